@@ -9,3 +9,7 @@ pub mod event;
 /// READING: an agent's lines become transcript events; pure.
 #[deny(clippy::disallowed_methods)]
 pub mod transcript;
+
+/// JUDGEMENT: limits, markers, gates, retries, waiting; a pure state machine.
+#[deny(clippy::disallowed_methods)]
+pub mod engine;

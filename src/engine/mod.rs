@@ -1,0 +1,237 @@
+//! Judgement: what happened in, what to do out. A pure state machine; it never reads a clock, a disk or a process.
+//! Time is an argument: the duration since the run began.
+
+mod backoff;
+mod marker;
+mod policy;
+mod prompt;
+mod rounds;
+mod said;
+mod stops;
+mod topic;
+mod work;
+
+#[cfg(test)]
+mod conversations;
+
+pub use marker::{Markers, Placement};
+pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::event::{
+    Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunEvent, RunHeader,
+    RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
+};
+
+use backoff::Backoff;
+use prompt::{Notes, OUTPUT_BUDGET, Refused};
+use work::{Judged, StopCause, Stopping, Verdict, Work};
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Input {
+    Started(RunHeader),
+    /// The user's prompt as it reads now, or why it cannot be read.
+    Prompt(Result<String, String>),
+    Launched {
+        pid: u32,
+        command: Vec<String>,
+    },
+    CouldNotStart {
+        error: String,
+    },
+    /// Bytes arrived from the agent.
+    Heard,
+    Transcript(TranscriptEvent),
+    Stderr(String),
+    Exited {
+        end: ProcessEnd,
+        swept: u64,
+    },
+    /// `None` for a gate that could not be started.
+    GateEnded {
+        end: Option<ProcessEnd>,
+        output: String,
+    },
+    Interrupted(Interrupt),
+    /// The user wants to wait no longer.
+    Woken,
+    /// The deadline has come.
+    Tick,
+}
+
+/// Something is to be done.
+#[derive(Debug, PartialEq)]
+#[must_use]
+pub enum Action {
+    Emit(RunEvent),
+    ReadPrompt,
+    Launch {
+        iteration: u64,
+        attempt: u64,
+        prompt: String,
+    },
+    RunGate(GateRule),
+    /// Ask the running child's whole tree to end; kill what is left after the grace.
+    Stop {
+        grace: Duration,
+    },
+    Kill,
+    Finish(RunOutcome),
+}
+
+/// Waits after failures: 2 s, doubling, at most 5 minutes.
+const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(300));
+/// Waits for a usage limit that does not say when it ends: 1 minute, doubling, at most an hour.
+const UNSTATED_LIMIT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
+/// A stated reset is met a little late rather than a little early.
+const AFTER_RESET: Duration = Duration::from_secs(1);
+/// A child that outlives its stop ladder by this much is killed once more.
+const OVERDUE: Duration = Duration::from_secs(10);
+
+/// The state of one run.
+#[derive(Debug)]
+pub struct Engine {
+    policy: Policy,
+    state: State,
+    iteration: u64,
+    attempt: u64,
+    /// Rate-limited tries do not count.
+    iterations_ended: u64,
+    failures_in_a_row: u64,
+    limits_in_a_row: u64,
+    /// Of the iterations that have ended.
+    spent: Usage,
+    /// Time that does not count as the run's own.
+    waited: Duration,
+    notes: Notes,
+    interrupted: Option<Interrupt>,
+    retry: Backoff,
+    unstated_limit: Backoff,
+}
+
+#[derive(Debug)]
+enum State {
+    New,
+    Reading,
+    Working(Box<Work>),
+    Gating(Box<Gating>),
+    Waiting {
+        since: Duration,
+        until: Duration,
+        why: Pause,
+    },
+    Over,
+}
+
+/// The agent says that it is done; a gate is running.
+#[derive(Debug)]
+struct Gating {
+    work: Work,
+    marker: String,
+    index: usize,
+    started: Duration,
+    stopping: Option<Stopping>,
+}
+
+impl Engine {
+    pub fn new(policy: Policy) -> Self {
+        let (retry, unstated) = (RETRY, UNSTATED_LIMIT);
+        Self {
+            retry: Backoff::new(retry.0, retry.1, policy.seed),
+            unstated_limit: Backoff::new(unstated.0, unstated.1, policy.seed),
+            policy,
+            state: State::New,
+            iteration: 0,
+            attempt: 1,
+            iterations_ended: 0,
+            failures_in_a_row: 0,
+            limits_in_a_row: 0,
+            spent: Usage::default(),
+            waited: Duration::ZERO,
+            notes: Notes::default(),
+            interrupted: None,
+        }
+    }
+
+    /// When `Input::Tick` is due, if nothing else happens before.
+    pub fn deadline(&self) -> Option<Duration> {
+        let runtime = self.runtime_deadline();
+        match &self.state {
+            State::New | State::Reading | State::Over => None,
+            State::Waiting {
+                until,
+                why: Pause::RateLimit,
+                ..
+            } => Some(*until),
+            State::Waiting { until, .. } => Some((*until).min(runtime)),
+            State::Working(work) => match work.stopping {
+                Some(stopping) => Some(self.overdue(stopping)),
+                None => work
+                    .deadline(&self.policy.timing)
+                    .map(|(when, _)| when)
+                    .into_iter()
+                    .chain([runtime])
+                    .min(),
+            },
+            State::Gating(gating) => match gating.stopping {
+                Some(stopping) => Some(self.overdue(stopping)),
+                None => Some(runtime.min(gating.started + self.policy.gates[gating.index].timeout)),
+            },
+        }
+    }
+
+    fn overdue(&self, stopping: Stopping) -> Duration {
+        stopping.at + self.policy.timing.stop_grace + OVERDUE
+    }
+
+    /// Takes in one thing that happened; says what is to be done about it, in order.
+    pub fn step(&mut self, at: Duration, input: Input) -> Vec<Action> {
+        let mut out = Vec::with_capacity(1);
+        match input {
+            Input::Started(header) => {
+                out.push(Action::Emit(RunEvent::RunStarted(header)));
+                self.iteration = 1;
+                self.begin(at, &mut out);
+            }
+            Input::Prompt(prompt) => self.prompt_read(at, prompt, &mut out),
+            Input::Launched { pid, command } => {
+                let iteration = self.iteration;
+                out.push(Action::Emit(RunEvent::AgentStarted {
+                    iteration,
+                    pid,
+                    command,
+                }));
+            }
+            Input::CouldNotStart { error } => {
+                if let State::Working(_) = &self.state {
+                    self.settle(at, IterationOutcome::CouldNotStart { error }, &mut out);
+                }
+            }
+            Input::Heard => {
+                if let State::Working(work) = &mut self.state {
+                    work.heard_something(at);
+                }
+            }
+            Input::Transcript(event) => self.hear(at, event, &mut out),
+            Input::Stderr(text) => {
+                if let State::Working(work) = &mut self.state {
+                    work.hear_stderr(&text);
+                    out.push(Action::Emit(RunEvent::Stderr {
+                        iteration: self.iteration,
+                        text,
+                    }));
+                }
+            }
+            Input::Exited { end, swept } => self.exited(at, end, swept, &mut out),
+            Input::GateEnded { end, output } => self.gate_ended(at, end, &output, &mut out),
+            Input::Interrupted(by) => self.interrupt(at, by, &mut out),
+            Input::Woken => self.end_wait(at, &mut out),
+            Input::Tick => self.tick(at, &mut out),
+        }
+        out
+    }
+}

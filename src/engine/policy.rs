@@ -1,0 +1,87 @@
+//! What the engine is told before it begins: limits, deadlines, markers and gates, all plain data.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::marker::Markers;
+
+/// The rules of one run.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// Wall-clock time at which the run's own clock stood at zero; turns stated reset times into waits.
+    pub started_at: Timestamp,
+    /// Makes the jitter of waits repeatable.
+    pub seed: u64,
+    pub limits: Limits,
+    pub timing: Timing,
+    pub markers: Markers,
+    pub gates: Vec<GateRule>,
+    pub reading: Reading,
+    /// What the user can do when the agent is not logged in.
+    pub auth_hint: String,
+    pub on_declared_failure: OnDeclaredFailure,
+}
+
+/// Limits on the whole run.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub iterations: u64,
+    /// Time spent waiting for a usage limit does not count.
+    pub runtime: Duration,
+    pub cost_usd: Option<f64>,
+    pub tokens: Option<u64>,
+    pub consecutive_failures: u64,
+}
+
+/// Deadlines within one iteration, and pauses between them.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    pub wall: Option<Duration>,
+    /// The longest silence, when no tool is known to be running; `None` for no limit.
+    pub idle: Option<Duration>,
+    /// The longest silence while a tool runs: agents print nothing then.
+    pub idle_in_tool: Option<Duration>,
+    /// How long an agent may linger, silent, after its terminal event.
+    pub after_result: Duration,
+    /// Between asking the agent's processes to end and killing them.
+    pub stop_grace: Duration,
+    pub cooldown: Duration,
+}
+
+/// A command that must succeed before a claim of completion is believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateRule {
+    pub name: String,
+    pub command: String,
+    pub timeout: Duration,
+}
+
+/// What the agent's transcript format is able to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    pub messages: Messages,
+    pub ending: Ending,
+}
+
+/// Whether a format tells one message from the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Messages {
+    Delimited,
+    /// Only lines; the last few of them stand for the final message.
+    Absent,
+}
+
+/// Whether a format has a terminal event, without which a stream was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    TerminalEvent,
+    ExitOnly,
+}
+
+/// What an agent's own "I have failed" means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDeclaredFailure {
+    Stop,
+    Retry,
+}

@@ -1,0 +1,246 @@
+//! The course of a run: from prompt to launch, from verdict to the next iteration, a wait, or the end.
+
+use super::*;
+
+impl Engine {
+    /// Starts the current iteration, unless a limit forbids it.
+    pub(super) fn begin(&mut self, at: Duration, out: &mut Vec<Action>) {
+        match self.limit_reached(at) {
+            Some(limit) => self.finish(at, RunOutcome::LimitReached { limit }, out),
+            None => {
+                self.state = State::Reading;
+                out.push(Action::ReadPrompt);
+            }
+        }
+    }
+
+    pub(super) fn prompt_read(
+        &mut self,
+        at: Duration,
+        prompt: Result<String, String>,
+        out: &mut Vec<Action>,
+    ) {
+        let State::Reading = self.state else { return };
+        let task = match prompt {
+            Ok(task) => task,
+            Err(reason) => return self.finish(at, RunOutcome::Failed { reason }, out),
+        };
+        let gates: Vec<&str> = self
+            .policy
+            .gates
+            .iter()
+            .map(|gate| gate.command.as_str())
+            .collect();
+        let prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
+        let (iteration, attempt) = (self.iteration, self.attempt);
+        let prompt_bytes = prompt.len() as u64;
+        out.push(Action::Emit(RunEvent::IterationStarted {
+            iteration,
+            attempt,
+            hat: None,
+            prompt_bytes,
+        }));
+        self.state = State::Working(Box::new(Work::new(at, prompt.clone(), self.policy.reading)));
+        out.push(Action::Launch {
+            iteration,
+            attempt,
+            prompt,
+        });
+    }
+
+    pub(super) fn hear(&mut self, at: Duration, event: TranscriptEvent, out: &mut Vec<Action>) {
+        let State::Working(work) = &mut self.state else {
+            return;
+        };
+        let iteration = self.iteration;
+        let topics = work.hear(&event, &self.policy.markers);
+        let spending = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
+        out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
+        out.extend(
+            topics
+                .into_iter()
+                .map(|event| Action::Emit(RunEvent::Topic { iteration, event })),
+        );
+        // Totals come at the end of the agent's work: it ends by itself, and may well have completed the task.
+        if spending && let Some(limit) = self.budget_crossed() {
+            self.stop(at, StopCause::Limit(limit), out);
+        }
+    }
+
+    pub(super) fn exited(&mut self, at: Duration, end: ProcessEnd, swept: u64, out: &mut Vec<Action>) {
+        let State::Working(work) = &mut self.state else {
+            return;
+        };
+        let iteration = self.iteration;
+        let duration_ms = millis(at - work.started);
+        let Judged {
+            verdict,
+            topics,
+            ignored,
+        } = work.judge(at, end, &self.policy);
+        out.extend(
+            topics
+                .into_iter()
+                .map(|event| Action::Emit(RunEvent::Topic { iteration, event })),
+        );
+        out.push(Action::Emit(RunEvent::AgentEnded {
+            iteration,
+            end,
+            duration_ms,
+            swept,
+        }));
+        if let Some((marker, reason)) = &ignored {
+            let (marker, reason) = (marker.clone(), (*reason).to_owned());
+            out.push(Action::Emit(RunEvent::MarkerIgnored {
+                iteration,
+                marker,
+                reason,
+            }));
+        }
+        self.notes = Notes {
+            refused: None,
+            ignored,
+        };
+        match verdict {
+            Verdict::Settled(outcome) => self.settle(at, outcome, out),
+            Verdict::Claimed { marker } => self.ask_gates(at, marker, out),
+        }
+    }
+
+    /// The iteration is over: count it, and decide what comes next.
+    pub(super) fn settle(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
+        let (started, usage) = match std::mem::replace(&mut self.state, State::Over) {
+            State::Working(work) => (work.started, work.usage),
+            State::Gating(gating) => (gating.work.started, gating.work.usage),
+            State::New | State::Reading | State::Waiting { .. } | State::Over => return,
+        };
+        self.spent.add(&usage);
+        if !matches!(outcome, IterationOutcome::RateLimited { .. }) {
+            self.iterations_ended += 1;
+        }
+        out.push(Action::Emit(RunEvent::IterationEnded {
+            iteration: self.iteration,
+            attempt: self.attempt,
+            outcome: outcome.clone(),
+            duration_ms: millis(at - started),
+            usage,
+        }));
+        if let Some(by) = self.interrupted {
+            return self.finish(at, RunOutcome::Interrupted { by }, out);
+        }
+        match outcome {
+            IterationOutcome::Completed { marker } => self.finish(at, RunOutcome::Complete { marker }, out),
+            IterationOutcome::Continued { .. } => {
+                self.failures_in_a_row = 0;
+                self.limits_in_a_row = 0;
+                self.next_iteration(at, Pause::Cooldown, self.policy.timing.cooldown, out);
+            }
+            IterationOutcome::RateLimited { resets_at, .. } => self.wait_for_limit(at, resets_at, out),
+            IterationOutcome::AuthRequired { message } => {
+                let message = format!("{message} {}", self.policy.auth_hint).trim().to_owned();
+                self.finish(at, RunOutcome::AuthRequired { message }, out);
+            }
+            IterationOutcome::LimitReached { limit } => {
+                self.finish(at, RunOutcome::LimitReached { limit }, out)
+            }
+            IterationOutcome::Failed { .. }
+            | IterationOutcome::TimedOut { .. }
+            | IterationOutcome::CouldNotStart { .. }
+            | IterationOutcome::Interrupted => self.try_again(at, &outcome, out),
+        }
+    }
+
+    fn try_again(&mut self, at: Duration, outcome: &IterationOutcome, out: &mut Vec<Action>) {
+        if let IterationOutcome::Failed {
+            failure: Failure::Declared { marker },
+        } = outcome
+            && self.policy.on_declared_failure == OnDeclaredFailure::Stop
+        {
+            let reason = format!("the agent gave up: it said {marker}");
+            return self.finish(at, RunOutcome::Failed { reason }, out);
+        }
+        self.failures_in_a_row += 1;
+        if self.failures_in_a_row >= self.policy.limits.consecutive_failures {
+            let reason = match self.failures_in_a_row {
+                1 => "the iteration failed (max_consecutive_failures: 1)".to_owned(),
+                failures => format!("{failures} iterations failed in a row (max_consecutive_failures)"),
+            };
+            return self.finish(at, RunOutcome::Failed { reason }, out);
+        }
+        let wait = self
+            .retry
+            .after(self.failures_in_a_row)
+            .max(self.policy.timing.cooldown);
+        self.next_iteration(at, Pause::Backoff, wait, out);
+    }
+
+    fn next_iteration(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {
+        self.attempt = 1;
+        self.iteration += 1;
+        // Said before a pointless wait, not after it.
+        if let Some(limit) = self.limit_reached(at) {
+            return self.finish(at, RunOutcome::LimitReached { limit }, out);
+        }
+        if wait.is_zero() {
+            return self.begin(at, out);
+        }
+        self.wait(at, why, wait, out);
+    }
+
+    /// The same iteration again when the limit is over; it is not counted.
+    fn wait_for_limit(&mut self, at: Duration, resets_at: Option<Timestamp>, out: &mut Vec<Action>) {
+        self.limits_in_a_row += 1;
+        self.attempt += 1;
+        let wait = match resets_at.and_then(|reset| self.until(at, reset)) {
+            Some(stated) => stated + AFTER_RESET,
+            None => self.unstated_limit.after(self.limits_in_a_row),
+        };
+        self.wait(at, Pause::RateLimit, wait, out);
+    }
+
+    /// How long until a wall-clock time; `None` if it has passed, or this limit has already been waited for in vain.
+    fn until(&self, at: Duration, reset: Timestamp) -> Option<Duration> {
+        let now = self.policy.started_at.checked_add(at).ok()?;
+        Duration::try_from(reset.duration_since(now))
+            .ok()
+            .filter(|wait| !wait.is_zero())
+    }
+
+    fn wait(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {
+        out.push(Action::Emit(RunEvent::Waiting {
+            why,
+            wait_ms: millis(wait),
+        }));
+        self.state = State::Waiting {
+            since: at,
+            until: at + wait,
+            why,
+        };
+    }
+
+    pub(super) fn end_wait(&mut self, at: Duration, out: &mut Vec<Action>) {
+        let State::Waiting { since, why, .. } = self.state else {
+            return;
+        };
+        if why == Pause::RateLimit {
+            self.waited += at - since;
+        }
+        out.push(Action::Emit(RunEvent::WaitEnded));
+        self.begin(at, out);
+    }
+
+    pub(super) fn finish(&mut self, at: Duration, outcome: RunOutcome, out: &mut Vec<Action>) {
+        self.state = State::Over;
+        out.push(Action::Emit(RunEvent::RunEnded {
+            outcome: outcome.clone(),
+            iterations: self.iterations_ended,
+            duration_ms: millis(at),
+            usage: self.spent.clone(),
+        }));
+        out.push(Action::Finish(outcome));
+    }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
