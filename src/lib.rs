@@ -13,3 +13,6 @@ pub mod transcript;
 /// JUDGEMENT: limits, markers, gates, retries, waiting; a pure state machine.
 #[deny(clippy::disallowed_methods)]
 pub mod engine;
+
+/// MEMORY: journal, raw bytes and lock of each run.
+pub mod store;

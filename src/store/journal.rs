@@ -1,0 +1,156 @@
+//! The journal: one JSON record per line, append-only. Whole records reach the disk, and none of them in two parts,
+//! so that a crash can at worst leave a torn last line.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+
+use crate::event::{Record, RunEvent, Sink};
+
+use super::{StoreError, at, create_new};
+
+/// While the agent floods us, records are written together in pieces of about this size.
+const BATCH: usize = 64 * 1024;
+/// The buffer falls back to this after a very long record.
+const KEPT: usize = 2 * BATCH;
+
+/// Writes the records of one run.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    /// Whole records only.
+    waiting: Vec<u8>,
+}
+
+impl Journal {
+    pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            file: create_new(path)?,
+            waiting: Vec::with_capacity(KEPT),
+        })
+    }
+
+    /// The records of a journal, in order. A line that is no record (a torn last one above all) is passed over.
+    pub fn read(path: &Path) -> Result<impl Iterator<Item = Record> + use<>, StoreError> {
+        let file = File::open(path).map_err(at("read", path))?;
+        let lines = BufReader::with_capacity(1 << 20, file).split(b'\n');
+        Ok(lines
+            .map_while(Result::ok)
+            .filter_map(|line| serde_json::from_slice(&line).ok()))
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        let written = self.file.write_all(&self.waiting);
+        self.waiting.clear();
+        self.waiting.shrink_to(KEPT);
+        written
+    }
+}
+
+impl Sink for Journal {
+    fn accept(&mut self, record: &Record) -> io::Result<()> {
+        serde_json::to_writer(&mut self.waiting, record)?;
+        self.waiting.push(b'\n');
+        if self.waiting.len() >= BATCH {
+            self.write_out()?;
+        }
+        if is_boundary(&record.event) {
+            self.flush()?;
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            Ok(())
+        } else {
+            self.write_out()
+        }
+    }
+}
+
+/// What must survive a power cut: verdicts, and where an iteration begins and ends.
+fn is_boundary(event: &RunEvent) -> bool {
+    match event {
+        RunEvent::RunStarted(_)
+        | RunEvent::GateEnded { .. }
+        | RunEvent::IterationEnded { .. }
+        | RunEvent::RunEnded { .. } => true,
+        RunEvent::IterationStarted { .. }
+        | RunEvent::AgentStarted { .. }
+        | RunEvent::Transcript { .. }
+        | RunEvent::Stderr { .. }
+        | RunEvent::MarkerIgnored { .. }
+        | RunEvent::Topic { .. }
+        | RunEvent::AgentEnded { .. }
+        | RunEvent::GateStarted { .. }
+        | RunEvent::Waiting { .. }
+        | RunEvent::WaitEnded
+        | RunEvent::Stopping { .. }
+        | RunEvent::Notice { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Level;
+    use std::fs;
+
+    fn notice(seq: u64) -> Record {
+        let event = RunEvent::Notice {
+            level: Level::Info,
+            text: format!("number {seq}\nü"),
+        };
+        Record {
+            seq,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            event,
+        }
+    }
+
+    #[test]
+    fn records_come_back_as_they_went_in() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.jsonl");
+        let mut journal = Journal::create(&path).unwrap();
+        let records: Vec<Record> = (1..=5).map(notice).collect();
+        records.iter().for_each(|record| journal.accept(record).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"", "nothing needs the disk yet");
+        journal.flush().unwrap();
+        assert_eq!(Journal::read(&path).unwrap().collect::<Vec<_>>(), records);
+    }
+
+    #[test]
+    fn a_torn_last_line_is_dropped_at_every_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.jsonl");
+        let mut journal = Journal::create(&path).unwrap();
+        (1..=3).for_each(|seq| journal.accept(&notice(seq)).unwrap());
+        journal.flush().unwrap();
+        let whole = fs::read(&path).unwrap();
+        let third = whole[..whole.len() - 1]
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .unwrap()
+            + 1;
+        for cut in third..whole.len() - 1 {
+            fs::write(&path, &whole[..cut]).unwrap();
+            assert_eq!(Journal::read(&path).unwrap().count(), 2, "cut at byte {cut}");
+        }
+    }
+
+    #[test]
+    fn a_flood_reaches_the_disk_in_whole_records() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.jsonl");
+        let mut journal = Journal::create(&path).unwrap();
+        for seq in 1..=2000 {
+            journal.accept(&notice(seq)).unwrap();
+            let on_disk = fs::read(&path).unwrap();
+            assert!(on_disk.is_empty() || on_disk.ends_with(b"}\n"));
+        }
+        assert!(fs::metadata(&path).unwrap().len() > 0);
+    }
+}

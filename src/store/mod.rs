@@ -1,0 +1,273 @@
+//! Memory: everything a run leaves on disk, under `.agent/` in the workspace. Private to the user; append-only;
+//! never overwrites an earlier run. Knows records and bytes, not what they mean.
+
+mod journal;
+mod lock;
+mod raw;
+
+pub use journal::Journal;
+pub use lock::{Holder, Lock};
+pub use raw::RawOutput;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// The name of the directory in the workspace that holds all runs.
+pub const DIRECTORY: &str = ".agent";
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("another ralph is at work in this directory: {holder}")]
+    Locked { holder: Holder },
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+}
+
+/// One run on disk.
+#[derive(Debug)]
+pub struct Run {
+    id: String,
+    directory: PathBuf,
+    /// Held as long as the run lives.
+    _lock: Lock,
+}
+
+impl Run {
+    /// Takes the workspace's lock and makes the run's directory.
+    pub fn create(workspace: &Path, now: Timestamp) -> Result<Self, StoreError> {
+        let agent = workspace.join(DIRECTORY);
+        let runs = agent.join("runs");
+        make_directory(&runs)?;
+        // Runs are the user's own: no `git status`, and no `git add -A` of an agent, should pick them up.
+        write_new(&agent.join(".gitignore"), b"*\n").or_else(unless_present)?;
+        let lock = Lock::take(&agent.join("lock"), now)?;
+        let (id, directory) = make_run_directory(&runs, now)?;
+        make_directory(&directory.join("iterations"))?;
+        Ok(Self {
+            id,
+            directory,
+            _lock: lock,
+        })
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Opens the journal, and points `.agent/events.jsonl` at it.
+    pub fn journal(&self) -> Result<Journal, StoreError> {
+        let journal = Journal::create(&self.directory.join("events.jsonl"))?;
+        let link = self.directory.join("../../events.jsonl");
+        let target = Path::new("runs").join(&self.id).join("events.jsonl");
+        replace_link(&link, &target).map_err(at("link", &link))?;
+        Ok(journal)
+    }
+
+    /// Writes the versioned header of the run.
+    pub fn write_header(&self, header: &impl Serialize) -> Result<(), StoreError> {
+        self.write_json(&self.directory.join("run.json"), header)
+    }
+
+    pub fn write_summary(&self, text: &str) -> Result<(), StoreError> {
+        replace(&self.directory.join("summary.md"), text.as_bytes())
+    }
+
+    /// Makes the directory of one try of an iteration. A later try never overwrites an earlier one.
+    pub fn iteration(&self, iteration: u64, attempt: u64) -> Result<IterationFiles, StoreError> {
+        let name = match attempt {
+            1 => format!("{iteration:04}"),
+            attempt => format!("{iteration:04}-{attempt}"),
+        };
+        let directory = self.directory.join("iterations").join(name);
+        make_directory(&directory)?;
+        Ok(IterationFiles { directory })
+    }
+
+    fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+        let mut text = serde_json::to_vec_pretty(value)
+            .map_err(io::Error::from)
+            .map_err(at("write", path))?;
+        text.push(b'\n');
+        replace(path, &text)
+    }
+}
+
+/// The files of one try of an iteration.
+#[derive(Debug, Clone)]
+pub struct IterationFiles {
+    directory: PathBuf,
+}
+
+impl IterationFiles {
+    /// Where the prompt is, or will be.
+    pub fn prompt_path(&self) -> PathBuf {
+        self.directory.join("prompt.md")
+    }
+
+    pub fn write_prompt(&self, prompt: &str) -> Result<PathBuf, StoreError> {
+        let path = self.prompt_path();
+        write_new(&path, prompt.as_bytes())?;
+        Ok(path)
+    }
+
+    pub fn raw_stdout(&self) -> Result<RawOutput, StoreError> {
+        RawOutput::create(&self.directory.join("stdout.raw"))
+    }
+
+    pub fn raw_stderr(&self) -> Result<RawOutput, StoreError> {
+        RawOutput::create(&self.directory.join("stderr.raw"))
+    }
+
+    pub fn write_outcome(&self, outcome: &impl Serialize) -> Result<(), StoreError> {
+        let path = self.directory.join("outcome.json");
+        let mut text = serde_json::to_vec_pretty(outcome)
+            .map_err(io::Error::from)
+            .map_err(at("write", &path))?;
+        text.push(b'\n');
+        replace(&path, &text)
+    }
+}
+
+/// A name that sorts by time and does not repeat: `20261115-204501-k3f9`.
+fn make_run_directory(runs: &Path, now: Timestamp) -> Result<(String, PathBuf), StoreError> {
+    let stamp = now.strftime("%Y%m%d-%H%M%S");
+    for _ in 0..100 {
+        let tail: String = std::iter::repeat_with(fastrand::alphanumeric).take(4).collect();
+        let id = format!("{stamp}-{}", tail.to_ascii_lowercase());
+        let directory = runs.join(&id);
+        match DirBuilder::new().mode(0o700).create(&directory) {
+            Ok(()) => return Ok((id, directory)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(at("create", &directory)(source)),
+        }
+    }
+    Err(at("create", runs)(io::Error::other("no free run name")))
+}
+
+fn make_directory(path: &Path) -> Result<(), StoreError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(at("create", path))
+}
+
+/// A private file that must not exist yet.
+fn create_new(path: &Path) -> Result<File, StoreError> {
+    OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(at("create", path))
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    create_new(path)?.write_all(bytes).map_err(at("write", path))
+}
+
+/// Replaces a whole file at once: a reader sees the old one or the new one, never half of it.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_data()?;
+        file.persist(path).map_err(|error| error.error)
+    };
+    write().map(drop).map_err(at("write", path))
+}
+
+fn replace_link(link: &Path, target: &Path) -> io::Result<()> {
+    let fresh = link.with_extension(format!("new-{}", std::process::id()));
+    match fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::os::unix::fs::symlink(target, &fresh)?;
+    fs::rename(&fresh, link)
+}
+
+fn unless_present(error: StoreError) -> Result<(), StoreError> {
+    match &error {
+        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        _ => Err(error),
+    }
+}
+
+fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn now() -> Timestamp {
+        "2026-11-15T20:45:01Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_run_has_private_files_and_the_newest_journal_is_linked() {
+        let workspace = tempfile::tempdir().unwrap();
+        let run = Run::create(workspace.path(), now()).unwrap();
+        assert!(run.id().starts_with("20261115-204501-"), "{}", run.id());
+        run.journal().unwrap();
+        let files = run.iteration(1, 1).unwrap();
+        let prompt = files.write_prompt("hello").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&prompt), 0o600);
+        assert_eq!(mode(run.directory()), 0o700);
+        assert_eq!(mode(&run.directory().join("events.jsonl")), 0o600);
+        let linked = fs::canonicalize(workspace.path().join(".agent/events.jsonl")).unwrap();
+        assert_eq!(
+            linked,
+            fs::canonicalize(run.directory().join("events.jsonl")).unwrap()
+        );
+        assert_eq!(
+            fs::read_to_string(workspace.path().join(".agent/.gitignore")).unwrap(),
+            "*\n"
+        );
+    }
+
+    #[test]
+    fn a_second_try_of_an_iteration_keeps_the_first_ones_files() {
+        let workspace = tempfile::tempdir().unwrap();
+        let run = Run::create(workspace.path(), now()).unwrap();
+        run.iteration(3, 1).unwrap().write_prompt("first").unwrap();
+        run.iteration(3, 2).unwrap().write_prompt("second").unwrap();
+        let read = |name| fs::read_to_string(run.directory().join("iterations").join(name)).unwrap();
+        assert_eq!(
+            (read("0003/prompt.md"), read("0003-2/prompt.md")),
+            ("first".into(), "second".into())
+        );
+        let again = run.iteration(3, 1).unwrap().write_prompt("overwrite");
+        assert!(again.is_err());
+    }
+
+    #[test]
+    fn an_unwritable_workspace_is_named() {
+        let workspace = tempfile::tempdir().unwrap();
+        fs::write(workspace.path().join(".agent"), "a file").unwrap();
+        let error = Run::create(workspace.path(), now()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot create ") && error.ends_with(".agent/runs"),
+            "{error}"
+        );
+    }
+}
