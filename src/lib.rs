@@ -6,6 +6,9 @@
 #[deny(clippy::disallowed_methods)]
 pub mod event;
 
+/// WISHES: `ralph.yml`, environment and flags become one `Settings`; explains mistakes.
+pub mod config;
+
 /// READING: an agent's lines become transcript events; pure.
 #[deny(clippy::disallowed_methods)]
 pub mod transcript;

@@ -1,0 +1,243 @@
+//! What one layer says: the shape of `ralph.yml`, with everything optional. Laying one layer over the settings
+//! made so far is here; where a layer comes from and whether its values make sense is not.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::settings::{
+    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Mode, OnFailure, PromptMode, Session,
+    Settings,
+};
+
+/// The wishes of one layer. What is `None` was not said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partial {
+    #[serde(default, deserialize_with = "may_be_empty")]
+    pub cli: PartialCli,
+    #[serde(default, deserialize_with = "may_be_empty")]
+    pub adapters: BTreeMap<String, PartialAdapter>,
+    #[serde(default, deserialize_with = "may_be_empty")]
+    pub event_loop: PartialEventLoop,
+    pub gates: Option<Vec<Gate>>,
+    #[serde(default, deserialize_with = "may_be_empty")]
+    pub hats: BTreeMap<String, PartialHat>,
+    pub session: Option<Session>,
+    #[serde(default, serialize_with = "path_as_text")]
+    pub pricing: Option<PathBuf>,
+}
+
+/// See [`Cli`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialCli {
+    pub backend: Option<String>,
+    pub command: Option<String>,
+    pub args: Option<Vec<String>>,
+    pub prompt_mode: Option<PromptMode>,
+    pub prompt_flag: Option<String>,
+    pub default_mode: Option<Mode>,
+    pub idle_timeout_secs: Option<u64>,
+    pub transcript: Option<String>,
+    pub pty_mode: Option<bool>,
+    pub claude_command: Option<String>,
+    pub claude_args: Option<String>,
+    pub model: Option<String>,
+    /// Only the command line can say this.
+    #[serde(skip_deserializing)]
+    pub extra_args: Option<Vec<String>>,
+}
+
+/// See [`AdapterSettings`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialAdapter {
+    pub enabled: Option<bool>,
+    pub timeout: Option<u64>,
+    pub idle_timeout: Option<u64>,
+    pub model: Option<String>,
+    pub args: Option<Vec<String>>,
+}
+
+/// See [`EventLoop`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialEventLoop {
+    pub prompt: Option<String>,
+    #[serde(default, serialize_with = "path_as_text")]
+    pub prompt_file: Option<PathBuf>,
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub completion_promise: Option<Vec<String>>,
+    pub completion_match: Option<CompletionMatch>,
+    pub max_iterations: Option<u64>,
+    pub max_runtime_seconds: Option<u64>,
+    pub max_cost_usd: Option<f64>,
+    pub max_tokens: Option<u64>,
+    pub max_consecutive_failures: Option<u64>,
+    pub cooldown_seconds: Option<u64>,
+    pub stop_grace_seconds: Option<u64>,
+    pub result_grace_seconds: Option<u64>,
+    pub on_declared_failure: Option<OnFailure>,
+    pub max_line_bytes: Option<u64>,
+}
+
+/// See [`Hat`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialHat {
+    pub description: Option<String>,
+    pub triggers: Option<Vec<String>>,
+    pub publishes: Option<Vec<String>>,
+    pub instructions: Option<String>,
+    pub default_publishes: Option<String>,
+    pub max_activations: Option<u64>,
+}
+
+impl Partial {
+    /// Makes every path absolute: what a file says is relative to that file, not to where `ralph` was called.
+    pub(super) fn anchor_paths(&mut self, base: &Path) {
+        for path in [&mut self.event_loop.prompt_file, &mut self.pricing]
+            .into_iter()
+            .flatten()
+        {
+            *path = base.join(&path);
+        }
+    }
+
+    /// Lays this layer over the settings made so far.
+    pub(super) fn apply_to(self, settings: &mut Settings) {
+        self.cli.apply_to(&mut settings.cli);
+        for (name, adapter) in self.adapters {
+            adapter.apply_to(settings.adapters.entry(name).or_default());
+        }
+        self.event_loop.apply_to(&mut settings.event_loop);
+        grant(self.gates, &mut settings.gates);
+        for (name, hat) in self.hats {
+            hat.apply_to(settings.hats.entry(name).or_default());
+        }
+        grant(self.session, &mut settings.session);
+        grant(self.pricing, &mut settings.pricing);
+    }
+}
+
+impl PartialCli {
+    fn apply_to(self, cli: &mut Cli) {
+        grant(self.backend, &mut cli.backend);
+        grant(self.command, &mut cli.command);
+        grant(self.args, &mut cli.args);
+        grant(self.prompt_mode, &mut cli.prompt_mode);
+        grant(self.prompt_flag, &mut cli.prompt_flag);
+        grant(self.default_mode, &mut cli.default_mode);
+        grant(self.idle_timeout_secs, &mut cli.idle_timeout_secs);
+        match self.transcript {
+            Some(name) if name == AUTO => cli.transcript = None,
+            named => grant(named, &mut cli.transcript),
+        }
+        grant(self.pty_mode, &mut cli.pty_mode);
+        grant(self.claude_command, &mut cli.claude_command);
+        grant(self.claude_args, &mut cli.claude_args);
+        grant(self.model, &mut cli.model);
+        grant(self.extra_args, &mut cli.extra_args);
+    }
+}
+
+impl PartialAdapter {
+    fn apply_to(self, adapter: &mut AdapterSettings) {
+        grant(self.enabled, &mut adapter.enabled);
+        grant(self.timeout, &mut adapter.timeout);
+        grant(self.idle_timeout, &mut adapter.idle_timeout);
+        grant(self.model, &mut adapter.model);
+        grant(self.args, &mut adapter.args);
+    }
+}
+
+impl PartialEventLoop {
+    fn apply_to(self, event_loop: &mut EventLoop) {
+        // Two ways to say one thing: the later layer's way replaces the earlier layer's, whichever it was.
+        if self.prompt.is_some() || self.prompt_file.is_some() {
+            event_loop.prompt = self.prompt;
+            event_loop.prompt_file = self.prompt_file;
+        }
+        grant(self.completion_promise, &mut event_loop.completion_promise);
+        grant(self.completion_match, &mut event_loop.completion_match);
+        grant(self.max_iterations, &mut event_loop.max_iterations);
+        grant(self.max_runtime_seconds, &mut event_loop.max_runtime_seconds);
+        grant(self.max_cost_usd, &mut event_loop.max_cost_usd);
+        grant(self.max_tokens, &mut event_loop.max_tokens);
+        grant(
+            self.max_consecutive_failures,
+            &mut event_loop.max_consecutive_failures,
+        );
+        grant(self.cooldown_seconds, &mut event_loop.cooldown_seconds);
+        grant(self.stop_grace_seconds, &mut event_loop.stop_grace_seconds);
+        grant(self.result_grace_seconds, &mut event_loop.result_grace_seconds);
+        grant(self.on_declared_failure, &mut event_loop.on_declared_failure);
+        grant(self.max_line_bytes, &mut event_loop.max_line_bytes);
+    }
+}
+
+impl PartialHat {
+    fn apply_to(self, hat: &mut Hat) {
+        grant(self.description, &mut hat.description);
+        grant(self.triggers, &mut hat.triggers);
+        grant(self.publishes, &mut hat.publishes);
+        grant(self.instructions, &mut hat.instructions);
+        grant(self.default_publishes, &mut hat.default_publishes);
+        grant(self.max_activations, &mut hat.max_activations);
+    }
+}
+
+/// The transcript name that takes an earlier layer's choice back.
+pub(super) const AUTO: &str = "auto";
+
+/// A wish that was expressed replaces the setting; one that was not leaves it alone.
+fn grant<Wish, Setting: From<Wish>>(wish: Option<Wish>, setting: &mut Setting) {
+    if let Some(wish) = wish {
+        *setting = wish.into();
+    }
+}
+
+/// A section whose every line is commented out is an empty section, not a mistake.
+fn may_be_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+/// Paths need not be UTF-8, JSON must be.
+fn path_as_text<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
+}
+
+/// One text, or a list of texts. Not an untagged enum: that would lose the place of a mistake in the list.
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
+    struct OneOrMany;
+
+    impl<'de> Visitor<'de> for OneOrMany {
+        type Value = Option<Vec<String>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("text, or a list of texts")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Some(vec![text.to_owned()]))
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            let mut texts = Vec::new();
+            while let Some(text) = items.next_element()? {
+                texts.push(text);
+            }
+            Ok(Some(texts))
+        }
+    }
+
+    from.deserialize_any(OneOrMany)
+}
