@@ -1,0 +1,225 @@
+//! The built-in agents: one row of data each. Detection order, help, doctor and error texts all read this table;
+//! no other file names a product.
+
+/// A coding agent's command line, as it is today.
+#[derive(Debug)]
+pub struct Agent {
+    pub name: &'static str,
+    pub display_name: &'static str,
+    /// Looked up in PATH; the first one found is used.
+    pub programs: &'static [&'static str],
+    /// What makes it work without a person: subcommand, auto-approval.
+    pub headless: &'static [&'static str],
+    /// What makes it say in structure what it does, and the format in which it then speaks.
+    pub structured: Option<Structured>,
+    pub prompt: Delivery,
+    pub terminal: Terminal,
+    pub model_flag: Option<&'static str>,
+    /// Longest prompt that the program itself takes.
+    pub prompt_limit: Option<PromptLimit>,
+    /// Set in the agent's environment.
+    pub environment: &'static [(&'static str, &'static str)],
+    pub auth_hint: &'static str,
+    pub install: &'static str,
+    /// The version that this row was checked against.
+    pub tested_with: Evidence,
+}
+
+#[derive(Debug)]
+pub struct Structured {
+    pub flags: &'static [&'static str],
+    pub format: &'static str,
+}
+
+/// How a prompt reaches an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    pub small: Small,
+    pub large: Large,
+}
+
+/// The way of a short and harmless prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Small {
+    /// `-p PROMPT`
+    Flag(&'static str),
+    Positional,
+    /// As the large ones: this agent does not take an argument byte for byte.
+    AsLarge,
+}
+
+/// The way of any other prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Large {
+    /// On stdin, from the prompt's file, with these arguments.
+    Stdin(&'static [&'static str]),
+    /// The argument asks the agent to read the prompt's file.
+    ReadFile,
+}
+
+/// What the agent's stdout is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminal {
+    Pipe,
+    /// A raw pseudo-terminal.
+    Pty,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptLimit {
+    Bytes(usize),
+    Characters(usize),
+}
+
+/// How a row came to be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// This version was run.
+    Version(&'static str),
+    /// From its documentation only.
+    Documentation,
+}
+
+/// In the order of detection.
+pub static AGENTS: &[Agent] = &[
+    Agent {
+        name: "claude",
+        display_name: "Claude Code",
+        programs: &["claude"],
+        headless: &["--dangerously-skip-permissions"],
+        structured: Some(Structured {
+            flags: &["--output-format", "stream-json", "--verbose"],
+            format: "claude",
+        }),
+        prompt: Delivery { small: Small::Flag("-p"), large: Large::Stdin(&["-p"]) },
+        terminal: Terminal::Pty,
+        model_flag: Some("--model"),
+        prompt_limit: Some(PromptLimit::Bytes(10_000_000)),
+        environment: &[],
+        auth_hint: "Run `claude` once and log in, or set ANTHROPIC_API_KEY.",
+        install: "https://docs.claude.com/en/docs/claude-code",
+        tested_with: Evidence::Version("2.1.197"),
+    },
+    Agent {
+        name: "kiro",
+        display_name: "Kiro",
+        programs: &["kiro-cli"],
+        headless: &["chat", "--no-interactive", "--trust-all-tools"],
+        structured: None,
+        prompt: Delivery { small: Small::Positional, large: Large::Stdin(&[]) },
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[],
+        auth_hint: "Run `kiro-cli login`, or set KIRO_API_KEY.",
+        install: "https://kiro.dev/docs/cli",
+        tested_with: Evidence::Documentation,
+    },
+    Agent {
+        name: "gemini",
+        display_name: "Gemini CLI",
+        programs: &["gemini"],
+        headless: &["--yolo", "--skip-trust"],
+        structured: Some(Structured { flags: &["-o", "stream-json"], format: "gemini" }),
+        prompt: Delivery { small: Small::Flag("-p"), large: Large::Stdin(&[]) },
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: Some(PromptLimit::Bytes(8 << 20)),
+        // Without its wrapper process it starts in half the time.
+        environment: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+        auth_hint: "Run `gemini` once and log in, or set GEMINI_API_KEY.",
+        install: "https://github.com/google-gemini/gemini-cli",
+        tested_with: Evidence::Version("0.61.0"),
+    },
+    Agent {
+        name: "codex",
+        display_name: "OpenAI Codex",
+        programs: &["codex"],
+        headless: &["exec", "--dangerously-bypass-approvals-and-sandbox"],
+        structured: Some(Structured { flags: &["--json"], format: "codex" }),
+        prompt: Delivery { small: Small::Positional, large: Large::Stdin(&["-"]) },
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: Some(PromptLimit::Characters(1_048_576)),
+        environment: &[],
+        auth_hint: "Run `codex login`, or set CODEX_API_KEY.",
+        install: "https://github.com/openai/codex",
+        tested_with: Evidence::Version("0.166.0"),
+    },
+    Agent {
+        name: "amp",
+        display_name: "Amp",
+        programs: &["amp"],
+        headless: &["--dangerously-allow-all"],
+        structured: Some(Structured { flags: &["--stream-json"], format: "amp" }),
+        prompt: Delivery { small: Small::Flag("-x"), large: Large::Stdin(&["-x"]) },
+        terminal: Terminal::Pipe,
+        model_flag: None,
+        prompt_limit: None,
+        environment: &[],
+        auth_hint: "Run `amp login`, or set AMP_API_KEY.",
+        install: "https://ampcode.com/manual",
+        tested_with: Evidence::Documentation,
+    },
+    Agent {
+        name: "opencode",
+        display_name: "OpenCode",
+        programs: &["opencode"],
+        headless: &["run", "--auto"],
+        structured: Some(Structured { flags: &["--format", "json", "--thinking"], format: "opencode" }),
+        // It wraps an argument in quotes; on stdin the prompt arrives as it is.
+        prompt: Delivery { small: Small::AsLarge, large: Large::Stdin(&[]) },
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[],
+        auth_hint: "Run `opencode auth login`.",
+        install: "https://opencode.ai/docs",
+        tested_with: Evidence::Version("1.18.33"),
+    },
+    Agent {
+        name: "copilot",
+        display_name: "GitHub Copilot CLI",
+        programs: &["copilot"],
+        headless: &["--allow-all", "--no-ask-user"],
+        structured: Some(Structured { flags: &["--output-format", "json"], format: "copilot" }),
+        prompt: Delivery { small: Small::Flag("-p"), large: Large::Stdin(&[]) },
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[],
+        auth_hint: "Run `copilot` once and `/login`, or set GH_TOKEN.",
+        install: "https://docs.github.com/copilot/how-tos/copilot-cli",
+        tested_with: Evidence::Version("1.0.102"),
+    },
+    Agent {
+        name: "cursor",
+        display_name: "Cursor CLI",
+        programs: &["cursor-agent"],
+        headless: &["-p", "--force", "--trust"],
+        structured: Some(Structured { flags: &["--output-format", "stream-json"], format: "cursor" }),
+        prompt: Delivery { small: Small::Positional, large: Large::ReadFile },
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[],
+        auth_hint: "Run `cursor-agent login`, or set CURSOR_API_KEY.",
+        install: "https://cursor.com/cli",
+        tested_with: Evidence::Documentation,
+    },
+];
+
+/// Variables that make an agent believe that it runs inside another agent's session; it then refuses to start, or
+/// hangs in silence.
+pub static NESTED_SESSION: &[&str] = &[
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_BRIDGE_SESSION_ID",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_PID",
+    "CLAUDE_EFFORT",
+];

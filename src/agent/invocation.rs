@@ -1,0 +1,293 @@
+//! How the selected agent is called with one prompt: arguments, stdin, terminal, environment.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{PromptMode, Settings};
+
+use super::{Agent, AgentError, CUSTOM, Delivery, Large, PromptLimit, Small, Terminal};
+
+/// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
+const SMALL_PROMPT: usize = 7000;
+/// The kernel refuses a single argument of this many bytes or more.
+const LONGEST_ARGUMENT: usize = 131_072;
+
+/// The agent that works in this run, and everything about it that does not depend on the prompt.
+#[derive(Debug, Clone)]
+pub struct Selected {
+    pub name: String,
+    pub display_name: String,
+    pub program: PathBuf,
+    pub version: Option<String>,
+    /// The transcript format in which it speaks.
+    pub format: String,
+    pub terminal: Terminal,
+    pub auth_hint: String,
+    /// Set in its environment.
+    pub environment: Vec<(String, String)>,
+    args: Vec<String>,
+    delivery: PromptDelivery,
+    prompt_limit: Option<PromptLimit>,
+}
+
+/// How prompts reach it.
+#[derive(Debug, Clone)]
+enum PromptDelivery {
+    Builtin(Delivery),
+    /// The user's own command, told by the configuration.
+    CustomArgument { flag: Option<String> },
+    CustomStdin,
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub stdin: StdinSource,
+    pub terminal: Terminal,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StdinSource {
+    Null,
+    PromptFile(PathBuf),
+}
+
+impl Selected {
+    pub(super) fn builtin(
+        agent: &'static Agent,
+        program: PathBuf,
+        version: Option<String>,
+        settings: &Settings,
+    ) -> Self {
+        let wants_plain = settings.cli.transcript.as_deref() == Some("plain");
+        let structured = agent.structured.as_ref().filter(|_| !wants_plain);
+        let mut args: Vec<String> = agent.headless.iter().map(ToString::to_string).collect();
+        args.extend(structured.iter().flat_map(|structured| structured.flags).map(ToString::to_string));
+        let adapter = settings.adapters.get(agent.name);
+        let model = settings.cli.model.as_ref().or(adapter.and_then(|adapter| adapter.model.as_ref()));
+        if let (Some(flag), Some(model)) = (agent.model_flag, model) {
+            args.extend([flag.to_owned(), model.clone()]);
+        }
+        args.extend(adapter.iter().flat_map(|adapter| adapter.args.iter().cloned()));
+        args.extend(settings.cli.extra_args.iter().cloned());
+        let own_format = structured.map_or("plain", |structured| structured.format);
+        Self {
+            name: agent.name.to_owned(),
+            display_name: agent.display_name.to_owned(),
+            program,
+            version,
+            format: settings.cli.transcript.clone().unwrap_or_else(|| own_format.to_owned()),
+            terminal: terminal(agent.terminal, settings),
+            auth_hint: agent.auth_hint.to_owned(),
+            environment: agent.environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            args,
+            delivery: PromptDelivery::Builtin(agent.prompt),
+            prompt_limit: agent.prompt_limit,
+        }
+    }
+
+    pub(super) fn custom(program: PathBuf, settings: &Settings) -> Self {
+        let cli = &settings.cli;
+        let adapter = settings.adapters.get(CUSTOM);
+        let own = adapter.iter().flat_map(|adapter| adapter.args.iter());
+        let name = program.file_name().map(|name| name.to_string_lossy().into_owned());
+        Self {
+            name: CUSTOM.to_owned(),
+            display_name: name.unwrap_or_else(|| CUSTOM.to_owned()),
+            version: None,
+            format: cli.transcript.clone().unwrap_or_else(|| "plain".to_owned()),
+            terminal: terminal(Terminal::Pipe, settings),
+            auth_hint: String::new(),
+            environment: Vec::new(),
+            args: cli.args.iter().chain(own).chain(&cli.extra_args).cloned().collect(),
+            delivery: match cli.prompt_mode {
+                PromptMode::Arg => PromptDelivery::CustomArgument { flag: cli.prompt_flag.clone() },
+                PromptMode::Stdin => PromptDelivery::CustomStdin,
+            },
+            prompt_limit: None,
+            program,
+        }
+    }
+
+    /// The call for one prompt, which is also (or will be) in `prompt_file`.
+    pub fn invocation(&self, prompt: &str, prompt_file: &Path) -> Result<Invocation, AgentError> {
+        self.check_length(prompt)?;
+        let file = || StdinSource::PromptFile(prompt_file.to_owned());
+        let (tail, stdin) = match &self.delivery {
+            PromptDelivery::Builtin(delivery) => match (delivery.small, delivery.large) {
+                (Small::Flag(flag), _) if is_small_and_safe(prompt) => {
+                    (vec![flag.to_owned(), prompt.to_owned()], StdinSource::Null)
+                }
+                // A single word in this place may be the name of a subcommand.
+                (Small::Positional, _) if is_small_and_safe(prompt) && prompt.contains(' ') => {
+                    (vec![prompt.to_owned()], StdinSource::Null)
+                }
+                (_, Large::Stdin(args)) => (args.iter().map(ToString::to_string).collect(), file()),
+                (small, Large::ReadFile) => {
+                    let flag = match small {
+                        Small::Flag(flag) => Some(flag.to_owned()),
+                        Small::Positional | Small::AsLarge => None,
+                    };
+                    (flag.into_iter().chain([read_the_file(prompt_file)]).collect(), StdinSource::Null)
+                }
+            },
+            PromptDelivery::CustomArgument { flag } => {
+                let argument = self.custom_argument(prompt)?;
+                (flag.iter().cloned().chain([argument]).collect(), StdinSource::Null)
+            }
+            PromptDelivery::CustomStdin => (Vec::new(), file()),
+        };
+        let args = self.args.iter().cloned().chain(tail).collect();
+        Ok(Invocation { program: self.program.clone(), args, stdin, terminal: self.terminal })
+    }
+
+    fn check_length(&self, prompt: &str) -> Result<(), AgentError> {
+        let (size, limit, unit) = match self.prompt_limit {
+            None => return Ok(()),
+            Some(PromptLimit::Bytes(limit)) => (prompt.len(), limit, "bytes"),
+            Some(PromptLimit::Characters(limit)) => (prompt.chars().count(), limit, "characters"),
+        };
+        if size <= limit {
+            return Ok(());
+        }
+        let agent = self.display_name.clone();
+        let (size, limit) = (format!("{size} {unit}"), format!("{limit} {unit}"));
+        Err(AgentError::PromptTooLong { agent, size, limit })
+    }
+
+    /// A prompt that begins with a dash would be read as an option; a line break before it is not.
+    fn custom_argument(&self, prompt: &str) -> Result<String, AgentError> {
+        if prompt.contains('\0') {
+            return Err(AgentError::NulInPrompt);
+        }
+        let argument = if prompt.starts_with('-') { format!("\n{prompt}") } else { prompt.to_owned() };
+        if argument.len() < LONGEST_ARGUMENT {
+            return Ok(argument);
+        }
+        Err(AgentError::PromptTooLong {
+            agent: format!("{} with prompt_mode: arg", self.display_name),
+            size: format!("{} bytes", prompt.len()),
+            limit: format!("{} bytes", LONGEST_ARGUMENT - 1),
+        })
+    }
+}
+
+/// An agent's own need for a terminal stands, whatever `pty_mode` says.
+fn terminal(own: Terminal, settings: &Settings) -> Terminal {
+    if settings.cli.pty_mode { Terminal::Pty } else { own }
+}
+
+/// Short, and without a first character that a CLI may take for something else.
+fn is_small_and_safe(prompt: &str) -> bool {
+    let small = prompt.len() <= 4 * SMALL_PROMPT && prompt.chars().count() <= SMALL_PROMPT;
+    small && !prompt.starts_with(['-', '/', '@']) && !prompt.contains('\0') && !prompt.trim().is_empty()
+}
+
+fn read_the_file(path: &Path) -> String {
+    format!("Read the file {} and do what it says; it is your whole task.", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AGENTS;
+    use super::*;
+
+    fn call(name: &str, prompt: &str) -> Invocation {
+        call_with(name, prompt, &Settings::default())
+    }
+
+    fn call_with(name: &str, prompt: &str, settings: &Settings) -> Invocation {
+        let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+        let selected = Selected::builtin(agent, agent.programs[0].into(), None, settings);
+        selected.invocation(prompt, Path::new("/run/prompt.md")).unwrap()
+    }
+
+    fn line(invocation: &Invocation) -> String {
+        let stdin = match &invocation.stdin {
+            StdinSource::Null => "/dev/null".to_owned(),
+            StdinSource::PromptFile(path) => path.display().to_string(),
+        };
+        format!("{} {} < {stdin}", invocation.program.display(), invocation.args.join(" "))
+    }
+
+    #[test]
+    fn each_agent_is_called_as_its_row_says() {
+        let calls: Vec<String> = AGENTS
+            .iter()
+            .flat_map(|agent| ["say hi".to_owned(), "- a list".to_owned()].map(|prompt| line(&call(agent.name, &prompt))))
+            .collect();
+        insta::assert_snapshot!(calls.join("\n"), @"");
+    }
+
+    #[test]
+    fn long_and_leading_characters_go_the_safe_way() {
+        for prompt in ["-x".to_owned(), "/help".to_owned(), "@file".to_owned(), "ü".repeat(7001), String::new()] {
+            assert_eq!(call("codex", &prompt).args.last().unwrap(), "-", "{prompt:.10}");
+        }
+        let longest = format!("{} {}", "ü".repeat(3999), "ü".repeat(3000));
+        assert_eq!(*call("codex", &longest).args.last().unwrap(), longest);
+        assert_eq!(call("codex", "resume").args.last().unwrap(), "-", "may be a subcommand");
+    }
+
+    #[test]
+    fn a_prompt_over_the_agents_own_limit_is_refused_with_the_figure() {
+        let codex = AGENTS.iter().find(|agent| agent.name == "codex").unwrap();
+        let selected = Selected::builtin(codex, "codex".into(), None, &Settings::default());
+        let error = selected.invocation(&"x".repeat(1_048_577), Path::new("p")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the prompt is too long for OpenAI Codex: 1048577 characters, and the limit is 1048576 characters"
+        );
+    }
+
+    #[test]
+    fn plain_transcripts_turn_structured_output_off() {
+        let mut settings = Settings::default();
+        settings.cli.transcript = Some("plain".into());
+        let args = call_with("claude", "hi", &settings).args;
+        assert_eq!(args, ["--dangerously-skip-permissions", "-p", "hi"]);
+    }
+
+    #[test]
+    fn models_adapter_arguments_and_extra_arguments_come_before_the_prompt() {
+        let mut settings = Settings::default();
+        settings.cli.model = Some("opus".into());
+        settings.cli.extra_args = vec!["--debug".into()];
+        settings.adapters.entry("claude".into()).or_default().args = vec!["--add-dir".into(), "..".into()];
+        let args = call_with("claude", "hi", &settings).args;
+        assert_eq!(args[4..], ["--model", "opus", "--add-dir", "..", "--debug", "-p", "hi"]);
+    }
+
+    #[test]
+    fn claude_gets_its_terminal_whatever_pty_mode_says() {
+        assert_eq!(call("claude", "hi").terminal, Terminal::Pty);
+        assert_eq!(call("codex", "hi").terminal, Terminal::Pipe);
+    }
+
+    fn custom(prompt: &str, change: impl FnOnce(&mut Settings)) -> Result<Invocation, AgentError> {
+        let mut settings = Settings::default();
+        settings.cli.args = vec!["--headless".into()];
+        change(&mut settings);
+        Selected::custom("/opt/my-ai".into(), &settings).invocation(prompt, Path::new("/run/prompt.md"))
+    }
+
+    #[test]
+    fn a_custom_command_gets_its_prompt_as_configured() {
+        assert_eq!(custom("test", |_| ()).unwrap().args, ["--headless", "test"]);
+        let flag = |settings: &mut Settings| settings.cli.prompt_flag = Some("--prompt".into());
+        assert_eq!(custom("test", flag).unwrap().args, ["--headless", "--prompt", "test"]);
+        let stdin = |settings: &mut Settings| settings.cli.prompt_mode = PromptMode::Stdin;
+        let call = custom("test", stdin).unwrap();
+        assert_eq!(call.args, ["--headless"]);
+        assert_eq!(call.stdin, StdinSource::PromptFile("/run/prompt.md".into()));
+    }
+
+    #[test]
+    fn a_custom_prompt_is_never_read_as_an_option_and_never_too_long_for_the_kernel() {
+        assert_eq!(custom("- item", |_| ()).unwrap().args, ["--headless", "\n- item"]);
+        let error = custom(&"x".repeat(LONGEST_ARGUMENT), |_| ()).unwrap_err();
+        assert!(error.to_string().ends_with("131072 bytes, and the limit is 131071 bytes"), "{error}");
+        assert!(custom(&"x".repeat(LONGEST_ARGUMENT - 1), |_| ()).is_ok());
+    }
+}

@@ -1,0 +1,91 @@
+//! Who: which agent works for us, and how it is called. Starts nothing but `--version`; reads no output of a
+//! session; knows no loop.
+
+mod builtin;
+mod detect;
+mod invocation;
+mod probe;
+
+pub use builtin::{AGENTS, Agent, Delivery, Evidence, Large, NESTED_SESSION, PromptLimit, Small, Terminal};
+pub use detect::{Checked, Unusable, detect, survey};
+pub use invocation::{Invocation, Selected, StdinSource};
+pub use probe::{PathProbe, Probe};
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::Settings;
+
+/// The backend that is the user's own command line.
+pub const CUSTOM: &str = "custom";
+const AUTO: &str = "auto";
+const DRIVER: &str = "driver:";
+
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("no usable agent was found")]
+    NoneFound { checked: Vec<Checked> },
+    #[error("{} was requested (backend: {}) but `{program}` is not in PATH", agent.display_name, agent.name)]
+    NotInstalled { agent: &'static Agent, program: String },
+    #[error("{name} was requested but is disabled (adapters.{name}.enabled: false)")]
+    Disabled { name: String },
+    #[error("unknown agent `{name}`")]
+    Unknown { name: String, nearest: Option<&'static str> },
+    #[error("backend: custom needs a command")]
+    CustomWithoutCommand,
+    #[error("the custom command `{command}` was not found")]
+    CustomNotFound { command: String },
+    #[error("`{name}` is not supported by this version of ralph")]
+    NotYet { name: String },
+    #[error("the prompt is too long for {agent}: {size}, and the limit is {limit}")]
+    PromptTooLong { agent: String, size: String, limit: String },
+    #[error("the prompt contains a NUL byte, which no command line can carry")]
+    NulInPrompt,
+}
+
+/// Names of the built-in agents, in the order of detection.
+pub fn names() -> Vec<&'static str> {
+    AGENTS.iter().map(|agent| agent.name).collect()
+}
+
+/// Finds the agent that the settings ask for. Never a silent substitute.
+pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
+    let backend = settings.cli.backend.as_str();
+    match backend {
+        AUTO if settings.cli.command.is_some() => custom(settings, probe.as_ref()),
+        AUTO => {
+            let found = detect(probe, settings)?;
+            Ok(Selected::builtin(found.agent, found.program, Some(found.version), settings))
+        }
+        CUSTOM => custom(settings, probe.as_ref()),
+        name if name.starts_with(DRIVER) => Err(AgentError::NotYet { name: name.to_owned() }),
+        name => named(name, settings, probe.as_ref()),
+    }
+}
+
+fn named(name: &str, settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
+    let Some(agent) = AGENTS.iter().find(|agent| agent.name == name) else {
+        return Err(AgentError::Unknown { name: name.to_owned(), nearest: nearest(name) });
+    };
+    if !detect::enabled(agent, settings) {
+        return Err(AgentError::Disabled { name: name.to_owned() });
+    }
+    let program = agent.programs.iter().find_map(|program| probe.find(program));
+    let missing = || AgentError::NotInstalled { agent, program: agent.programs.join("` or `") };
+    Ok(Selected::builtin(agent, program.ok_or_else(missing)?, None, settings))
+}
+
+fn custom(settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
+    let command = settings.cli.command.as_deref().filter(|command| !command.trim().is_empty());
+    let command = command.ok_or(AgentError::CustomWithoutCommand)?;
+    let program: Option<PathBuf> = probe.find(command);
+    let program = program.ok_or_else(|| AgentError::CustomNotFound { command: command.to_owned() })?;
+    Ok(Selected::custom(program, settings))
+}
+
+/// The known name that a misspelt one may have meant.
+fn nearest(name: &str) -> Option<&'static str> {
+    let known = AGENTS.iter().map(|agent| agent.name).chain([AUTO, CUSTOM]);
+    let scored = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
+    scored.filter(|(distance, known)| *distance <= known.len() / 2).min().map(|(_, known)| known)
+}

@@ -1,0 +1,57 @@
+//! Looking for programs on this machine.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::process::{self, Keeper};
+
+use super::Unusable;
+
+/// Some CLIs need six seconds to say their version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Finds programs and asks them who they are.
+pub trait Probe: Send + Sync {
+    fn find(&self, program: &str) -> Option<PathBuf>;
+
+    /// The first line of what `--version` prints.
+    fn version(&self, program: &Path) -> Result<String, Unusable>;
+}
+
+/// The real one: the user's PATH.
+#[derive(Debug)]
+pub struct PathProbe {
+    pub path: Option<OsString>,
+    pub cwd: PathBuf,
+    pub keeper: Keeper,
+}
+
+impl Probe for PathProbe {
+    fn find(&self, program: &str) -> Option<PathBuf> {
+        which::which_in(program, self.path.as_ref(), &self.cwd).ok()
+    }
+
+    fn version(&self, program: &Path) -> Result<String, Unusable> {
+        let spec = process::Spec {
+            program: program.to_owned(),
+            args: vec!["--version".into()],
+            environment: process::Environment::default(),
+            cwd: self.cwd.clone(),
+            stdin: process::Stdin::Null,
+            stdout: process::Transport::Pipe,
+        };
+        let bounds =
+            process::Bounds { timeout: VERSION_TIMEOUT, grace: Duration::from_millis(200), max_bytes: 4096 };
+        let captured = process::capture(&self.keeper, &spec, bounds)
+            .map_err(|error| Unusable::CouldNotStart { reason: error.to_string() })?;
+        match captured.end {
+            None => Err(Unusable::TimedOut { seconds: VERSION_TIMEOUT.as_secs() }),
+            Some(end) if !end.success() => Err(Unusable::Refused { end }),
+            Some(_) => {
+                let text = String::from_utf8_lossy(&captured.stdout);
+                Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+            }
+        }
+    }
+}

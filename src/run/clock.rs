@@ -1,0 +1,31 @@
+//! The one clock of a run. It goes on while the machine sleeps, as the rest of the world does.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    start: Duration,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        Self { start: now() }
+    }
+
+    /// Since the run began.
+    pub(super) fn elapsed(self) -> Duration {
+        now().saturating_sub(self.start)
+    }
+}
+
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
+fn now() -> Duration {
+    let time = clock_gettime(CLOCK);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

@@ -1,0 +1,149 @@
+//! One child at work: its bytes become raw files, lines and events. Two kinds: an agent, and a gate.
+
+use std::io;
+
+use tempfile::TempDir;
+
+use crate::engine::Input;
+use crate::event::{Meta, StreamName, Tag, TranscriptEvent};
+use crate::process::{Child, LineSplitter};
+use crate::store::{IterationFiles, RawOutput};
+use crate::transcript::Adapter;
+
+use super::inbox::Generation;
+
+/// The child that runs now.
+pub(super) struct Session {
+    pub(super) generation: Generation,
+    pub(super) child: Child,
+    pub(super) work: SessionKind,
+}
+
+pub(super) enum SessionKind {
+    Agent(Box<AgentSession>),
+    Gate(Excerpt),
+}
+
+pub(super) struct AgentSession {
+    pub(super) files: IterationFiles,
+    pub(super) adapter: Box<dyn Adapter>,
+    pub(super) stdout: Stream,
+    pub(super) stderr: Stream,
+    /// The agent's own directory for temporary files; goes when the agent has gone.
+    pub(super) _scratch: TempDir,
+    events: Vec<TranscriptEvent>,
+}
+
+/// One of a child's two outputs.
+pub(super) struct Stream {
+    pub(super) raw: RawOutput,
+    pub(super) lines: LineSplitter,
+}
+
+impl AgentSession {
+    pub(super) fn new(
+        files: IterationFiles,
+        adapter: Box<dyn Adapter>,
+        streams: (Stream, Stream),
+        scratch: TempDir,
+    ) -> Self {
+        let (stdout, stderr) = streams;
+        Self { files, adapter, stdout, stderr, _scratch: scratch, events: Vec::new() }
+    }
+
+    /// Keeps the bytes, and hands on what they say.
+    pub(super) fn take(&mut self, stream: StreamName, bytes: &[u8], say: &mut dyn FnMut(Input)) -> io::Result<()> {
+        say(Input::Heard);
+        match stream {
+            StreamName::Stdout => {
+                self.stdout.raw.append(bytes)?;
+                let (adapter, events) = (&mut self.adapter, &mut self.events);
+                self.stdout.lines.feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events));
+                events.drain(..).for_each(|event| say(Input::Transcript(event)));
+            }
+            StreamName::Stderr => {
+                self.stderr.raw.append(bytes)?;
+                self.stderr.lines.feed(bytes, |line| say(Input::Stderr(lossy(line.bytes))));
+            }
+        }
+        Ok(())
+    }
+
+    /// The child has ended: last lines without a line ending, and whatever the adapter still holds.
+    pub(super) fn finish(&mut self, say: &mut dyn FnMut(Input)) {
+        let (adapter, events) = (&mut self.adapter, &mut self.events);
+        self.stdout.lines.finish(|line| read(adapter.as_mut(), line.bytes, line.cut, events));
+        adapter.flush(events);
+        events.drain(..).for_each(|event| say(Input::Transcript(event)));
+        self.stderr.lines.finish(|line| say(Input::Stderr(lossy(line.bytes))));
+    }
+}
+
+fn read(adapter: &mut dyn Adapter, bytes: &[u8], cut: u64, events: &mut Vec<TranscriptEvent>) {
+    if cut > 0 {
+        // Half a line says nothing that can be trusted; the raw file has all of it.
+        events.push(TranscriptEvent::meta(Meta::Cut { bytes: cut + bytes.len() as u64 }));
+        let beginning: String = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
+        events.push(TranscriptEvent::line(Tag::Sys, format!("{beginning}…")));
+        return;
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(line) => adapter.feed(line, events),
+        Err(_) => adapter.feed(&String::from_utf8_lossy(bytes), events),
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The beginning and the end of an output of any length.
+#[derive(Default)]
+pub(super) struct Excerpt {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    left_out: u64,
+}
+
+/// How much of each end is kept.
+const EXCERPT: usize = 32 * 1024;
+
+impl Excerpt {
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        let (to_head, rest) = bytes.split_at(bytes.len().min(EXCERPT - self.head.len()));
+        self.head.extend_from_slice(to_head);
+        self.tail.extend_from_slice(rest);
+        if self.tail.len() > 2 * EXCERPT {
+            let gone = self.tail.len() - EXCERPT;
+            self.tail.drain(..gone);
+            self.left_out += gone as u64;
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let head = String::from_utf8_lossy(&self.head);
+        let tail = String::from_utf8_lossy(&self.tail);
+        match self.left_out {
+            0 => format!("{head}{tail}"),
+            bytes => format!("{head}\n[… {bytes} bytes left out …]\n{tail}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_keeps_both_ends_and_says_what_it_left_out() {
+        let mut excerpt = Excerpt::default();
+        excerpt.take(b"first\n");
+        for _ in 0..100 {
+            excerpt.take(&[b'x'; 10_000]);
+        }
+        excerpt.take(b"\nlast");
+        let text = excerpt.text();
+        assert!(text.starts_with("first\n") && text.ends_with("\nlast"));
+        assert!(text.contains("bytes left out") && text.len() < 4 * EXCERPT);
+    }
+}
