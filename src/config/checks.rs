@@ -89,7 +89,7 @@ fn check_range(key: &str, given: Option<u64>, allowed: RangeInclusive<u64>) -> R
     } else {
         format!("at most {}", allowed.end())
     };
-    let help = (given == 0).then(|| "for the default, remove the line".to_owned());
+    let help = (given == 0).then(|| "leave it out for the default".to_owned());
     Err(Complaint::about_value(key, format!("must be {bound}, but is `{given}`")).with_help(help))
 }
 
@@ -98,7 +98,7 @@ fn check_cost(given: Option<f64>) -> Result<(), Complaint> {
         Some(cost) if !(cost.is_finite() && cost > 0.0) => {
             let problem = format!("must be more than 0 and finite, but is `{cost}`");
             Err(Complaint::about_value("event_loop.max_cost_usd", problem)
-                .with_help(Some("for no limit on the cost, remove the line".to_owned())))
+                .with_help(Some("leave it out for no limit on the cost".to_owned())))
         }
         _ => Ok(()),
     }

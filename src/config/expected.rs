@@ -1,5 +1,5 @@
-//! What each key wants to be given, in the words of a message. The types themselves are in `partial.rs`; a test
-//! there would be needed if these words could not be held against them, so it is here.
+//! What each key wants to be given, in the words of a message. The types themselves are in `settings.rs`; a test
+//! holds the words against them.
 
 use super::mistake::quoted;
 

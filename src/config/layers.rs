@@ -92,9 +92,9 @@ impl Loaded {
     pub(super) fn lay_file(&mut self, path: &Path, known: Known<'_>) -> Result<(), ConfigError> {
         let text = read_text(path)?;
         let document = Document::new(path, &text);
-        let blame = |mistake| ConfigError::Mistake(Box::new(mistake));
-        let mut wishes = document.read().map_err(blame)?;
-        check(&wishes, known).map_err(|complaint| blame(document.mistake(complaint)))?;
+        let mut wishes = document.read().map_err(ConfigError::Mistake)?;
+        check(&wishes, known)
+            .map_err(|complaint| ConfigError::Mistake(Box::new(document.mistake(complaint))))?;
         wishes.anchor_paths(path.parent().unwrap_or(path));
         let outline = document.into_outline();
         self.files.push(path.to_owned());

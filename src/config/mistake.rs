@@ -147,7 +147,7 @@ impl<'a> Place<'a> {
         Self {
             line: text[..start].matches('\n').count() + 1,
             before: &text[line_start..start],
-            marked: text[start..end].trim_end(),
+            marked: text[start..end].trim_end_matches('\r'),
             after: text[end..line_end].trim_end_matches('\r'),
         }
     }
@@ -177,9 +177,15 @@ impl Excerpt {
     fn of(place: &Place<'_>) -> Self {
         let before = keep_end(&printable(place.before), Self::BEFORE);
         let marked = printable(place.marked);
+        // Blanks behind a mark are not meant; a mark of nothing but blanks is.
+        let underlined = if marked.trim().is_empty() {
+            marked.as_str()
+        } else {
+            marked.trim_end()
+        };
         let indent = before.width();
         let line = keep_start(&format!("{before}{marked}{}", printable(place.after)), Self::LINE);
-        let width = marked.width().clamp(1, Self::LINE.saturating_sub(indent));
+        let width = underlined.width().clamp(1, Self::LINE.saturating_sub(indent));
         Self { line, indent, width }
     }
 }
@@ -217,9 +223,8 @@ pub(super) fn printable(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\t' => shown.push_str("    "),
-            bidi if matches!(bidi, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
-                shown.push('\u{fffd}')
-            }
+            // Marks that reorder what stands next to them.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => shown.push('\u{fffd}'),
             control if control.is_control() => shown.push('\u{fffd}'),
             other => shown.push(other),
         }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, Span};
+use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span};
 
 /// Our own schema needs five levels. What is nested deeper is a mistake, and its place is its ancestor's.
 const MAX_DEPTH: usize = 12;
@@ -40,7 +40,9 @@ impl Outline {
     /// Reads as far as the text is YAML; the rest has no places.
     pub(super) fn of(text: &str) -> Self {
         let mut reading = Reading::default();
-        for step in Parser::new_from_str(text) {
+        // Comments are not entries, and a long run of them would exhaust the parser's patience.
+        let options = granit_parser::options! { emit_comments: false };
+        for step in Parser::new_from_str_with_options(text, options) {
             let Ok((event, span)) = step else { break };
             if reading.take(&event, &span).is_none() || reading.open.len() > MAX_DEPTH {
                 break;
@@ -67,6 +69,11 @@ impl Outline {
             .iter()
             .rev()
             .find(|entry| touches(&entry.name) || touches(&entry.value))
+    }
+
+    /// The entry whose value begins at the byte. In a block that is also where the name of its first key begins.
+    pub(super) fn of_value_at(&self, offset: usize) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.value.start == offset)
     }
 
     /// Where the key stands, or the nearest key around it (a value may have come in through an alias).
@@ -117,7 +124,8 @@ impl Reading {
         let range = span.byte_range()?;
         match event {
             Event::Scalar(text, style, ..) => {
-                if !self.name_value(text, span) {
+                let is_name = self.name_value(text, span);
+                if !is_name {
                     self.note(span, scalar_kind(text, *style));
                 }
             }
@@ -135,7 +143,7 @@ impl Reading {
                     entry.value.end = range.end.max(entry.value.start);
                 }
             }
-            // Comments, and the frame around the document.
+            // The frame around the document.
             _ => {}
         }
         Some(())
@@ -260,6 +268,12 @@ mod tests {
     fn a_broken_text_keeps_the_places_before_the_break() {
         let outline = Outline::of("cli:\n  model: x\nsession: [fresh\n");
         assert!(outline.find("cli.model").is_some());
+    }
+
+    #[test]
+    fn a_bracket_closed_at_the_margin_ends_nothing_early() {
+        let outline = Outline::of("cli: {\n  args: [\n    a\n]\n}\nsession: fresh\n");
+        assert_eq!(outline.find("session").unwrap().line, 6);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value;
-use serde_saphyr::Error as YamlError;
+use serde_saphyr::{Error as YamlError, Location};
 
 use super::expected::Expected;
 use super::mistake::{About, Complaint, Mistake, closest, one_of, quoted, suggestion};
@@ -30,7 +30,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    pub(super) fn read(&self) -> Result<Partial, Mistake> {
+    pub(super) fn read(&self) -> Result<Partial, Box<Mistake>> {
         let options = serde_saphyr::options! {
             strict_booleans: true,
             reject_unsupported_tags: true,
@@ -42,7 +42,9 @@ impl<'a> Document<'a> {
             alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
         };
         let read: Result<Option<Partial>, _> = serde_saphyr::from_str_with_options(self.text, options);
-        let partial = read.map_err(|error| self.explain(&error))?.unwrap_or_default();
+        let partial = read
+            .map_err(|error| Box::new(self.explain(&error)))?
+            .unwrap_or_default();
         self.forbid_empty_values()?;
         Ok(partial)
     }
@@ -79,25 +81,34 @@ impl<'a> Document<'a> {
     }
 
     /// A limit without a figure would be a run without that limit. An empty section is only an empty section.
-    fn forbid_empty_values(&self) -> Result<(), Mistake> {
+    fn forbid_empty_values(&self) -> Result<(), Box<Mistake>> {
         let may_be_empty = |key: &str| key == "gates" || Expected::of(key) == Expected::Section;
         let empty = |entry: &&Entry| entry.kind == Kind::Nothing && !may_be_empty(&entry.key);
         match self.outline.entries().iter().find(empty) {
-            Some(entry) => Err(self.place(entry.name.clone(), no_value(&entry.key))),
+            Some(entry) => Err(Box::new(self.place(entry.name.clone(), no_value(&entry.key)))),
             None => Ok(()),
         }
     }
 
     fn explain(&self, error: &YamlError) -> Mistake {
-        if let YamlError::AliasError { error, .. } = error {
-            return self.explain(error);
+        if let YamlError::AliasError { error, locations, .. } = error {
+            // What is right where it was written is wrong where it is repeated: point there.
+            return self.explain_at(self.range_of(locations.primary_location()), error);
         }
-        let range = self.range_of(error);
+        self.explain_at(self.range_of(error.location()), error)
+    }
+
+    fn explain_at(&self, range: Range<usize>, error: &YamlError) -> Mistake {
         let entry = self.outline.at(range.start);
         match error {
             YamlError::SerdeUnknownField { field, expected, .. } => {
-                let key = entry.map_or(field.as_str(), |entry| &entry.key);
-                self.place(range, unknown_key(key, field, expected))
+                // Behind an alias the field itself stands elsewhere, and the entry is the section around it.
+                let key = match entry.map(|entry| entry.key.as_str()) {
+                    Some(key) if key.ends_with(field.as_str()) => key.to_owned(),
+                    Some(section) => format!("{section}.{field}"),
+                    None => field.clone(),
+                };
+                self.place(range, unknown_key(&key, field, expected))
             }
             YamlError::SerdeUnknownVariant {
                 variant, expected, ..
@@ -123,8 +134,8 @@ impl<'a> Document<'a> {
     }
 
     /// The bytes that the parser points at; for some errors it knows only line and column.
-    fn range_of(&self, error: &YamlError) -> Range<usize> {
-        let Some(location) = error.location() else {
+    fn range_of(&self, location: Option<Location>) -> Range<usize> {
+        let Some(location) = location else {
             return 0..0;
         };
         let number = |figure: u64| usize::try_from(figure).unwrap_or(usize::MAX);
@@ -148,7 +159,8 @@ impl<'a> Document<'a> {
     }
 
     fn wrong_kind(&self, range: Range<usize>) -> Mistake {
-        let Some(entry) = self.outline.at(range.start) else {
+        let by_value = self.outline.of_value_at(range.start);
+        let Some(entry) = by_value.or_else(|| self.outline.at(range.start)) else {
             return self.place(range, wrong_document(self.text));
         };
         let expected = Expected::of(&entry.key);
@@ -186,7 +198,15 @@ impl<'a> Document<'a> {
 
     fn not_yaml(&self, range: Range<usize>, error: &YamlError) -> Mistake {
         let said = error.to_string();
-        let reason = said.rfind(" at line ").map_or(said.as_str(), |end| &said[..end]);
+        let reason = match error {
+            YamlError::MultipleDocuments { .. } => "a second document begins",
+            YamlError::Budget { .. }
+            | YamlError::AliasReplayLimitExceeded { .. }
+            | YamlError::AliasReplayStackDepthExceeded { .. } => {
+                "it is too long, too deep, or repeats too much"
+            }
+            _ => said.rfind(" at line ").map_or(said.as_str(), |end| &said[..end]),
+        };
         let line_start = self.text[..range.start.min(self.text.len())]
             .rfind('\n')
             .map_or(0, |newline| newline + 1);
@@ -209,9 +229,9 @@ fn syntax_help(error: &YamlError, reason: &str) -> &'static str {
         YamlError::MultipleDocuments { .. } => {
             "one file holds one set of wishes: remove the `---` and what follows"
         }
-        YamlError::Budget { .. } | YamlError::AliasReplayLimitExceeded { .. } => {
-            "this is far more than a configuration needs; write the values out instead of using aliases"
-        }
+        YamlError::Budget { .. }
+        | YamlError::AliasReplayLimitExceeded { .. }
+        | YamlError::AliasReplayStackDepthExceeded { .. } => "write the values out instead of using aliases",
         YamlError::UnknownAnchor { .. } => "a text that begins with `*` must be put in quotes",
         YamlError::UnsupportedTag { .. } => "a text that begins with `!` must be put in quotes",
         _ if reason.contains("expected key") || reason.contains("indentation") => {

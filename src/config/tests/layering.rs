@@ -56,8 +56,13 @@ fn empty_files_and_empty_sections_change_nothing() {
 
 #[test]
 fn a_long_comment_is_not_too_much() {
-    let text = format!("cli:\n{}  model: x\n", "  # backend: claude\n".repeat(500));
-    assert_eq!(settings_of(&text).cli.model.as_deref(), Some("x"));
+    let comment = "  # backend: claude\n".repeat(500);
+    let text = format!("cli:\n{comment}  args:\n{comment}  - a\n{comment}  model: x\n");
+    let place = Place::new().write("project/ralph.yml", text);
+    let loaded = place.loaded();
+    assert_eq!(loaded.settings.cli.model.as_deref(), Some("x"));
+    let path = place.path("project/ralph.yml");
+    assert_eq!(loaded.origin("cli.model"), Origin::File { path, line: 1504 });
 }
 
 #[test]
