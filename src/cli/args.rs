@@ -139,21 +139,21 @@ impl ChoiceArguments {
             cli.command = Some(words.next().unwrap_or_default());
             cli.args = Some(words.collect());
         }
-        Ok(Partial { cli: Some(cli), ..Partial::default() })
+        Ok(Partial { cli, ..Partial::default() })
     }
 }
 
 impl RunArguments {
     pub(super) fn wishes(&self) -> Result<Partial, SplitError> {
         let mut wishes = self.choice.wishes()?;
-        wishes.event_loop = Some(PartialEventLoop {
+        wishes.event_loop = PartialEventLoop {
             prompt: self.prompt.clone(),
             prompt_file: self.prompt_file.clone(),
             max_iterations: self.max_iterations,
             max_runtime_seconds: self.max_runtime,
             max_cost_usd: self.max_cost,
             ..PartialEventLoop::default()
-        });
+        };
         Ok(wishes)
     }
 }

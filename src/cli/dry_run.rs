@@ -1,0 +1,184 @@
+//! `ralph run --dry-run`: the exact call that an iteration would make. Starts nothing.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
+use crate::engine::compose_first;
+use crate::run::PromptSource;
+use crate::ui::Terminal;
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::run::Plan;
+
+/// What an iteration would use.
+#[derive(Debug, Serialize)]
+struct Call {
+    agent: String,
+    agent_version: Option<String>,
+    program: String,
+    args: Vec<String>,
+    cwd: String,
+    stdin: String,
+    /// What stdout is: a pipe, or a raw pseudo-terminal.
+    stdout: &'static str,
+    environment_set: Vec<String>,
+    environment_removed: Vec<&'static str>,
+    transcript: &'static str,
+    session: &'static str,
+    prompt: PromptFacts,
+    limits: LimitFacts,
+    gates: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct PromptFacts {
+    source: String,
+    bytes: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct LimitFacts {
+    max_iterations: u64,
+    max_runtime_seconds: u64,
+    max_cost_usd: Option<f64>,
+    max_tokens: Option<u64>,
+    max_consecutive_failures: u64,
+    wall_seconds: Option<u64>,
+    idle_seconds: Option<u64>,
+    idle_in_tool_seconds: Option<u64>,
+}
+
+pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
+    let call = describe(plan, cwd)?;
+    let text = if json {
+        serde_json::to_string_pretty(&call).unwrap_or_default() + "\n"
+    } else {
+        call.as_text()
+    };
+    terminal.print(&text).map_err(CliError::Output)?;
+    Ok(Exit::Success)
+}
+
+fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
+    let policy = plan.policy(Timestamp::UNIX_EPOCH);
+    let task = plan.prompt.read().unwrap_or_default();
+    let prompt = compose_first(&task, &policy);
+    let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
+    let invocation = plan.agent.invocation(&prompt, &prompt_file)?;
+    let own = plan.agent.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    let set = ["RALPH_RUN_ID=RUN", "RALPH_ITERATION=1", "RALPH_BIN=(this program)", "TMPDIR=(a fresh directory)"];
+    let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
+    Ok(Call {
+        agent: plan.agent.name.clone(),
+        agent_version: plan.agent.version.clone(),
+        program: invocation.program.display().to_string(),
+        args: invocation.args,
+        cwd: cwd.display().to_string(),
+        stdin: match invocation.stdin {
+            StdinSource::Null => "/dev/null".to_owned(),
+            StdinSource::PromptFile(path) => path.display().to_string(),
+        },
+        stdout: match invocation.terminal {
+            AgentTerminal::Pipe => "pipe",
+            AgentTerminal::Pty => "pty",
+        },
+        environment_set: own.chain(set.map(str::to_owned)).collect(),
+        environment_removed: NESTED_SESSION.to_vec(),
+        transcript: plan.format.name,
+        session: "fresh",
+        prompt: PromptFacts {
+            source: match &plan.prompt {
+                PromptSource::Text(_) => "given".to_owned(),
+                PromptSource::File(path) => path.display().to_string(),
+            },
+            bytes: prompt.len(),
+        },
+        limits: LimitFacts {
+            max_iterations: policy.limits.iterations,
+            max_runtime_seconds: policy.limits.runtime.as_secs(),
+            max_cost_usd: policy.limits.cost_usd,
+            max_tokens: policy.limits.tokens,
+            max_consecutive_failures: policy.limits.consecutive_failures,
+            wall_seconds: seconds(policy.timing.wall),
+            idle_seconds: seconds(policy.timing.idle),
+            idle_in_tool_seconds: seconds(policy.timing.idle_in_tool),
+        },
+        gates: policy.gates.into_iter().map(|gate| gate.command).collect(),
+    })
+}
+
+impl Call {
+    fn as_text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: &str| drop(writeln!(text, "{name:<12} {value}"));
+        let version = self.agent_version.iter().map(|version| format!(" ({version})")).collect::<String>();
+        line("agent", &format!("{}{version}", self.agent));
+        line("program", &self.program);
+        self.args.iter().for_each(|argument| line("", &quoted(argument)));
+        line("cwd", &self.cwd);
+        line("stdin", &self.stdin);
+        line("stdout", self.stdout);
+        self.environment_set.iter().enumerate().for_each(|(i, set)| line(if i == 0 { "set" } else { "" }, set));
+        line("unset", &self.environment_removed.join(" "));
+        line("transcript", self.transcript);
+        line("session", self.session);
+        line("prompt", &format!("{} ({} bytes)", self.prompt.source, self.prompt.bytes));
+        line("limits", &self.limits.as_text());
+        self.gates.iter().enumerate().for_each(|(i, gate)| line(if i == 0 { "gates" } else { "" }, gate));
+        text
+    }
+}
+
+impl LimitFacts {
+    fn as_text(&self) -> String {
+        let seconds = |name: &str, limit: Option<u64>| match limit {
+            Some(seconds) => format!("{name} {seconds} s"),
+            None => format!("{name} none"),
+        };
+        let budget = self.max_cost_usd.map(|cost| format!("cost ${cost}"));
+        let tokens = self.max_tokens.map(|tokens| format!("{tokens} tokens"));
+        [format!("{} iterations", self.max_iterations), format!("runtime {} s", self.max_runtime_seconds)]
+            .into_iter()
+            .chain(budget)
+            .chain(tokens)
+            .chain([
+                format!("{} failures in a row", self.max_consecutive_failures),
+                seconds("wall", self.wall_seconds),
+                seconds("idle", self.idle_seconds),
+                seconds("idle in a tool", self.idle_in_tool_seconds),
+            ])
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
+
+/// An argument as a shell would need it, on one line.
+fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
+    }
+    if argument.chars().any(char::is_control) {
+        return format!("$'{}'", argument.escape_default());
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn arguments_are_shown_as_a_shell_would_take_them() {
+        for (argument, shown) in
+            [("--json", "--json"), ("", "''"), ("it's", r"'it'\''s'"), ("a b", "'a b'"), ("a\nb", r"$'a\nb'")]
+        {
+            assert_eq!(quoted(argument), shown);
+        }
+    }
+}

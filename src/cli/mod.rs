@@ -1,0 +1,97 @@
+//! The door: arguments in, exit code out; errors become sentences with a remedy. One file per subcommand.
+
+mod args;
+mod context;
+mod demo;
+mod dry_run;
+mod error;
+mod exit;
+mod listing;
+mod run;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::process;
+use crate::ui::{ColourChoice, Terminal};
+
+use args::{Arguments, ColourWish, Command};
+use error::CliError;
+use exit::Exit;
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    if let Some(code) = process::keep_if_asked().or_else(demo::play_if_asked) {
+        return code;
+    }
+    let arguments = match Arguments::try_parse_from(with_default_command(std::env::args_os().collect())) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let asked_for = !error.use_stderr();
+            // When even that cannot be printed, the exit code is all that is left to say it.
+            let printed = error.print().is_ok();
+            return ExitCode::from(if asked_for && printed { Exit::Success } else { Exit::Usage });
+        }
+    };
+    let terminal = Terminal::new(match arguments.color {
+        ColourWish::Auto => ColourChoice::Auto,
+        ColourWish::Always => ColourChoice::Always,
+        ColourWish::Never => ColourChoice::Never,
+    });
+    let exit = obey(&arguments.command, &terminal).unwrap_or_else(|error| {
+        // As above: nothing better can be done about a terminal that takes no text.
+        let _ = terminal.fail(&error, &error.hints());
+        error.exit()
+    });
+    ExitCode::from(exit)
+}
+
+fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
+    match command {
+        Command::Run(arguments) => run::run(arguments, terminal),
+        Command::Agents(arguments) => listing::agents(arguments, terminal),
+        Command::Doctor(arguments) => listing::doctor(arguments, terminal),
+        Command::Demo(arguments) => demo::demo(arguments, terminal),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "ralph", &mut script);
+            terminal.print(&String::from_utf8_lossy(&script)).map_err(CliError::Output)?;
+            Ok(Exit::Success)
+        }
+    }
+}
+
+/// `ralph -p …` means `ralph run -p …`.
+fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    const ABOUT_RALPH: [&str; 4] = ["-h", "--help", "-V", "--version"];
+    let first = arguments.get(1).and_then(|first| first.to_str());
+    if first.is_some_and(|first| first.starts_with('-') && !ABOUT_RALPH.contains(&first)) {
+        arguments.insert(1, "run".into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn run_is_the_default_when_only_flags_are_given() {
+        let parse = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            Arguments::try_parse_from(with_default_command(words)).map(|arguments| arguments.command)
+        };
+        assert!(matches!(parse("ralph -p hello"), Ok(Command::Run(_))));
+        assert!(matches!(parse("ralph --dry-run"), Ok(Command::Run(_))));
+        assert!(matches!(parse("ralph demo --keep"), Ok(Command::Demo(_))));
+        assert!(parse("ralph --version").is_err_and(|error| !error.use_stderr()));
+        assert!(parse("ralph").is_err());
+    }
+}

@@ -1,0 +1,163 @@
+//! Checks: is everything in place? Each check looks at one thing and reports what it found, with a remedy where
+//! something is wrong. Mends nothing.
+
+use serde::Serialize;
+
+use crate::agent::{AGENTS, Checked, Evidence, Unusable};
+use crate::config::{ConfigError, Loaded};
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub area: &'static str,
+    pub subject: String,
+    pub state: State,
+    pub detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Good,
+    /// Not there, and not needed.
+    Absent,
+    Warning,
+    Broken,
+}
+
+/// What the checks look at.
+pub struct Scene<'a> {
+    pub configuration: Result<&'a Loaded, &'a ConfigError>,
+    pub agents: &'a [Checked],
+}
+
+/// All checks, in the order in which their findings are shown.
+pub fn examine(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = configuration(scene);
+    findings.extend(scene.agents.iter().map(agent));
+    findings.push(some_agent(scene));
+    findings
+}
+
+/// Whether something that is needed does not work.
+pub fn is_broken(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.state == State::Broken)
+}
+
+fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
+    let finding = |subject: &str, state, detail: String| Finding {
+        area: "configuration",
+        subject: subject.to_owned(),
+        state,
+        detail,
+        remedy: None,
+    };
+    let loaded = match scene.configuration {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            let remedy = Some("correct the file; `ralph doctor` tells when it is right".to_owned());
+            return vec![Finding { remedy, ..finding("ralph.yml", State::Broken, error.to_string()) }];
+        }
+    };
+    let mut findings: Vec<Finding> = loaded
+        .files
+        .iter()
+        .map(|path| finding(&path.display().to_string(), State::Good, "read".to_owned()))
+        .collect();
+    if findings.is_empty() {
+        findings.push(finding("ralph.yml", State::Absent, "none found; the defaults are used".to_owned()));
+    }
+    findings.extend(loaded.warnings.iter().map(|warning| finding("warning", State::Warning, warning.clone())));
+    findings
+}
+
+fn agent(checked: &Checked) -> Finding {
+    let Checked { agent, answer, .. } = checked;
+    let subject = agent.name.to_owned();
+    let finding = |state, detail, remedy| Finding { area: "agents", subject, state, detail, remedy };
+    let install = Some(format!("install it: {}", agent.install));
+    match answer {
+        Ok(version) => match older_than_tested(version, agent.tested_with) {
+            Some(tested) => finding(
+                State::Warning,
+                format!("{version}; ralph was tested with {tested}"),
+                Some(format!("update it if it misbehaves: {}", agent.install)),
+            ),
+            None => finding(State::Good, version.clone(), Some(agent.auth_hint.to_owned())),
+        },
+        Err(why @ Unusable::NotFound) => finding(State::Absent, why.to_string(), install),
+        Err(why @ Unusable::Disabled) => finding(State::Absent, why.to_string(), None),
+        Err(why @ (Unusable::Refused { .. } | Unusable::TimedOut { .. } | Unusable::CouldNotStart { .. })) => {
+            finding(State::Warning, why.to_string(), install)
+        }
+    }
+}
+
+/// One agent is needed: a built-in one, or the user's own.
+fn some_agent(scene: &Scene<'_>) -> Finding {
+    let usable = scene.agents.iter().find(|checked| checked.answer.is_ok());
+    let own = scene.configuration.ok().and_then(|loaded| loaded.settings.cli.command.clone());
+    let (state, detail, remedy) = match (usable, own) {
+        (_, Some(command)) => (State::Good, format!("your own command: {command}"), None),
+        (Some(checked), None) => (State::Good, format!("{} can be used", checked.agent.name), None),
+        (None, None) => (
+            State::Broken,
+            format!("none of {} is usable", AGENTS.len()),
+            Some("install one, or name your own with --agent-cmd; `ralph demo` needs none".to_owned()),
+        ),
+    };
+    Finding { area: "agents", subject: "an agent to run".to_owned(), state, detail, remedy }
+}
+
+/// The tested version, if what the program says of itself is older.
+fn older_than_tested(answer: &str, tested: Evidence) -> Option<&'static str> {
+    let Evidence::Version(tested) = tested else { return None };
+    let wanted = semver::Version::parse(tested).ok()?;
+    let words = answer.split(|c: char| c.is_whitespace() || c == ',');
+    let found = words.filter_map(|word| semver::Version::parse(word.trim_start_matches('v')).ok()).next()?;
+    (found < wanted).then_some(tested)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(index: usize, answer: Result<&str, Unusable>) -> Checked {
+        Checked { agent: &AGENTS[index], program: None, answer: answer.map(str::to_owned) }
+    }
+
+    fn findings(agents: &[Checked]) -> Vec<Finding> {
+        let loaded = Loaded::default();
+        examine(&Scene { configuration: Ok(&loaded), agents })
+    }
+
+    #[test]
+    fn one_usable_agent_is_enough() {
+        let found = findings(&[checked(0, Ok("2.1.197 (Claude Code)")), checked(1, Err(Unusable::NotFound))]);
+        assert!(!is_broken(&found), "{found:#?}");
+    }
+
+    #[test]
+    fn no_usable_agent_is_broken_and_has_a_remedy() {
+        let found = findings(&[checked(0, Err(Unusable::TimedOut { seconds: 15 }))]);
+        assert!(is_broken(&found));
+        assert!(found.last().unwrap().remedy.is_some());
+    }
+
+    #[test]
+    fn versions_are_found_in_what_programs_say_and_compared() {
+        let tested = Evidence::Version("2.1.0");
+        for (answer, older) in [
+            ("2.0.9 (Claude Code)", true),
+            ("codex-cli 2.1.0", false),
+            ("v3.0.0", false),
+            ("no number here", false),
+            ("1.9.9, commit abc", true),
+        ] {
+            assert_eq!(older_than_tested(answer, tested).is_some(), older, "{answer}");
+        }
+        assert_eq!(older_than_tested("0.0.1", Evidence::Documentation), None);
+    }
+}
