@@ -6,6 +6,9 @@
 #[deny(clippy::disallowed_methods)]
 pub mod event;
 
+/// CHILDREN: spawn on pipes or a PTY, read, feed stdin, stop the whole tree; knows no agent.
+pub mod process;
+
 /// READING: an agent's lines become transcript events; pure.
 #[deny(clippy::disallowed_methods)]
 pub mod transcript;
