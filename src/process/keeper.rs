@@ -145,6 +145,7 @@ struct Keeping {
 impl Keeping {
     /// Starts the child; nothing if it could not be started and the other side knows why.
     fn begin(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Option<Self>> {
+        launch::close_inherited_descriptors();
         let control = rustix::stdio::stdin();
         // In the terminal's session a Ctrl-C would reach us beside the one order that counts.
         let _ = rustix::process::setsid();

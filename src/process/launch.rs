@@ -62,13 +62,26 @@ fn die_with_the_keeper() {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
-/// Marks all but the three streams close-on-exec; `std` still needs its own pipe until then. An old kernel
-/// refuses, and then only what ralph's own parent leaked is passed on.
+/// Closes what this process has inherited beside its three streams: a keeper must not hold open what somebody
+/// else waits to see closed. Only for the very beginning of a process, before it has opened anything.
+pub(super) fn close_inherited_descriptors() {
+    close_range(0);
+}
+
+/// Marks all but the three streams close-on-exec; `std` still needs its own pipe until then.
 fn leave_no_descriptor() {
     #[cfg(target_os = "linux")]
-    // SAFETY: changes a flag of descriptors that this process is about to lose anyway. The raw call, since
-    // older C libraries have no function for it.
+    close_range(libc::CLOSE_RANGE_CLOEXEC);
+}
+
+/// From 3 upwards. An old kernel refuses, and then only what ralph's own parent leaked is passed on.
+fn close_range(flags: libc::c_uint) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: no descriptor from 3 upwards has an owner in this process: it has either just begun, or is
+    // about to become another program. The raw call, since older C libraries have no function for it.
     unsafe {
-        libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+        libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, flags);
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = flags;
 }

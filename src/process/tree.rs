@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     fn pid(number: i32) -> Pid {
-        Pid::from_raw(number).unwrap()
+        Pid::from_raw(number).expect("a pid")
     }
 
     #[test]
