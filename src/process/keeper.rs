@@ -8,20 +8,17 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
-use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use super::launch;
 use super::ready;
+use super::signals::Signals;
 use super::tree::Tree;
 use super::wire::{self, MESSAGE_BYTES, Notice, Order, Stage, Terminal};
 use crate::event::ProcessEnd;
@@ -243,13 +240,10 @@ impl Keeping {
         let control = if self.attended {
             self.control
         } else {
-            self.signals.wake.as_fd()
+            self.signals.as_fd()
         };
         let [order, signal] = ready::wait(
-            [
-                (control, PollFlags::IN),
-                (self.signals.wake.as_fd(), PollFlags::IN),
-            ],
+            [(control, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)],
             until,
         );
         if signal {
@@ -380,39 +374,4 @@ fn write_all(control: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Signals as something to wait for: none of them ends the keeper.
-struct Signals {
-    /// Readable after any signal that matters.
-    wake: UnixStream,
-    stop: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        let (wake, waker) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-            signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
-        }
-        let unheeded = Arc::new(AtomicBool::new(false));
-        for signal in [SIGUSR1, SIGUSR2, SIGALRM] {
-            signal_hook::flag::register(signal, Arc::clone(&unheeded))?;
-        }
-        signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
-        Ok(Self { wake, stop })
-    }
-
-    /// Forgets the wake-ups that have been waited for.
-    fn clear(&self) {
-        let mut sink = [0; 64];
-        while rustix::io::read(&self.wake, &mut sink).is_ok_and(|count| count == sink.len()) {}
-    }
-
-    fn take_stop(&self) -> bool {
-        self.stop.swap(false, Ordering::Relaxed)
-    }
 }

@@ -22,6 +22,7 @@ mod lines;
 mod pool;
 mod read;
 mod ready;
+mod signals;
 mod streams;
 mod tree;
 mod wire;

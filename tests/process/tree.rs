@@ -1,6 +1,7 @@
 //! Whatever ends the child, nothing that it started is left.
 
 use std::fs;
+use std::io::Write;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,29 @@ fn leftovers_of_a_normal_exit_are_swept_and_delay_nothing() {
         stage.assert_all_are_gone();
         // On a PTY the kernel hangs up on the first of them, which may then be gone before it is counted.
         assert!((2..=3).contains(&finished.ended.swept), "{:?}", finished.ended);
+    }
+}
+
+/// The test opens the child's stdout for itself, and so holds it as no process of the tree could.
+#[test]
+fn a_stranger_that_holds_stdout_delays_the_end_only_briefly() {
+    for stranger_talks in [false, true] {
+        let stage = Stage::playing("say ready\nwait-for go\nsay last words");
+        let running = stage.spawn();
+        running.wait_for("ready");
+        let path = format!("/proc/{}/fd/1", running.child.pid());
+        let mut stdout = fs::OpenOptions::new().write(true).open(path).unwrap();
+        let talk = std::thread::spawn(move || {
+            while stranger_talks && stdout.write_all(&[b'.'; 4096]).is_ok() {}
+            stdout
+        });
+        fs::write(stage.path("go"), "").unwrap();
+        let finished = running.finish();
+        assert_eq!(finished.ended.end, ProcessEnd::Exited { code: 0 });
+        assert!(!finished.ended.stdout_complete);
+        assert!(String::from_utf8_lossy(&finished.stdout).contains("last words\n"));
+        // Our end is closed with the child's end, which is what silences the stranger.
+        drop(talk.join());
     }
 }
 
@@ -174,6 +198,30 @@ fn a_killed_ralph_takes_everything_with_it() {
     ralph.wait().unwrap();
 }
 
+#[test]
+fn even_ralph_and_keeper_killed_together_leave_no_agent_at_work() {
+    let stage = Stage::playing("ignore TERM\nhang");
+    let mut ralph = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "process::tree::another_ralph",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("RALPH_TEST_STAGE", stage.path(""))
+        .spawn()
+        .unwrap();
+    stage.wait_for_processes(1);
+    let agent = stage.pids()[0];
+    let keeper = parent_of(agent);
+    // A ralph that is stopped can do nothing for the orphans of its keeper.
+    kill_process(Pid::from_child(&ralph), Signal::STOP).unwrap();
+    kill_process(keeper, Signal::KILL).unwrap();
+    ralph.kill().unwrap();
+    ralph.wait().unwrap();
+    wait_until("the end of the agent", PROMPTLY, || !is_alive(agent));
+}
+
 /// Not a test: a process that has a child, for `a_killed_ralph_takes_everything_with_it` to kill.
 #[test]
 #[ignore = "is started by another test"]
@@ -236,7 +284,11 @@ fn the_keeper_is_recognisable_and_holds_no_stream() {
 }
 
 fn keeper_of(child: &Child) -> Pid {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.pid())).expect("a running child");
+    parent_of(child.pid().cast_signed())
+}
+
+fn parent_of(pid: i32) -> Pid {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
     let parent = stat
         .rsplit(')')
         .next()
