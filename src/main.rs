@@ -3,5 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = ralph::process::keep_if_asked() {
+        return code;
+    }
     ExitCode::SUCCESS
 }

@@ -1,0 +1,148 @@
+//! A short program whose output is wanted whole, and not later than some time: versions, git, small checks.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use super::{Child, Keeper, ProcessError, Report, Spec};
+use crate::event::{ProcessEnd, StreamName};
+
+/// What a captured program may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    pub timeout: Duration,
+    /// Between SIGTERM and SIGKILL when the time is over.
+    pub grace: Duration,
+    /// Of each stream; of a longer one the head and the tail are kept.
+    pub max_bytes: usize,
+}
+
+/// What a captured program did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    /// None if it ran out of time and was stopped.
+    pub end: Option<ProcessEnd>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    pub stdout_omitted: Option<Omitted>,
+    pub stderr_omitted: Option<Omitted>,
+}
+
+/// The middle of a stream that was too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Omitted {
+    /// Where in the kept bytes it is missing.
+    pub at: usize,
+    pub bytes: u64,
+}
+
+/// Runs a program to its end, or to the end of its time.
+pub fn capture(keeper: &Keeper, spec: &Spec, bounds: Bounds) -> Result<Captured, ProcessError> {
+    let streams = Arc::new(Mutex::new([
+        HeadAndTail::new(bounds.max_bytes),
+        HeadAndTail::new(bounds.max_bytes),
+    ]));
+    let (ended, end) = mpsc::channel();
+    let kept = Arc::clone(&streams);
+    let child = Child::spawn(keeper, spec, move |report| match report {
+        Report::Output { stream, chunk } => {
+            let [stdout, stderr] = &mut *kept.lock().unwrap_or_else(PoisonError::into_inner);
+            match stream {
+                StreamName::Stdout => stdout.add(&chunk),
+                StreamName::Stderr => stderr.add(&chunk),
+            }
+        }
+        Report::Ended(its_end) => {
+            let _ = ended.send(its_end.end);
+        }
+    })?;
+    let in_time = end.recv_timeout(bounds.timeout).ok();
+    if in_time.is_none() {
+        child.stop(bounds.grace);
+        let _ = end.recv();
+    }
+    let [stdout, stderr] = &mut *streams.lock().unwrap_or_else(PoisonError::into_inner);
+    let (stdout, stdout_omitted) = stdout.take();
+    let (stderr, stderr_omitted) = stderr.take();
+    Ok(Captured {
+        end: in_time,
+        stdout,
+        stderr,
+        stdout_omitted,
+        stderr_omitted,
+    })
+}
+
+/// The beginning and the end of a stream, in bounded memory.
+#[derive(Debug)]
+struct HeadAndTail {
+    head: Vec<u8>,
+    head_limit: usize,
+    tail: VecDeque<u8>,
+    tail_limit: usize,
+    omitted: u64,
+}
+
+impl HeadAndTail {
+    fn new(limit: usize) -> Self {
+        let tail_limit = limit / 2;
+        Self {
+            head: Vec::new(),
+            head_limit: limit - tail_limit,
+            tail: VecDeque::new(),
+            tail_limit,
+            omitted: 0,
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let room = self.head_limit - self.head.len();
+        let (head, rest) = bytes.split_at(bytes.len().min(room));
+        self.head.extend_from_slice(head);
+        // What would not fit even into an empty tail need not go through it.
+        let (skipped, rest) = rest.split_at(rest.len().saturating_sub(self.tail_limit));
+        let overflow = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
+        let dropped = if skipped.is_empty() {
+            overflow
+        } else {
+            self.tail.len()
+        };
+        self.tail.drain(..dropped);
+        self.tail.extend(rest);
+        self.omitted += (skipped.len() + dropped) as u64;
+    }
+
+    fn take(&mut self) -> (Vec<u8>, Option<Omitted>) {
+        let mut bytes = std::mem::take(&mut self.head);
+        let omitted = (self.omitted > 0).then_some(Omitted {
+            at: bytes.len(),
+            bytes: self.omitted,
+        });
+        bytes.extend(std::mem::take(&mut self.tail));
+        (bytes, omitted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(limit: usize, chunks: &[&[u8]]) -> (Vec<u8>, Option<Omitted>) {
+        let mut stream = HeadAndTail::new(limit);
+        chunks.iter().for_each(|chunk| stream.add(chunk));
+        stream.take()
+    }
+
+    #[test]
+    fn what_fits_is_kept_whole() {
+        assert_eq!(kept(6, &[b"abc", b"def"]), (b"abcdef".to_vec(), None));
+    }
+
+    #[test]
+    fn the_middle_of_a_long_stream_is_left_out() {
+        let expected = (b"abcghi".to_vec(), Some(Omitted { at: 3, bytes: 3 }));
+        assert_eq!(kept(6, &[b"abcdefghi"]), expected);
+        assert_eq!(kept(6, &[b"a", b"bcde", b"f", b"gh", b"i"]), expected);
+        assert_eq!(kept(6, &[b"abcde", b"fghi"]), expected);
+    }
+}

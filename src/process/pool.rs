@@ -1,0 +1,116 @@
+//! A fixed number of buffers between a reader and its consumer: when all are in use, the reader waits, so
+//! that memory is bounded and nothing is dropped.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The most that one chunk carries.
+pub const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Some bytes of a stream. Dropping it gives the buffer back to the reader, so do not hoard chunks.
+pub struct Chunk {
+    buffer: Vec<u8>,
+    filled: usize,
+    pool: Arc<Pool>,
+}
+
+impl Chunk {
+    /// The part of the buffer that is still free.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.filled..]
+    }
+
+    /// The first `count` bytes of `room` have been written.
+    pub(super) fn extend(&mut self, count: usize) {
+        self.filled += count;
+    }
+}
+
+impl Deref for Chunk {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.buffer[..self.filled]
+    }
+}
+
+impl fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chunk({} bytes)", self.filled)
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        self.pool.state().free.push(std::mem::take(&mut self.buffer));
+        self.pool.returned.notify_one();
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    state: Mutex<State>,
+    returned: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    free: Vec<Vec<u8>>,
+    /// Buffers that may still be made; most children never need them all.
+    unmade: usize,
+}
+
+impl Pool {
+    pub(super) fn of(chunks: usize) -> Arc<Self> {
+        let state = State {
+            free: Vec::new(),
+            unmade: chunks,
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            returned: Condvar::new(),
+        })
+    }
+
+    /// An empty chunk; waits until there is one.
+    pub(super) fn take(self: &Arc<Self>) -> Chunk {
+        let mut state = self.state();
+        let buffer = loop {
+            if let Some(buffer) = state.free.pop() {
+                break buffer;
+            }
+            if state.unmade > 0 {
+                state.unmade -= 1;
+                break vec![0; CHUNK_BYTES];
+            }
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        Chunk {
+            buffer,
+            filled: 0,
+            pool: Arc::clone(self),
+        }
+    }
+
+    /// No code that can panic runs under this lock, so poison means nothing.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_made_once_and_then_reused() {
+        let pool = Pool::of(2);
+        let first = pool.take();
+        let address = first.buffer.as_ptr();
+        let _second = pool.take();
+        drop(first);
+        assert_eq!(pool.take().buffer.as_ptr(), address);
+        assert_eq!(pool.state().unmade, 0);
+    }
+}

@@ -1,0 +1,145 @@
+//! Draining the child's output: a thread per stream that reads and hands on, and does nothing else.
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+
+use super::pool::{CHUNK_BYTES, Chunk, Pool};
+use super::{Report, ready};
+use crate::event::StreamName;
+
+/// The most chunks of stdout that exist at a time.
+pub const STDOUT_CHUNKS: usize = 32;
+/// The most chunks of stderr that exist at a time.
+pub const STDERR_CHUNKS: usize = 8;
+
+/// How long a stream may stay open when all that could rightly write to it is gone.
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+/// What the tree can have left in the pipe; beyond it, a stranger is talking.
+const LATE_BYTES: usize = 1024 * 1024;
+
+/// Tells readers and feeder that no process of the tree is left.
+#[derive(Debug)]
+pub(super) struct TreeGone {
+    happened: AtomicBool,
+    /// Ready as soon as the other end is closed.
+    reader: PipeReader,
+    writer: Mutex<Option<PipeWriter>>,
+}
+
+impl TreeGone {
+    pub(super) fn not_yet() -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        Ok(Self {
+            happened: AtomicBool::new(false),
+            reader,
+            writer: Mutex::new(Some(writer)),
+        })
+    }
+
+    pub(super) fn announce(&self) {
+        self.happened.store(true, Ordering::Release);
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn has_happened(&self) -> bool {
+        self.happened.load(Ordering::Acquire)
+    }
+}
+
+impl AsFd for TreeGone {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.reader.as_fd()
+    }
+}
+
+/// How a stream came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drained {
+    ToTheEnd,
+    /// Somebody held it open past the limit.
+    GivenUp,
+}
+
+/// What one look at the stream gave.
+enum Look {
+    /// The chunk is full.
+    More,
+    Empty,
+    End,
+}
+
+pub(super) struct Drain {
+    pub(super) source: OwnedFd,
+    pub(super) stream: StreamName,
+    pub(super) chunks: usize,
+    pub(super) gone: Arc<TreeGone>,
+}
+
+impl Drain {
+    /// Reads until the end. Afterwards nothing of this stream is reported any more.
+    pub(super) fn run(self, report: &dyn Fn(Report)) -> Drained {
+        let pool = Pool::of(self.chunks);
+        let mut chunk = pool.take();
+        let mut deadline = None;
+        let mut late_bytes = 0;
+        loop {
+            let look = fill(&mut chunk, &self.source);
+            let count = chunk.len();
+            if count > 0 {
+                report(Report::Output {
+                    stream: self.stream,
+                    chunk,
+                });
+                if matches!(look, Look::End) {
+                    return Drained::ToTheEnd;
+                }
+                chunk = pool.take();
+            }
+            if deadline.is_none() && self.gone.has_happened() {
+                deadline = Some(Instant::now() + DRAIN_LIMIT);
+            }
+            let overdue = deadline.is_some_and(|deadline| deadline <= Instant::now());
+            late_bytes += if overdue { count } else { 0 };
+            match look {
+                Look::End => return Drained::ToTheEnd,
+                Look::Empty if overdue => return Drained::GivenUp,
+                Look::More if late_bytes > LATE_BYTES => return Drained::GivenUp,
+                Look::Empty => self.wait(deadline),
+                Look::More => {}
+            }
+        }
+    }
+
+    fn wait(&self, deadline: Option<Instant>) {
+        let source = (self.source.as_fd(), PollFlags::IN);
+        match deadline {
+            Some(_) => {
+                ready::wait([source], deadline);
+            }
+            None => {
+                ready::wait([source, (self.gone.as_fd(), PollFlags::IN)], None);
+            }
+        }
+    }
+}
+
+/// Takes what is there, up to a whole chunk: a terminal gives at most 4 KiB a time.
+fn fill(chunk: &mut Chunk, source: &OwnedFd) -> Look {
+    while chunk.len() < CHUNK_BYTES {
+        match rustix::io::read(source, chunk.room()) {
+            Ok(0) => return Look::End,
+            Ok(count) => chunk.extend(count),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Look::Empty,
+            // A terminal whose other side is closed says EIO; any other error leaves nothing to read either.
+            Err(_) => return Look::End,
+        }
+    }
+    Look::More
+}

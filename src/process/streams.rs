@@ -1,0 +1,139 @@
+//! The three streams of a child: the ends that it gets, and the ends that we keep.
+
+use std::fs::File;
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::ioctl_fionbio;
+use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
+use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+
+use super::wire::Terminal;
+use super::{ProcessError, Spec, Stdin, Transport};
+
+/// Several agents lose output when their reader stalls and the pipe is full; this is the most that an
+/// unprivileged process may ask for.
+const PIPE_BYTES: usize = 1024 * 1024;
+
+/// The ends that go to the child.
+pub(super) struct TheirEnds {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    pub(super) terminal: Terminal,
+}
+
+impl TheirEnds {
+    pub(super) fn as_fds(&self) -> [BorrowedFd<'_>; 3] {
+        [self.stdin.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()]
+    }
+}
+
+/// The ends that stay here; none of them blocks.
+pub(super) struct OurEnds {
+    /// Only where there is something to feed.
+    pub(super) stdin: Option<PipeWriter>,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+pub(super) fn open(spec: &Spec) -> Result<(TheirEnds, OurEnds), ProcessError> {
+    let failed = |error: io::Error| ProcessError::spawn(spec, error);
+    let (stdin, feed) = match &spec.stdin {
+        Stdin::Null => (File::open("/dev/null").map_err(failed)?.into(), None),
+        Stdin::File(path) => {
+            let file = File::open(path).map_err(|source| ProcessError::StdinFile {
+                path: path.clone(),
+                source,
+            })?;
+            (file.into(), None)
+        }
+        Stdin::Feed(_) => {
+            let (reader, writer) = io::pipe().map_err(failed)?;
+            ioctl_fionbio(&writer, true).map_err(|error| failed(error.into()))?;
+            (reader.into(), Some(writer))
+        }
+    };
+    let (stdout, terminal) = match spec.stdout {
+        Transport::Pipe => (output_pipe().map_err(failed)?, Terminal::None),
+        Transport::Pty { rows, columns } => (raw_pty(rows, columns).map_err(failed)?, Terminal::Stdout),
+    };
+    let stderr = output_pipe().map_err(failed)?;
+    Ok((
+        TheirEnds {
+            stdin,
+            stdout: stdout.theirs,
+            stderr: stderr.theirs,
+            terminal,
+        },
+        OurEnds {
+            stdin: feed,
+            stdout: stdout.ours,
+            stderr: stderr.ours,
+        },
+    ))
+}
+
+struct Output {
+    ours: OwnedFd,
+    theirs: OwnedFd,
+}
+
+fn output_pipe() -> io::Result<Output> {
+    let (reader, writer) = io::pipe()?;
+    ioctl_fionbio(&reader, true)?;
+    // A system that refuses the size gives a smaller pipe, which is still a pipe.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
+    Ok(Output {
+        ours: reader.into(),
+        theirs: writer.into(),
+    })
+}
+
+/// A terminal that changes no byte. A size of its own, since an agent may ask for it.
+fn raw_pty(rows: u16, columns: u16) -> io::Result<Output> {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let theirs = other_side(&ours)?;
+    let mut attributes = tcgetattr(&theirs)?;
+    attributes.make_raw();
+    tcsetattr(&theirs, OptionalActions::Now, &attributes)?;
+    tcsetwinsize(
+        &theirs,
+        Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        },
+    )?;
+    ioctl_fionbio(&ours, true)?;
+    Ok(Output { ours, theirs })
+}
+
+#[cfg(target_os = "linux")]
+const CLOSE_ON_EXEC: OpenptFlags = OpenptFlags::CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const CLOSE_ON_EXEC: OpenptFlags = OpenptFlags::empty();
+
+/// By descriptor: right even where `/dev/pts` is another one than ours.
+#[cfg(target_os = "linux")]
+fn other_side(ours: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC;
+    Ok(rustix::pty::ioctl_tiocgptpeer(ours, flags)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn other_side(ours: &OwnedFd) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags};
+
+    rustix::io::fcntl_setfd(ours, rustix::io::FdFlags::CLOEXEC)?;
+    let name = rustix::pty::ptsname(ours, Vec::new())?;
+    Ok(rustix::fs::open(
+        name,
+        OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?)
+}

@@ -1,0 +1,204 @@
+//! The process table: who descends from whom, and signals to all of them.
+//!
+//! On Linux this is `/proc`, and since a keeper adopts orphans, its descendants are all that its child ever
+//! started. Elsewhere `ps` gives the same table, but orphans belong to init and are found by process group
+//! only: one that left its group and lost its parent escapes.
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// Rounds after which a tree that keeps growing is signalled as it stands.
+const ROUNDS: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) pid: Pid,
+    pub(super) parent: Pid,
+    #[cfg(target_os = "linux")]
+    pub(super) session: Option<Pid>,
+    pub(super) dead: bool,
+}
+
+/// All that descends from `root`; the process group of `leader` where there is no process table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tree {
+    pub(super) root: Pid,
+    pub(super) leader: Pid,
+}
+
+impl Tree {
+    /// Asks all to end; stopped ones are woken, so that they can.
+    pub(super) fn terminate(self) -> Vec<Pid> {
+        self.signal_until_all_have_it(&[Signal::TERM, Signal::CONT])
+    }
+
+    /// Ends all. First everything is frozen: what is stopped cannot start anything new meanwhile.
+    pub(super) fn kill(self) -> Vec<Pid> {
+        let frozen = self.signal_until_all_have_it(&[Signal::STOP]);
+        send(&frozen, Signal::KILL);
+        if frozen.is_empty() {
+            let _ = kill_process_group(self.leader, Signal::KILL);
+        }
+        frozen
+    }
+
+    /// Signals every descendant once, again and again until there is no new one.
+    fn signal_until_all_have_it(self, signals: &[Signal]) -> Vec<Pid> {
+        let mut done: Vec<Pid> = Vec::new();
+        for _ in 0..ROUNDS {
+            let table = table();
+            if table.is_empty() {
+                for signal in signals {
+                    let _ = kill_process_group(self.leader, *signal);
+                }
+                break;
+            }
+            let new: Vec<Pid> = descendants(&table, &[self.root])
+                .into_iter()
+                .filter(|pid| !done.contains(pid))
+                .collect();
+            if new.is_empty() {
+                break;
+            }
+            for signal in signals {
+                send(&new, *signal);
+            }
+            done.extend(new);
+        }
+        done
+    }
+}
+
+/// One that is already gone needs no signal; one of another user cannot have it.
+pub(super) fn send(pids: &[Pid], signal: Signal) {
+    for pid in pids {
+        let _ = kill_process(*pid, signal);
+    }
+}
+
+/// The living descendants of `roots`, without the roots, parents before children.
+pub(super) fn descendants(table: &[Entry], roots: &[Pid]) -> Vec<Pid> {
+    let mut found: Vec<Pid> = roots.to_vec();
+    let mut next = 0;
+    while next < found.len() {
+        let parent = found[next];
+        let children = table.iter().filter(|entry| entry.parent == parent && !entry.dead);
+        let new: Vec<Pid> = children
+            .map(|entry| entry.pid)
+            .filter(|pid| !found.contains(pid))
+            .collect();
+        found.extend(new);
+        next += 1;
+    }
+    found.split_off(roots.len())
+}
+
+/// Every process that can be seen; empty if none can.
+#[cfg(target_os = "linux")]
+pub(super) fn table() -> Vec<Entry> {
+    use std::io::Read;
+
+    let Ok(directory) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    // The fields that matter come first; a name is at most 64 bytes.
+    let mut stat = [0; 256];
+    let entry = |process: std::fs::DirEntry| {
+        let pid: i32 = process.file_name().to_str()?.parse().ok()?;
+        let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+        let length = file.read(&mut stat).ok()?;
+        parse_stat(Pid::from_raw(pid)?, &stat[..length])
+    };
+    directory.flatten().filter_map(entry).collect()
+}
+
+/// `pid (name) state ppid pgrp session …`, where the name may contain anything, `)` too.
+#[cfg(target_os = "linux")]
+fn parse_stat(pid: Pid, stat: &[u8]) -> Option<Entry> {
+    let after_name = memchr::memrchr(b')', stat)? + 1;
+    let text = String::from_utf8_lossy(&stat[after_name..]);
+    let mut fields = text.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = Pid::from_raw(fields.next()?.parse().ok()?)?;
+    let session = Pid::from_raw(fields.nth(1)?.parse().ok()?);
+    Some(Entry {
+        pid,
+        parent,
+        session,
+        dead: matches!(state, "Z" | "X"),
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn table() -> Vec<Entry> {
+    let mut ps = std::process::Command::new("ps");
+    let Ok(output) = ps.args(["-A", "-o", "pid=,ppid=,stat="]).output() else {
+        return Vec::new();
+    };
+    let entry = |line: &str| {
+        let mut fields = line.split_ascii_whitespace();
+        let pid = Pid::from_raw(fields.next()?.parse().ok()?)?;
+        let parent = Pid::from_raw(fields.next()?.parse().ok()?)?;
+        Some(Entry {
+            pid,
+            parent,
+            dead: fields.next()?.starts_with('Z'),
+        })
+    };
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(entry)
+        .collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn pid(number: i32) -> Pid {
+        Pid::from_raw(number).expect("a pid")
+    }
+
+    #[test]
+    fn a_name_may_look_like_the_rest_of_the_line() {
+        let entry = parse_stat(pid(7), b"7 (a) Z 1 (b\xff) S 5 6 4 0 -1").unwrap();
+        assert_eq!(
+            entry,
+            Entry {
+                pid: pid(7),
+                parent: pid(5),
+                session: Some(pid(4)),
+                dead: false
+            }
+        );
+    }
+
+    #[test]
+    fn a_truncated_line_is_no_process() {
+        assert_eq!(parse_stat(pid(7), b"7 (a) S 5"), None);
+        assert_eq!(parse_stat(pid(7), b"7 (a"), None);
+    }
+
+    #[test]
+    fn descendants_are_found_over_generations_and_without_the_dead() {
+        let entry = |number, parent, dead| Entry {
+            pid: pid(number),
+            parent: pid(parent),
+            session: None,
+            dead,
+        };
+        let table = [
+            entry(5, 4, false),
+            entry(4, 2, false),
+            entry(3, 2, true),
+            entry(2, 1, false),
+            entry(9, 1, false),
+        ];
+        assert_eq!(descendants(&table, &[pid(2)]), [pid(4), pid(5)]);
+    }
+
+    #[test]
+    fn the_table_knows_this_process() {
+        let me = rustix::process::getpid();
+        assert!(table().iter().any(|entry| entry.pid == me && !entry.dead));
+    }
+}

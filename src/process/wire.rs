@@ -1,0 +1,262 @@
+//! The control line between a child's keeper and the process that wanted the child: fixed-size messages
+//! on a socket pair. The first message hands over the child's three streams; end of file means that the
+//! other side has died.
+
+use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+use crate::event::ProcessEnd;
+
+/// Every message is one byte that says what it is and eight that say how much.
+pub(super) const MESSAGE_BYTES: usize = 9;
+pub(super) type Message = [u8; MESSAGE_BYTES];
+
+const STREAMS: usize = 3;
+
+/// Whether the child's stdout is to become its controlling terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Terminal {
+    None,
+    Stdout,
+}
+
+/// What the keeper is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Stop { grace: Duration },
+    Kill,
+}
+
+/// What the keeper tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notice {
+    Started {
+        pid: u32,
+    },
+    /// The child could not be started; the keeper is gone.
+    Failed {
+        stage: Stage,
+        errno: i32,
+    },
+    LeaderEnded(ProcessEnd),
+    /// No process of the tree is left; the keeper is gone.
+    TreeGone {
+        swept: u64,
+    },
+}
+
+/// How far the keeper came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    WorkingDirectory,
+    Exec,
+}
+
+impl Order {
+    pub(super) fn encode(self) -> Message {
+        match self {
+            Self::Stop { grace } => message(b'S', u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
+            Self::Kill => message(b'K', 0),
+        }
+    }
+
+    pub(super) fn decode(bytes: &Message) -> Option<Self> {
+        let (kind, value) = parts(bytes);
+        match kind {
+            b'S' => Some(Self::Stop {
+                grace: Duration::from_millis(value),
+            }),
+            b'K' => Some(Self::Kill),
+            _ => None,
+        }
+    }
+}
+
+impl Notice {
+    pub(super) fn encode(self) -> Message {
+        match self {
+            Self::Started { pid } => message(b'P', pid.into()),
+            Self::Failed {
+                stage: Stage::WorkingDirectory,
+                errno,
+            } => message(b'D', number(errno)),
+            Self::Failed {
+                stage: Stage::Exec,
+                errno,
+            } => message(b'X', number(errno)),
+            Self::LeaderEnded(ProcessEnd::Exited { code }) => message(b'E', number(code)),
+            Self::LeaderEnded(ProcessEnd::Signaled { signal }) => message(b'S', number(signal)),
+            Self::TreeGone { swept } => message(b'G', swept),
+        }
+    }
+
+    fn decode(bytes: &Message) -> Option<Self> {
+        let (kind, value) = parts(bytes);
+        let signed = i32::try_from(value.cast_signed()).ok();
+        Some(match kind {
+            b'P' => Self::Started {
+                pid: u32::try_from(value).ok()?,
+            },
+            b'D' => Self::Failed {
+                stage: Stage::WorkingDirectory,
+                errno: signed?,
+            },
+            b'X' => Self::Failed {
+                stage: Stage::Exec,
+                errno: signed?,
+            },
+            b'E' => Self::LeaderEnded(ProcessEnd::Exited { code: signed? }),
+            b'S' => Self::LeaderEnded(ProcessEnd::Signaled { signal: signed? }),
+            b'G' => Self::TreeGone { swept: value },
+            _ => return None,
+        })
+    }
+
+    /// The next notice; an error of kind `UnexpectedEof` if the keeper has died.
+    pub(super) fn read(mut control: impl Read) -> io::Result<Self> {
+        let mut bytes = [0; MESSAGE_BYTES];
+        control.read_exact(&mut bytes)?;
+        Self::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+fn message(kind: u8, value: u64) -> Message {
+    let mut bytes = [kind; MESSAGE_BYTES];
+    bytes[1..].copy_from_slice(&value.to_le_bytes());
+    bytes
+}
+
+fn parts(bytes: &Message) -> (u8, u64) {
+    let [kind, value @ ..] = *bytes;
+    (kind, u64::from_le_bytes(value))
+}
+
+fn number(signed: i32) -> u64 {
+    i64::from(signed).cast_unsigned()
+}
+
+/// Hands the child's stdin, stdout and stderr to a keeper, which need not be there yet.
+pub(super) fn hand_over(
+    control: impl AsFd,
+    terminal: Terminal,
+    streams: [BorrowedFd<'_>; STREAMS],
+) -> io::Result<()> {
+    let payload = [u8::from(terminal == Terminal::Stdout)];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    rights.push(SendAncillaryMessage::ScmRights(&streams));
+    sendmsg(
+        control,
+        &[IoSlice::new(&payload)],
+        &mut rights,
+        SendFlags::empty(),
+    )?;
+    Ok(())
+}
+
+/// The keeper's side of `hand_over`.
+pub(super) fn take_over(control: impl AsFd) -> io::Result<(Terminal, [OwnedFd; STREAMS])> {
+    let mut payload = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(
+        control,
+        &mut [IoSliceMut::new(&mut payload)],
+        &mut rights,
+        RecvFlags::empty(),
+    )?;
+    let streams: Vec<OwnedFd> = rights
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    for stream in &streams {
+        // Only the three copies that exec puts in place may reach the child.
+        fcntl_setfd(stream, FdFlags::CLOEXEC)?;
+    }
+    let terminal = if payload == [1] {
+        Terminal::Stdout
+    } else {
+        Terminal::None
+    };
+    let streams = streams
+        .try_into()
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok((terminal, streams))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn every_notice_survives_the_line() {
+        for notice in [
+            Notice::Started { pid: u32::MAX },
+            Notice::Failed {
+                stage: Stage::WorkingDirectory,
+                errno: 2,
+            },
+            Notice::Failed {
+                stage: Stage::Exec,
+                errno: 13,
+            },
+            Notice::LeaderEnded(ProcessEnd::Exited { code: -1 }),
+            Notice::LeaderEnded(ProcessEnd::Signaled { signal: 9 }),
+            Notice::TreeGone { swept: u64::MAX },
+        ] {
+            assert_eq!(Notice::read(&notice.encode()[..]).unwrap(), notice);
+        }
+    }
+
+    #[test]
+    fn every_order_survives_the_line() {
+        for order in [
+            Order::Kill,
+            Order::Stop {
+                grace: Duration::from_millis(1500),
+            },
+        ] {
+            assert_eq!(Order::decode(&order.encode()), Some(order));
+        }
+    }
+
+    #[test]
+    fn a_dead_keeper_is_an_unexpected_end() {
+        assert_eq!(
+            Notice::read(&b"P1"[..]).unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+    }
+
+    #[test]
+    fn streams_are_handed_over_in_order() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (reader, writer) = io::pipe().unwrap();
+        hand_over(
+            &here,
+            Terminal::Stdout,
+            [reader.as_fd(), writer.as_fd(), writer.as_fd()],
+        )
+        .unwrap();
+        drop(writer);
+        let (terminal, [_stdin, stdout, stderr]) = take_over(&there).unwrap();
+        assert_eq!(terminal, Terminal::Stdout);
+        rustix::io::write(&stdout, b"out").unwrap();
+        rustix::io::write(&stderr, b"err").unwrap();
+        drop((stdout, stderr));
+        assert_eq!(io::read_to_string(reader).unwrap(), "outerr");
+    }
+}

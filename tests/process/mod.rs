@@ -1,0 +1,8 @@
+//! Children, with the real keeper and the fake agent: streams, endings, trees, errors.
+
+mod capture;
+mod errors;
+mod stage;
+mod streams;
+#[cfg(target_os = "linux")]
+mod tree;
