@@ -1,7 +1,25 @@
 //! Reading: lines of an agent's output → `TranscriptEvent`s. Pure; one file and one row per format.
 //! No process, no clock, no judgement: what a marker means is decided in `engine`.
 
+mod claude;
+mod parts;
+mod plain;
+mod rtf1;
+
 use crate::event::TranscriptEvent;
+
+/// Every format, one row each.
+pub static FORMATS: &[Format] = &[plain::FORMAT, rtf1::FORMAT, claude::FORMAT];
+
+/// The format that `--transcript` calls by this name.
+pub fn find(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+/// What may be said after `--transcript`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|format| format.name)
+}
 
 /// Reads one agent session, line by line. Never fails: what it cannot read, it shows.
 pub trait Adapter: Send {
@@ -42,4 +60,43 @@ pub struct Capabilities {
     pub prompt_hiding: bool,
     /// Ends with a terminal event; a stream without it was cut off.
     pub terminal_event: bool,
+}
+
+/// Reads a whole transcript at once, for the tests of the formats.
+#[cfg(test)]
+fn read_all(format: &str, prompt: &str, text: &str) -> Vec<TranscriptEvent> {
+    let format = find(format).expect("a format of this name");
+    let mut adapter = (format.open)(&Opening { prompt });
+    let mut out = Vec::new();
+    for line in text.split('\n') {
+        adapter.feed(line, &mut out);
+    }
+    adapter.flush(&mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_room_has_a_row() {
+        let room = concat!(env!("CARGO_MANIFEST_DIR"), "/src/transcript");
+        let mut files: Vec<String> = std::fs::read_dir(room)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .map(|file| file.trim_end_matches(".rs").replace('_', "-"))
+            .filter(|file| file != "mod" && file != "parts")
+            .collect();
+        files.sort_unstable();
+        let mut rows: Vec<&str> = names().collect();
+        rows.sort_unstable();
+        assert_eq!(files, rows);
+    }
+
+    #[test]
+    fn formats_are_found_by_name() {
+        assert_eq!(find("claude").map(|format| format.name), Some("claude"));
+        assert!(find("Claude").is_none());
+    }
 }

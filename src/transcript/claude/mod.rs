@@ -1,0 +1,352 @@
+//! `claude`: the stream-json of Claude Code, and of the programs that imitate it (ralphex's wrappers print four of
+//! its events bare). What is said and done lives here; how a session ends is in `ending`, the shapes in `wire`.
+
+mod ending;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use serde_json::value::RawValue;
+
+use super::parts::{
+    Begun, Field, Speech, Tools, json_text, list, mark_unknown, object, parse, say_unreadable, string,
+};
+use super::{Adapter, Capabilities, Format, Opening};
+use crate::event::{
+    Json, Meta, PlanItem, PlanStatus, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage,
+};
+use ending::Ending;
+pub(super) use wire::{Block, Event, Message};
+
+pub(super) const FORMAT: Format = Format {
+    name: "claude",
+    capabilities: CAPABILITIES,
+    open,
+};
+
+/// What every stream of this family can tell.
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
+    roles: true,
+    messages: true,
+    tools: true,
+    usage: true,
+    sessions: true,
+    prompt_hiding: true,
+    terminal_event: true,
+};
+
+pub(super) fn open(opening: &Opening<'_>) -> Box<dyn Adapter> {
+    Box::new(Claude::new(opening))
+}
+
+/// The model's name in messages that Claude Code wrote itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+pub(super) struct Claude {
+    prompt: String,
+    session: Option<String>,
+    pub(super) speech: Speech,
+    pub(super) tools: Tools,
+    /// Output tokens that were counted when the current message began, and whose message that is.
+    counted: (Option<String>, u64),
+    ending: Ending,
+}
+
+impl Adapter for Claude {
+    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let text = json_text(line);
+        if text.is_empty() {
+            return;
+        }
+        match parse::<Event<'_>>(&text) {
+            Ok(event) => self.read(&event, line, out),
+            Err(message) => say_unreadable(line, message, out),
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
+        self.tools.close_all(out);
+    }
+}
+
+impl Claude {
+    pub(super) fn new(opening: &Opening<'_>) -> Self {
+        Self {
+            prompt: opening.prompt.trim().to_owned(),
+            session: None,
+            speech: Speech::default(),
+            tools: Tools::default(),
+            counted: (None, 0),
+            ending: Ending::default(),
+        }
+    }
+
+    pub(super) fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let Some(kind) = event.kind.text() else {
+            return say_unreadable(line, "the object has no `type`".to_owned(), out);
+        };
+        self.note_session(event, out);
+        match kind {
+            "system" => self.read_system(event, out),
+            "assistant" | "message_stop" => self.read_message(event, out),
+            "user" => self.read_user(event, out),
+            "result" => self.read_result(event, out),
+            "stream_event" => {
+                let inner: Event<'_> = object(event.event);
+                self.read_stream(&inner, event.parent_tool_use_id.text(), out);
+            }
+            "message_start"
+            | "content_block_start"
+            | "content_block_delta"
+            | "content_block_stop"
+            | "message_delta" => self.read_stream(event, event.parent_tool_use_id.text(), out),
+            "rate_limit_event" => ending::read_rate_limit(event, out),
+            "error" => ending::read_error(event, out),
+            // What the program tells a program: nothing in it is for the reader of a transcript.
+            "control_request"
+            | "control_response"
+            | "control_cancel_request"
+            | "keep_alive"
+            | "ping"
+            | "tool_progress" => {}
+            unknown => mark_unknown(unknown, event.words().as_deref(), out),
+        }
+    }
+
+    /// Every line names the session; it is told once, and by `init` with more.
+    fn note_session(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        let begins = event.subtype.is("init");
+        // A session that could not be found is named in the failure: that is not one to go on with.
+        let failed = event.is_error.flag() == Some(true);
+        let Some(id) = event.session_id.words().filter(|_| !failed) else {
+            return;
+        };
+        if begins || self.session.as_deref() != Some(id) {
+            self.session = Some(id.to_owned());
+            out.push(TranscriptEvent::meta(Meta::Session {
+                session_id: id.to_owned(),
+                model: event.model.to_text(),
+                version: event.claude_code_version.to_text(),
+            }));
+        }
+    }
+
+    fn read_system(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        match event.subtype.text().unwrap_or_default() {
+            "init" => {}
+            "api_retry" => ending::read_retry(event, out),
+            "compact_boundary" => {
+                let words = event.content.words().unwrap_or("conversation compacted");
+                out.push(TranscriptEvent::message(Tag::Sys, words));
+            }
+            "status" => {
+                if let Some(status) = event.status.words().filter(|status| *status != "requesting") {
+                    out.push(TranscriptEvent::message(Tag::Sys, status));
+                }
+            }
+            "thinking_tokens"
+            | "hook_started"
+            | "hook_progress"
+            | "hook_response"
+            | "task_progress"
+            | "session_state_changed"
+            | "files_persisted" => {}
+            unknown => mark_unknown(&format!("system/{unknown}"), event.words().as_deref(), out),
+        }
+    }
+
+    /// A whole message, or one block of it.
+    fn read_message(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        let parent = event.parent_tool_use_id.text();
+        let message: Message<'_> = object(event.message);
+        if message.model.is(SYNTHETIC) {
+            return self.ending.read_synthetic(event, &message, out);
+        }
+        self.begin(&message, parent, out);
+        if let Some(text) = string(event.message).or_else(|| string(message.content)) {
+            self.speech.whole(parent, Tag::Ai, &text, out);
+        }
+        for raw in list(message.content) {
+            self.read_block(raw, parent, out);
+        }
+    }
+
+    /// Usage is counted when a message begins: each block of it repeats the same figures.
+    fn begin(&mut self, message: &Message<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+        let begun = match message.id.words() {
+            Some(id) => self.speech.begin(parent, id),
+            None => self.speech.begin_unnamed(parent),
+        };
+        if begun == Begun::Same {
+            return;
+        }
+        let usage = Usage {
+            model: message.model.to_text(),
+            ..wire::usage(message.usage)
+        };
+        self.counted = (parent.map(str::to_owned), usage.completion_tokens.unwrap_or(0));
+        self.count(usage, out);
+    }
+
+    fn count(&mut self, usage: Usage, out: &mut Vec<TranscriptEvent>) {
+        if !usage.is_empty() {
+            self.ending.steps.add(&usage);
+            out.push(TranscriptEvent::Usage { usage });
+        }
+    }
+
+    fn read_block(&mut self, raw: &RawValue, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+        let block: Block<'_> = object(Some(raw));
+        match (block.kind.text(), block.text.text(), block.thinking.text()) {
+            // ralphex asks for no `type` where there is a `text`.
+            (Some("text") | None, Some(text), _) => self.speech.whole(parent, Tag::Ai, text, out),
+            (Some("thinking"), _, Some(text)) => self.speech.whole(parent, Tag::Think, text, out),
+            (Some("redacted_thinking"), _, _) => {}
+            (Some("tool_use"), _, _) if block.id.text().is_some() => self.start_tool(&block, parent, out),
+            (Some("tool_result"), _, _) => self.end_tool(&block, out),
+            _ => out.push(TranscriptEvent::Text {
+                tag: Tag::Sys,
+                text: raw.get().to_owned(),
+                flow: crate::event::Flow::Message,
+                parent: parent.map(str::to_owned),
+            }),
+        }
+    }
+
+    fn start_tool(&mut self, block: &Block<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+        let name = block.name.text().unwrap_or("tool");
+        self.speech.interrupt(parent);
+        let tool = ToolStart {
+            id: block.id.text().unwrap_or_default().to_owned(),
+            name: name.to_owned(),
+            input: block.input.map(Json::from),
+            parent: parent.map(str::to_owned),
+        };
+        self.tools.start(tool, out);
+        if name == "TodoWrite" {
+            out.extend(read_plan(block.input));
+        }
+    }
+
+    fn end_tool(&mut self, block: &Block<'_>, out: &mut Vec<TranscriptEvent>) {
+        let id = block.tool_use_id.text().unwrap_or_default();
+        self.tools.output(id, &wire::result_text(block.content), out);
+        let status = match block.is_error.flag() {
+            Some(true) => ToolStatus::Fail,
+            Some(false) | None => ToolStatus::Ok,
+        };
+        self.tools.end(
+            ToolEnd {
+                id: id.to_owned(),
+                status,
+                duration_ms: None,
+            },
+            out,
+        );
+        self.speech.dismiss(id);
+    }
+
+    fn read_user(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        let message: Message<'_> = object(event.message);
+        if let Some(text) = string(event.message).or_else(|| string(message.content)) {
+            self.read_words_of_user(&text, event, out);
+        }
+        for raw in list(message.content) {
+            let block: Block<'_> = object(Some(raw));
+            match block.kind.text() {
+                Some("tool_result") => self.end_tool(&block, out),
+                Some("text") => self.read_words_of_user(block.text.text().unwrap_or_default(), event, out),
+                Some(kind) => self.read_words_of_user(&format!("[{kind}]"), event, out),
+                None => self.read_words_of_user(raw.get(), event, out),
+            }
+        }
+    }
+
+    /// What goes to the model without coming from a tool: the prompt, or a word of the program's own.
+    fn read_words_of_user(&self, text: &str, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        let parent = event.parent_tool_use_id.text();
+        if parent.is_none() && !self.prompt.is_empty() && text.trim() == self.prompt {
+            out.push(super::parts::hidden_prompt(text));
+            return;
+        }
+        let tag = match (event.is_synthetic.flag(), event.is_replay.flag()) {
+            (Some(true), _) => Tag::Sys,
+            (_, Some(true)) => Tag::Prompt,
+            _ => Tag::User,
+        };
+        out.push(TranscriptEvent::Text {
+            tag,
+            text: text.to_owned(),
+            flow: crate::event::Flow::Message,
+            parent: parent.map(str::to_owned),
+        });
+    }
+
+    /// An event of the model's own stream, wrapped or bare.
+    fn read_stream(&mut self, event: &Event<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+        match event.kind.text().unwrap_or_default() {
+            "message_start" => self.begin(&object(event.message), parent, out),
+            "content_block_start" | "content_block_stop" => self.speech.end_block(parent),
+            "content_block_delta" => {
+                let delta: Block<'_> = object(event.delta);
+                match delta.kind.text() {
+                    Some("text_delta") => {
+                        self.speech
+                            .piece(parent, Tag::Ai, delta.text.text().unwrap_or_default(), out);
+                    }
+                    Some("thinking_delta") => {
+                        let text = delta.thinking.text().unwrap_or_default();
+                        self.speech.piece(parent, Tag::Think, text, out);
+                    }
+                    // Pieces of a tool's input, signatures, citations: the whole block follows.
+                    _ => {}
+                }
+            }
+            "message_delta" => {
+                let total = wire::usage(event.usage).completion_tokens.unwrap_or(0);
+                let (whose, counted) = &mut self.counted;
+                if whose.as_deref() == parent && total > *counted {
+                    let usage = Usage {
+                        completion_tokens: Some(total - *counted),
+                        ..Usage::default()
+                    };
+                    *counted = total;
+                    self.count(usage, out);
+                }
+            }
+            "error" => ending::read_error(event, out),
+            "message_stop" | "ping" => {}
+            unknown => mark_unknown(&format!("stream_event/{unknown}"), event.words().as_deref(), out),
+        }
+    }
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Todo<'a> {
+    #[serde(borrow)]
+    todos: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Field<'a>,
+    #[serde(borrow)]
+    status: Field<'a>,
+}
+
+/// The list that Claude keeps of what it means to do.
+fn read_plan(input: Option<&RawValue>) -> Option<TranscriptEvent> {
+    let items: Vec<PlanItem> = list(object::<Todo<'_>>(input).todos)
+        .into_iter()
+        .filter_map(|raw| {
+            let todo: Todo<'_> = object(Some(raw));
+            Some(PlanItem {
+                text: todo.content.words()?.to_owned(),
+                status: match todo.status.text() {
+                    Some("completed") => PlanStatus::Done,
+                    Some("in_progress") => PlanStatus::Active,
+                    _ => PlanStatus::Pending,
+                },
+            })
+        })
+        .collect();
+    (!items.is_empty()).then(|| TranscriptEvent::meta(Meta::Plan { items }))
+}

@@ -1,0 +1,312 @@
+//! Cases of the Claude format that no capture shows: imitators, subagents, limits, and shapes to come.
+
+use crate::event::{Meta, TranscriptEvent};
+use crate::transcript::read_all;
+
+/// The events of these lines, one short word each, so that a test reads like a transcript.
+fn seen(lines: &[&str]) -> Vec<String> {
+    read_all("claude", "Do it.", &lines.join("\n"))
+        .iter()
+        .map(brief)
+        .collect()
+}
+
+fn brief(event: &TranscriptEvent) -> String {
+    match event {
+        TranscriptEvent::Text {
+            tag,
+            text,
+            flow,
+            parent,
+        } => {
+            let parent = parent.as_ref().map(|id| format!(" in {id}")).unwrap_or_default();
+            format!("{tag:?} {flow:?}{parent}: {text}")
+        }
+        TranscriptEvent::ToolStart { tool } => {
+            let parent = tool
+                .parent
+                .as_ref()
+                .map(|id| format!(" in {id}"))
+                .unwrap_or_default();
+            format!("start {} {}{parent}", tool.id, tool.name)
+        }
+        TranscriptEvent::ToolOutput { tool, text } => format!("output {}: {text}", tool.id),
+        TranscriptEvent::ToolEnd { tool } => format!("end {} {:?}", tool.id, tool.status),
+        TranscriptEvent::Usage { usage } => {
+            format!(
+                "usage {:?} {:?} {:?}",
+                usage.scope, usage.prompt_tokens, usage.completion_tokens
+            )
+        }
+        TranscriptEvent::Meta {
+            meta: Meta::Finished { success, reason, .. },
+        } => format!("finished {success} {}", reason.as_deref().unwrap_or("-")),
+        TranscriptEvent::Meta { meta } => serde_json::to_string(meta).unwrap_or_default(),
+    }
+}
+
+#[test]
+fn bare_deltas_are_one_message_and_an_empty_result_ends_it() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"fixed the bug\n"}}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":""}}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"<<<RALPHEX:"}}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"COMPLETED>>>\n"}}"#,
+            r#"{"type":"result","result":""}"#,
+        ]),
+        [
+            "Ai Message: fixed the bug\n",
+            "Ai Delta: <<<RALPHEX:",
+            "Ai Delta: COMPLETED>>>\n",
+            "finished true -"
+        ]
+    );
+}
+
+#[test]
+fn a_tool_call_ends_the_message_of_bare_deltas() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"one"}}"#,
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#,
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":""}]}}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"two"}}"#,
+        ]),
+        ["Ai Message: one", "start t Bash", "end t Ok", "Ai Message: two"]
+    );
+}
+
+#[test]
+fn a_result_is_shown_only_if_it_was_not_said_before() {
+    let said = r#"{"type":"assistant","message":{"content":[{"text":"All done."}]}}"#;
+    let finished = "finished true -";
+    for result in [r#""All done.\n""#, r#"{"output":"All done."}"#] {
+        let result = format!(r#"{{"type":"result","result":{result}}}"#);
+        assert_eq!(seen(&[said, &result]), ["Ai Message: All done.", finished]);
+        assert_eq!(seen(&[&result])[1], finished);
+        assert_eq!(seen(&[&result])[0].trim_end(), "Ai Message: All done.");
+    }
+    assert_eq!(
+        seen(&[said, r#"{"type":"result","result":"LOOP_COMPLETE"}"#]),
+        ["Ai Message: All done.", "Ai Message: LOOP_COMPLETE", finished]
+    );
+}
+
+#[test]
+fn message_stop_repeats_what_was_streamed() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hel"}}"#,
+            r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"lo"}}"#,
+            r#"{"type":"message_stop","message":{"content":[{"type":"text","text":"Hello"}]}}"#,
+            r#"{"type":"result","result":"Hello"}"#,
+        ]),
+        ["Ai Message: Hel", "Ai Delta: lo", "finished true -"]
+    );
+}
+
+#[test]
+fn several_results_are_told_one_after_the_other_and_their_tokens_add_up() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"result","result":"one","usage":{"input_tokens":10,"output_tokens":1}}"#,
+            r#"{"type":"result","result":"two","usage":{"input_tokens":20,"output_tokens":2}}"#,
+        ]),
+        [
+            "Ai Message: one",
+            "usage Iteration Some(10) Some(1)",
+            "finished true -",
+            "Ai Message: two",
+            "usage Iteration Some(30) Some(3)",
+            "finished true -",
+        ]
+    );
+}
+
+#[test]
+fn silence_is_no_success() {
+    assert_eq!(
+        seen(&[r#"{"type":"result","result":""}"#]),
+        ["finished false no answer"]
+    );
+    assert_eq!(
+        seen(&[r#"{"type":"result","subtype":"success","num_turns":0,"result":"Unknown command: /x"}"#]),
+        ["finished false no model turn was made"]
+    );
+}
+
+#[test]
+fn a_subagents_words_and_tools_stand_under_its_call() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Task","input":{}}]}}"#,
+            r#"{"type":"user","parent_tool_use_id":"t1","message":{"content":[{"type":"text","text":"Look."}]}}"#,
+            r#"{"type":"assistant","parent_tool_use_id":"t1","message":{"id":"m2","content":[{"type":"tool_use","id":"t2","name":"Read"}]}}"#,
+            r#"{"type":"user","parent_tool_use_id":"t1","message":{"content":[{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"no"}]}}"#,
+            r#"{"type":"assistant","parent_tool_use_id":"t1","message":{"id":"m3","content":[{"type":"text","text":"LOOP_COMPLETE"}]}}"#,
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"seen"},{"type":"image","source":{}},"odd"]}]}}"#,
+        ]),
+        [
+            "start t1 Task",
+            "User Message in t1: Look.",
+            "start t2 Read in t1",
+            "output t2: no",
+            "end t2 Fail",
+            "Ai Message in t1: LOOP_COMPLETE",
+            "output t1: seen\n[image]\nodd",
+            "end t1 Ok",
+        ]
+    );
+}
+
+#[test]
+fn blocks_of_unknown_kinds_are_shown() {
+    let block = r#"{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"q"}}"#;
+    let line = format!(r#"{{"type":"assistant","message":{{"id":"m","content":[{block}]}}}}"#);
+    assert_eq!(seen(&[&line]), [format!("Sys Message: {block}")]);
+}
+
+#[test]
+fn blocks_after_the_first_are_lines_of_the_same_message() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#,
+            r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"c"}]}}"#,
+            r#"{"type":"assistant","message":{"id":"n","content":"plain string"}}"#,
+        ]),
+        [
+            "Ai Message: a",
+            "Ai Line: b",
+            "Ai Line: c",
+            "Ai Message: plain string"
+        ]
+    );
+}
+
+#[test]
+fn a_limit_is_told_with_the_time_of_its_reset() {
+    let event = |status: &str| {
+        format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}","resetsAt":1784079000,"rateLimitType":"five_hour"}}}}"#
+        )
+    };
+    let told = |status: &str| {
+        format!(
+            r#"{{"kind":"rate_limit","status":"{status}","resets_at":"2026-07-15T01:30:00Z","limit":"five_hour"}}"#
+        )
+    };
+    assert_eq!(
+        seen(&[&event("allowed"), &event("allowed_warning"), &event("rejected")]),
+        [told("allowed"), told("warning"), told("rejected")]
+    );
+    assert_eq!(seen(&[r#"{"type":"rate_limit_event"}"#]), [""; 0]);
+}
+
+#[test]
+fn the_reset_in_the_words_of_earlier_versions_is_understood() {
+    let line = r#"{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|1784079000"}"#;
+    assert_eq!(
+        seen(&[line]),
+        [
+            r#"{"kind":"error","class":"rate_limit","message":"Claude AI usage limit reached|1784079000"}"#,
+            r#"{"kind":"rate_limit","status":"rejected","resets_at":"2026-07-15T01:30:00Z"}"#,
+            "finished false error",
+        ]
+    );
+}
+
+#[test]
+fn not_logged_in_is_a_matter_of_authentication() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"assistant","message":{"model":"<synthetic>","content":[{"type":"text","text":"Not logged in · Please run /login"}]},"error":"authentication_failed"}"#,
+            r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}"#,
+        ]),
+        [
+            r#"{"kind":"error","class":"auth","message":"Not logged in · Please run /login"}"#,
+            "Sys Message: Not logged in · Please run /login",
+            "finished false authentication_failed",
+        ]
+    );
+}
+
+#[test]
+fn the_list_of_things_to_do_is_a_plan() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"TodoWrite","input":{"todos":[{"content":"read","status":"completed"},{"content":"write","status":"in_progress"},{"content":"test","status":"pending"}]}}]}}"#
+        ])[1],
+        r#"{"kind":"plan","items":[{"text":"read","status":"done"},{"text":"write","status":"active"},{"text":"test","status":"pending"}]}"#
+    );
+}
+
+#[test]
+fn fields_of_another_type_cost_nothing_but_themselves() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"assistant","session_id":7,"message":{"id":["m"],"model":{},"usage":"none","content":[{"type":"text","text":"still read"},7,null]}}"#,
+            r#"{"type":"user","message":"hello"}"#,
+            r#"{"type":"result","is_error":"no","subtype":3,"num_turns":"2","usage":[],"result":["x"]}"#,
+        ]),
+        [
+            "Ai Message: still read",
+            "Sys Message: 7",
+            "Sys Message: null",
+            "User Message: hello",
+            "finished true -"
+        ]
+    );
+}
+
+#[test]
+fn half_a_character_does_not_lose_the_line() {
+    assert_eq!(
+        seen(&[r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"ok \ud83d"}}"#]),
+        ["Ai Message: ok \u{fffd}"]
+    );
+}
+
+#[test]
+fn unknown_events_are_told_by_their_words_or_by_their_name() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"tool_use_summary","summary":"Read 3 files"}"#,
+            r#"{"type":"brand_new","n":1}"#,
+            r#"{"type":"system","subtype":"brand_new"}"#,
+            r#"{"type":"system","subtype":"local_command_output","content":"ok"}"#,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+        ]),
+        [
+            "Sys Message: Read 3 files",
+            r#"{"type":"brand_new"}"#,
+            r#"{"type":"system/brand_new"}"#,
+            "Sys Message: ok",
+            r#"{"kind":"error","class":"overload","message":"Overloaded"}"#,
+            "Sys Message: Overloaded",
+        ]
+    );
+}
+
+#[test]
+fn a_line_that_is_no_event_is_shown_and_marked() {
+    assert_eq!(
+        seen(&["npm warn deprecated", r#"{"no":"type"}"#, "", "[1]"]),
+        [
+            r#"{"kind":"parse_error","message":"not a JSON object"}"#,
+            "Sys Line: npm warn deprecated",
+            r#"{"kind":"parse_error","message":"the object has no `type`"}"#,
+            r#"Sys Line: {"no":"type"}"#,
+            r#"{"kind":"parse_error","message":"not a JSON object"}"#,
+            "Sys Line: [1]",
+        ]
+    );
+}
+
+#[test]
+fn the_prompt_is_hidden_where_it_is_repeated() {
+    assert_eq!(
+        seen(&[r#"{"type":"user","message":{"content":[{"type":"text","text":"Do it.\n"}]}}"#]),
+        ["Prompt Message: … prompt hidden (1 line)"]
+    );
+}

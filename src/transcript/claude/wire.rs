@@ -1,0 +1,191 @@
+//! The shapes of Claude's stream, flat and borrowed. Whatever may be missing, is optional.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::event::Usage;
+use crate::transcript::parts::{Field, list, string};
+
+/// One line. The fields of all events in one struct: a tagged enum would have to buffer each line first.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::transcript) struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(in crate::transcript) kind: Field<'a>,
+    #[serde(borrow)]
+    pub(in crate::transcript) subtype: Field<'a>,
+    #[serde(borrow)]
+    pub(in crate::transcript) session_id: Field<'a>,
+    #[serde(borrow)]
+    pub(in crate::transcript) parent_tool_use_id: Field<'a>,
+    #[serde(borrow)]
+    pub(in crate::transcript) message: Option<&'a RawValue>,
+    /// What `stream_event` wraps.
+    #[serde(borrow)]
+    pub(super) event: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
+    /// A word where an assistant's message is an API error, an object in an `error` event.
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) errors: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) permission_denials: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) rate_limit_info: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tool_use_result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(in crate::transcript) model: Field<'a>,
+    #[serde(borrow)]
+    pub(super) claude_code_version: Field<'a>,
+    #[serde(borrow, rename = "isReplay")]
+    pub(super) is_replay: Field<'a>,
+    #[serde(borrow, rename = "isSynthetic")]
+    pub(super) is_synthetic: Field<'a>,
+    #[serde(borrow)]
+    pub(super) is_error: Field<'a>,
+    #[serde(borrow)]
+    pub(super) api_error_status: Field<'a>,
+    #[serde(borrow)]
+    pub(super) terminal_reason: Field<'a>,
+    #[serde(borrow)]
+    pub(super) num_turns: Field<'a>,
+    #[serde(borrow)]
+    pub(super) duration_ms: Field<'a>,
+    #[serde(borrow)]
+    pub(super) total_cost_usd: Field<'a>,
+    #[serde(borrow)]
+    pub(super) attempt: Field<'a>,
+    #[serde(borrow)]
+    pub(super) max_retries: Field<'a>,
+    #[serde(borrow)]
+    pub(super) retry_delay_ms: Field<'a>,
+    #[serde(borrow)]
+    pub(super) error_status: Field<'a>,
+    #[serde(borrow)]
+    pub(super) status: Field<'a>,
+    #[serde(borrow)]
+    pub(in crate::transcript) text: Field<'a>,
+    #[serde(borrow)]
+    pub(super) content: Field<'a>,
+    #[serde(borrow)]
+    pub(super) summary: Field<'a>,
+}
+
+impl Event<'_> {
+    /// Words for the user in an event of an unknown kind.
+    pub(super) fn words(&self) -> Option<String> {
+        [&self.text, &self.content, &self.summary]
+            .iter()
+            .find_map(|field| field.words().map(str::to_owned))
+            .or_else(|| {
+                [self.message, self.error, self.result]
+                    .into_iter()
+                    .find_map(string)
+                    .map(std::borrow::Cow::into_owned)
+                    .filter(|words| !words.is_empty())
+            })
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::transcript) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) model: Field<'a>,
+    #[serde(borrow)]
+    pub(in crate::transcript) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::transcript) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(in crate::transcript) kind: Field<'a>,
+    #[serde(borrow)]
+    pub(in crate::transcript) text: Field<'a>,
+    #[serde(borrow)]
+    pub(super) thinking: Field<'a>,
+    #[serde(borrow)]
+    pub(super) id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) name: Field<'a>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Field<'a>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) is_error: Field<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tokens<'a> {
+    #[serde(borrow)]
+    input_tokens: Field<'a>,
+    #[serde(borrow)]
+    cache_creation_input_tokens: Field<'a>,
+    #[serde(borrow)]
+    cache_read_input_tokens: Field<'a>,
+    #[serde(borrow)]
+    output_tokens: Field<'a>,
+}
+
+/// Claude counts cached input apart from the other; `prompt_tokens` is all of it.
+pub(super) fn usage(raw: Option<&RawValue>) -> Usage {
+    let tokens: Tokens<'_> = crate::transcript::parts::object(raw);
+    let cached = tokens.cache_read_input_tokens.count();
+    let written = tokens.cache_creation_input_tokens.count();
+    let input = [tokens.input_tokens.count(), cached, written];
+    Usage {
+        prompt_tokens: input
+            .iter()
+            .any(Option::is_some)
+            .then(|| input.into_iter().flatten().fold(0, u64::saturating_add)),
+        completion_tokens: tokens.output_tokens.count(),
+        cached_tokens: cached,
+        cache_write_tokens: written,
+        ..Usage::default()
+    }
+}
+
+/// The text of a tool's result: a string, or a list in which other things than text are named.
+pub(super) fn result_text(raw: Option<&RawValue>) -> String {
+    if let Some(text) = string(raw) {
+        return text.into_owned();
+    }
+    let parts: Vec<String> = list(raw)
+        .into_iter()
+        .map(|item| {
+            let block: Block<'_> = crate::transcript::parts::object(Some(item));
+            match (block.kind.text(), block.text.text()) {
+                (_, Some(text)) => text.to_owned(),
+                (Some(kind), None) => format!("[{kind}]"),
+                (None, None) => string(Some(item)).map_or_else(|| item.get().to_owned(), Into::into),
+            }
+        })
+        .collect();
+    if parts.is_empty() {
+        // Neither a string nor a list: shown as it stands rather than lost.
+        return raw
+            .map(RawValue::get)
+            .filter(|text| *text != "[]")
+            .unwrap_or_default()
+            .to_owned();
+    }
+    parts.join("\n")
+}

@@ -1,0 +1,207 @@
+//! Fields of foreign JSON. Any of them may have any type one day: what does not fit reads as absent, and the
+//! rest of the line lives on.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One scalar, whatever its type; objects and arrays read as `Absent`.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(in crate::transcript) enum Field<'a> {
+    #[default]
+    Absent,
+    Flag(bool),
+    Count(u64),
+    Real(f64),
+    Text(Cow<'a, str>),
+}
+
+impl Field<'_> {
+    pub(in crate::transcript) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Absent | Self::Flag(_) | Self::Count(_) | Self::Real(_) => None,
+        }
+    }
+
+    /// The text, unless there is none to show.
+    pub(in crate::transcript) fn words(&self) -> Option<&str> {
+        self.text().filter(|text| !text.is_empty())
+    }
+
+    pub(in crate::transcript) fn is(&self, expected: &str) -> bool {
+        self.text() == Some(expected)
+    }
+
+    /// A count. Some agents give whole milliseconds as fractions: those are cut.
+    pub(in crate::transcript) fn count(&self) -> Option<u64> {
+        match self {
+            Self::Count(count) => Some(*count),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "not negative, and `as` saturates above"
+            )]
+            Self::Real(real) if *real >= 0.0 => Some(*real as u64),
+            Self::Absent | Self::Flag(_) | Self::Real(_) | Self::Text(_) => None,
+        }
+    }
+
+    pub(in crate::transcript) fn real(&self) -> Option<f64> {
+        match self {
+            #[expect(clippy::cast_precision_loss, reason = "sums of money, not identifiers")]
+            Self::Count(count) => Some(*count as f64),
+            Self::Real(real) => Some(*real),
+            Self::Absent | Self::Flag(_) | Self::Text(_) => None,
+        }
+    }
+
+    pub(in crate::transcript) fn flag(&self) -> Option<bool> {
+        match self {
+            Self::Flag(flag) => Some(*flag),
+            Self::Absent | Self::Count(_) | Self::Real(_) | Self::Text(_) => None,
+        }
+    }
+
+    pub(in crate::transcript) fn to_text(&self) -> Option<String> {
+        self.text().map(str::to_owned)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyType)
+    }
+}
+
+struct AnyType;
+
+impl<'de> Visitor<'de> for AnyType {
+    type Value = Field<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Field::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Field::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+        Ok(Field::Flag(flag))
+    }
+
+    fn visit_u64<E>(self, count: u64) -> Result<Self::Value, E> {
+        Ok(Field::Count(count))
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "negative figures are only ever refused"
+    )]
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Field::Real(number as f64))
+    }
+
+    fn visit_f64<E>(self, real: f64) -> Result<Self::Value, E> {
+        Ok(Field::Real(real))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Field::Absent)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Field::Absent)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Field::Absent)
+    }
+}
+
+/// An object's fields; all of them absent when it is no object.
+pub(in crate::transcript) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
+    raw.map(RawValue::get)
+        // serde would also fill a struct from an array, in the order of its fields.
+        .filter(|text| text.starts_with('{'))
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// An array's items; none when it is no array.
+pub(in crate::transcript) fn list(raw: Option<&RawValue>) -> Vec<&RawValue> {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default()
+}
+
+/// A string, when it is one.
+pub(in crate::transcript) fn string(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    let text = raw.map(RawValue::get).filter(|text| text.starts_with('"'))?;
+    match serde_json::from_str::<Field<'_>>(text) {
+        Ok(Field::Text(text)) => Some(text),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Sample<'a> {
+        #[serde(borrow)]
+        name: Field<'a>,
+        #[serde(borrow)]
+        age: Field<'a>,
+        #[serde(borrow)]
+        rest: Option<&'a RawValue>,
+    }
+
+    fn sample(text: &str) -> Sample<'_> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_absent_and_the_others_stay() {
+        let read = sample(r#"{"name":{"first":"A"},"age":[1,[2]],"rest":"r"}"#);
+        assert_eq!((read.name, read.age), (Field::Absent, Field::Absent));
+        assert_eq!(string(read.rest).as_deref(), Some("r"));
+    }
+
+    #[test]
+    fn text_without_escapes_is_borrowed() {
+        assert!(matches!(
+            sample(r#"{"name":"plain"}"#).name,
+            Field::Text(Cow::Borrowed(_))
+        ));
+        assert!(matches!(
+            sample(r#"{"name":"a\nb"}"#).name,
+            Field::Text(Cow::Owned(_))
+        ));
+    }
+
+    #[test]
+    fn fractions_are_cut_and_negative_counts_refused() {
+        assert_eq!(sample(r#"{"age":511.9}"#).age.count(), Some(511));
+        assert_eq!(sample(r#"{"age":-3}"#).age.count(), None);
+        assert_eq!(sample(r#"{"age":3}"#).age.real(), Some(3.0));
+    }
+
+    #[test]
+    fn an_array_is_not_taken_for_an_object() {
+        let raw: &RawValue = serde_json::from_str(r#"["name",7]"#).unwrap();
+        assert_eq!(object::<Sample<'_>>(Some(raw)).name, Field::Absent);
+    }
+}

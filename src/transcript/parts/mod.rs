@@ -1,0 +1,18 @@
+//! What several formats share: reading a line and its fields, texts that come in pieces and then whole, tool
+//! calls that must end, and names for failures. Nothing here knows a product.
+
+mod failure;
+mod fields;
+mod lines;
+mod prompt;
+mod said;
+mod speech;
+mod tools;
+
+pub(in crate::transcript) use failure::{class_of_status, status_named_in};
+pub(in crate::transcript) use fields::{Field, list, object, string};
+pub(in crate::transcript) use lines::{json_text, mark_unknown, parse, say_unreadable};
+pub(in crate::transcript) use prompt::hidden_prompt;
+use said::Said;
+pub(in crate::transcript) use speech::{Begun, Speech};
+pub(in crate::transcript) use tools::Tools;

@@ -1,0 +1,67 @@
+//! Tool calls: whatever starts, ends.
+
+use crate::event::{Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent};
+
+/// The tool calls that are running, in the order in which they began.
+#[derive(Debug, Default)]
+pub(in crate::transcript) struct Tools {
+    open: Vec<String>,
+    used: bool,
+}
+
+impl Tools {
+    /// A call begins. One that is said to begin twice is running already.
+    pub(in crate::transcript) fn start(&mut self, tool: ToolStart, out: &mut Vec<TranscriptEvent>) {
+        self.used = true;
+        if self.is_open(&tool.id) {
+            return;
+        }
+        self.open.push(tool.id.clone());
+        out.push(TranscriptEvent::ToolStart { tool });
+    }
+
+    /// What a call printed. Of a call that nobody began, it is shown without one.
+    pub(in crate::transcript) fn output(&mut self, id: &str, text: &str, out: &mut Vec<TranscriptEvent>) {
+        if text.is_empty() {
+            return;
+        }
+        if self.is_open(id) {
+            out.push(TranscriptEvent::ToolOutput {
+                tool: ToolRef { id: id.to_owned() },
+                text: text.to_owned(),
+            });
+        } else {
+            out.push(TranscriptEvent::message(Tag::Tool, text));
+        }
+    }
+
+    pub(in crate::transcript) fn end(&mut self, end: ToolEnd, out: &mut Vec<TranscriptEvent>) {
+        let Some(at) = self.open.iter().position(|open| *open == end.id) else {
+            return;
+        };
+        self.open.remove(at);
+        out.push(TranscriptEvent::ToolEnd { tool: end });
+    }
+
+    /// The agent is gone: how the calls that still ran ended, nobody knows.
+    pub(in crate::transcript) fn close_all(&mut self, out: &mut Vec<TranscriptEvent>) {
+        for id in self.open.drain(..) {
+            out.push(TranscriptEvent::ToolEnd {
+                tool: ToolEnd {
+                    id,
+                    status: ToolStatus::Unknown,
+                    duration_ms: None,
+                },
+            });
+        }
+    }
+
+    pub(in crate::transcript) fn is_open(&self, id: &str) -> bool {
+        self.open.iter().any(|open| open == id)
+    }
+
+    /// Any tool was called at all.
+    pub(in crate::transcript) fn used(&self) -> bool {
+        self.used
+    }
+}

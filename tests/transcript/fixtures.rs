@@ -1,0 +1,79 @@
+//! The fixtures: `tests/fixtures/<format>/<capture>.<stream>`, as the real programs printed them.
+
+use std::fs;
+use std::path::Path;
+
+use ralph::event::TranscriptEvent;
+use ralph::transcript::{Opening, find};
+
+/// What the captured sessions were asked to do, unless the fixture says otherwise in `<capture>.prompt`.
+const PROMPT: &str = "Do the task described in README.md, then finish.";
+
+pub(super) struct Fixture {
+    pub(super) format: String,
+    /// The name of the capture, its stream included.
+    pub(super) name: String,
+    pub(super) text: String,
+    prompt: String,
+}
+
+impl Fixture {
+    pub(super) fn title(&self) -> String {
+        format!("{}.{}", self.format, self.name)
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.text.strip_suffix('\n').unwrap_or(&self.text).split('\n')
+    }
+
+    pub(super) fn read(&self) -> Vec<TranscriptEvent> {
+        let mut out = Vec::new();
+        let mut adapter = self.open();
+        for line in self.lines() {
+            adapter.feed(line, &mut out);
+        }
+        adapter.flush(&mut out);
+        out
+    }
+
+    pub(super) fn open(&self) -> Box<dyn ralph::transcript::Adapter> {
+        let format = find(&self.format).expect("a format for every directory of fixtures");
+        (format.open)(&Opening { prompt: &self.prompt })
+    }
+}
+
+pub(super) fn all() -> Vec<Fixture> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut fixtures = Vec::new();
+    for format in ralph::transcript::names() {
+        let Ok(directory) = fs::read_dir(root.join(format)) else {
+            continue;
+        };
+        for entry in directory {
+            let path = entry.expect("a readable directory").path();
+            if path.extension().is_some_and(|extension| extension == "prompt") {
+                continue;
+            }
+            fixtures.push(Fixture {
+                format: format.to_owned(),
+                name: file_name(&path),
+                text: fs::read_to_string(&path).expect("a readable fixture"),
+                prompt: fs::read_to_string(path.with_extension("prompt"))
+                    .unwrap_or_else(|_| PROMPT.to_owned()),
+            });
+        }
+    }
+    fixtures.sort_by_key(Fixture::title);
+    fixtures
+}
+
+/// The one fixture of this title.
+pub(super) fn one(title: &str) -> Fixture {
+    let found = all().into_iter().find(|fixture| fixture.title() == title);
+    found.unwrap_or_else(|| panic!("no fixture {title}"))
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.expect("a name in UTF-8").to_owned()
+}
