@@ -9,3 +9,6 @@ pub mod event;
 /// READING: an agent's lines become transcript events; pure.
 #[deny(clippy::disallowed_methods)]
 pub mod transcript;
+
+/// FACES: sinks that show a run to a person or a program; the only room that prints.
+pub mod ui;
