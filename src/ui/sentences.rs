@@ -6,7 +6,8 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::{Tone, words};
 use crate::event::{
-    ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, RunOutcome, TimeLimit,
+    ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunOutcome,
+    TimeLimit,
 };
 
 /// An end, judged: a mark to find it by, and what happened.
@@ -46,7 +47,7 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
         IterationOutcome::Continued {
             rejected_by: Some(gate),
         } => Verdict::bad(format!(
-            "not done yet: the agent said so, but the gate {gate} refused"
+            "rejected: the agent says that it is done, but the gate {gate} failed"
         )),
         IterationOutcome::Failed { failure } => Verdict::bad(format!("failed: {}", failure_words(failure))),
         IterationOutcome::TimedOut { limit, after_seconds } => {
@@ -94,20 +95,27 @@ pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
     }
 }
 
-/// What the user can do now; nothing after a complete run.
-pub(super) fn run_advice(outcome: &RunOutcome, run_id: &str) -> Option<String> {
+/// What the user can do now, step by step; nothing after a complete run.
+pub(super) fn run_advice(outcome: &RunOutcome, run_id: &str) -> Vec<String> {
     let go_on = format!("ralph run --continue {run_id}");
     match outcome {
-        RunOutcome::Complete { .. } => None,
-        RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {go_on}")),
-        RunOutcome::LimitReached { limit } => Some(format!("raise {}, then: {go_on}", limit_key(*limit))),
-        RunOutcome::Failed { .. } | RunOutcome::Interrupted { .. } => Some(go_on),
+        RunOutcome::Complete { .. } => vec![],
+        RunOutcome::AuthRequired { .. } => vec!["log the agent in, then".into(), go_on],
+        RunOutcome::LimitReached { limit } => vec![format!("raise {}, then", limit_key(*limit)), go_on],
+        RunOutcome::Failed { .. } | RunOutcome::Interrupted { .. } => vec![go_on],
+    }
+}
+
+pub(super) fn end_words(end: ProcessEnd) -> String {
+    match end {
+        ProcessEnd::Exited { .. } => format!("the agent ended with {end}"),
+        ProcessEnd::Signaled { .. } => format!("the agent was {end}"),
     }
 }
 
 fn failure_words(failure: &Failure) -> String {
     match failure {
-        Failure::Exit { end, message } => with_message(format!("the agent ended with {end}"), message),
+        Failure::Exit { end, message } => with_message(end_words(*end), message),
         Failure::AgentError { message } => with_message("the agent reported an error".into(), message),
         Failure::Declared { marker } => format!("the agent gave {marker}"),
         Failure::NoOutput => "the agent ended without any output".into(),
@@ -181,7 +189,6 @@ fn trimmed(reason: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::ProcessEnd;
 
     fn every_iteration_outcome() -> Vec<IterationOutcome> {
         let now = Timestamp::UNIX_EPOCH;
@@ -249,9 +256,9 @@ mod tests {
         insta::assert_snapshot!(lines.join("\n"), @"
         ✓ complete: the agent gave LOOP_COMPLETE
         → not done yet, going on
-        ✗ not done yet: the agent said so, but the gate tests refused
+        ✗ rejected: the agent says that it is done, but the gate tests failed
         ✗ failed: the agent ended with exit code 2: bad flag
-        ✗ failed: the agent ended with killed by signal 9
+        ✗ failed: the agent was killed by signal 9
         ✗ failed: the agent reported an error: overloaded
         ✗ failed: the agent gave TASK_FAILED
         ✗ failed: the agent ended without any output
@@ -295,7 +302,7 @@ mod tests {
             .iter()
             .map(|outcome| {
                 let verdict = run_verdict(outcome);
-                let advice = run_advice(outcome, "r1").unwrap_or_default();
+                let advice = run_advice(outcome, "r1").join(": ");
                 format!("{} {} [{advice}]", verdict.mark, verdict.sentence)
             })
             .collect();

@@ -132,7 +132,7 @@ impl Face {
             return;
         }
         let took = words::duration(words::since(self.run_started, at));
-        let total = figures(&format!("run so far: {took}"), &self.used, budget);
+        let total = figures(&format!("so far: {took}"), &self.used, budget);
         self.page.text(Tone::Faint, &total);
     }
 }
@@ -152,16 +152,22 @@ fn figures(took: &str, usage: &Usage, budget: Option<f64>) -> String {
     text
 }
 
-/// `$0.12 reported`, `$0.25 of $20.00 priced`; nothing when nobody knows.
-pub(super) fn cost_words(usage: &Usage, budget: Option<f64>) -> Option<String> {
+/// `$0.12 reported`, `$0.25 of $20.00`; nothing when nobody knows.
+fn cost_words(usage: &Usage, budget: Option<f64>) -> Option<String> {
     let cost = words::dollars(usage.cost_usd?);
-    let budget = budget.map(|budget| format!(" of {}", words::dollars(budget)));
-    let source = match usage.cost_source {
+    Some(match budget {
+        Some(budget) => format!("{cost} of {}", words::dollars(budget)),
+        None => format!("{cost}{}", source_words(usage)),
+    })
+}
+
+/// Whose figure the dollars are.
+pub(super) fn source_words(usage: &Usage) -> &'static str {
+    match usage.cost_source {
         Some(CostSource::Reported) => " reported",
         Some(CostSource::Priced) => " priced",
         None => "",
-    };
-    Some(format!("{cost}{}{source}", budget.unwrap_or_default()))
+    }
 }
 
 /// The beginning of a text up to the end of its so-manyth sentence.

@@ -230,8 +230,8 @@ impl Face {
         self.page.line(labels::TOPIC);
         self.page.put(Tone::Accent, &event.topic);
         if let Some(target) = &event.target {
-            self.page.put(Tone::Plain, "→");
-            self.page.put(Tone::Accent, target);
+            self.page.put_spaced(Tone::Plain, "→");
+            self.page.put_spaced(Tone::Accent, target);
         }
         self.page.put_spaced(Tone::Plain, &event.payload);
         self.page.end_row();
@@ -240,7 +240,10 @@ impl Face {
     fn agent_ended(&mut self, end: ProcessEnd, duration_ms: u64, swept: u64) {
         if self.is_verbose() || !end.success() {
             let took = words::duration(Duration::from_millis(duration_ms));
-            self.note(labels::SYS, &format!("the agent ended after {took} with {end}"));
+            self.note(
+                labels::SYS,
+                &format!("{} after {took}", sentences::end_words(end)),
+            );
         }
         if swept > 0 {
             let left = match swept {

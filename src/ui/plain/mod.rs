@@ -5,6 +5,7 @@ mod argument;
 mod callouts;
 mod face;
 mod flow;
+mod meta;
 mod page;
 mod report;
 mod status;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use jiff::{Timestamp, tz::TimeZone};
 
 use self::face::Face;
-use crate::event::{Record, Sink};
+use crate::event::{Record, Sink, Usage};
 
 /// How much the plain face tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,6 +71,13 @@ impl<W: Write> Plain<W> {
     #[must_use]
     pub fn in_zone(mut self, zone: TimeZone) -> Self {
         self.face.zone = zone;
+        self
+    }
+
+    /// What a resumed run had used before, so that running totals go on from there.
+    #[must_use]
+    pub fn having_used(mut self, earlier: &Usage) -> Self {
+        self.face.used.add(earlier);
         self
     }
 

@@ -28,6 +28,7 @@ impl Label {
 const LABEL_COLUMNS: usize = 7;
 const GUTTER_COLUMNS: usize = LABEL_COLUMNS + 3;
 const NESTED_COLUMNS: usize = 2;
+const KEPT_CAPACITY: usize = 1 << 20;
 /// Below this a terminal is treated as if it were this wide.
 const NARROWEST: usize = 30;
 
@@ -323,6 +324,10 @@ impl Page {
     /// Forgets the first bytes of `out`, which have been written.
     pub(super) fn forget_written(&mut self, count: usize) {
         self.out.drain(..count);
+        // One huge message must not keep its memory for the rest of the night.
+        if self.out.capacity() > KEPT_CAPACITY {
+            self.out.shrink_to(KEPT_CAPACITY);
+        }
         self.wrap.forget_written(count);
     }
 }

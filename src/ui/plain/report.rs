@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::callouts::cost_words;
+use super::callouts::source_words;
 use super::face::Face;
 use super::status::Activity;
 use crate::event::{RunHeader, RunOutcome, Usage};
@@ -28,6 +28,8 @@ impl Face {
         );
         self.field("limits", &limits);
         self.field("workspace", &header.workspace);
+        let started = at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M");
+        self.field("started", &started.to_string());
         self.header = Some(header.clone());
     }
 
@@ -63,8 +65,10 @@ impl Face {
             self.field("tokens", &tokens);
         }
         let budget = header.as_ref().and_then(|header| header.max_cost_usd);
-        if let Some(cost) = cost_words(usage, budget) {
-            self.field("cost", &cost);
+        if let Some(cost) = usage.cost_usd {
+            let budget = budget.map(|budget| format!(", of {}", words::dollars(budget)));
+            let (cost, source) = (words::dollars(cost), source_words(usage));
+            self.field("cost", &format!("{cost}{source}{}", budget.unwrap_or_default()));
         }
         let gates = self.gate_words();
         self.field("gates", &gates);
@@ -75,8 +79,10 @@ impl Face {
                 header.run_id
             );
             self.field("journal", &journal);
-            if let Some(advice) = sentences::run_advice(outcome, &header.run_id) {
-                self.field("next", &advice);
+            let mut name = "next";
+            for step in sentences::run_advice(outcome, &header.run_id) {
+                self.field(name, &step);
+                name = "";
             }
         }
         self.header = header;

@@ -1,9 +1,14 @@
 //! Whole small sessions, told by records with a fixed clock, as they look on the page.
+#![expect(
+    clippy::too_many_lines,
+    reason = "a story and the page that it gives are read together"
+)]
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde_json::json;
+use unicode_width::UnicodeWidthStr;
 
 use super::{Plain, PlainOptions, Verbosity};
 use crate::event::*;
@@ -269,6 +274,7 @@ fn a_solo_run_with_tools() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
         SYS │ session 3f2a91bc · claude-opus-4
@@ -295,13 +301,13 @@ fn a_solo_run_with_tools() {
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
      REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
-            │ run so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00 reported
+            │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ✓ Complete: the agent gave LOOP_COMPLETE.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 of $20.00 reported
+      cost        $0.12 reported, of $20.00
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
     ");
@@ -314,6 +320,7 @@ fn a_terminal_gets_wrapped_lines() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
         SYS │ session 3f2a91bc · claude-opus-4
@@ -340,14 +347,13 @@ fn a_terminal_gets_wrapped_lines() {
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
      REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
-            │ run so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
-            │ reported
+            │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ✓ Complete: the agent gave LOOP_COMPLETE.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 of $20.00 reported
+      cost        $0.12 reported, of $20.00
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
     ");
@@ -360,10 +366,10 @@ fn forty_columns_are_enough() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────── 08:00 ──
-        SYS │ session 3f2a91bc ·
-            │ claude-opus-4
+        SYS │ session 3f2a91bc · claude-op…
       THINK │ The parser drops the last
             │ line when it has no newline.
             │ I should look at the reader
@@ -392,15 +398,15 @@ fn forty_columns_are_enough() {
             │ LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k
             │ cached) · $0.12 reported
-            │ run so far: 48.0s · 46.2k
-            │ tokens (38.0k cached) · $0.12
-            │ of $20.00 reported
+            │ so far: 48.0s · 46.2k tokens
+            │ (38.0k cached) · $0.12 of
+            │ $20.00
 
     ✓ Complete: the agent gave LOOP_COMPLETE.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 of $20.00 reported
+      cost        $0.12 reported, of $20.00
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
     ");
@@ -417,6 +423,7 @@ fn verbose_shows_input_output_and_thoughts_in_full() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
         SYS │ started as process 4242: claude -p Fix it
@@ -445,7 +452,7 @@ fn verbose_shows_input_output_and_thoughts_in_full() {
          AI │ Fixed.
             │
             │ LOOP_COMPLETE
-        SYS │ the agent ended after 1m01s with exit code 0
+        SYS │ the agent ended with exit code 0 after 1m01s
             │
        PLAN │ The parser drops the last line when it has no newline. I should look
             │ at the reader first.
@@ -453,14 +460,13 @@ fn verbose_shows_input_output_and_thoughts_in_full() {
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
      REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
-            │ run so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
-            │ reported
+            │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ✓ Complete: the agent gave LOOP_COMPLETE.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 of $20.00 reported
+      cost        $0.12 reported, of $20.00
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
     ");
@@ -477,7 +483,7 @@ fn quiet_leaves_only_the_final_report() {
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 of $20.00 reported
+      cost        $0.12 reported, of $20.00
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
     ");
@@ -491,6 +497,7 @@ fn colours_mark_what_words_already_say() {
     ␛[2m  agent       ␛[0mclaude 2.1.0
     ␛[2m  limits      ␛[0m100 iterations · $20.00
     ␛[2m  workspace   ␛[0m/home/me/parser
+    ␛[2m  started     ␛[0m2026-03-01 08:00
 
     ␛[2m── ␛[0m␛[1miteration 1/100␛[0m␛[2m ─────────────────────────────────────────────────── 08:00 ──␛[0m
         ␛[2mSYS␛[0m␛[2m │␛[0m session 3f2a91bc · claude-opus-4
@@ -517,14 +524,13 @@ fn colours_mark_what_words_already_say() {
            ␛[2m │␛[0m ␛[1m␛[31m✗␛[0m ␛[36mBash␛[0m cargo test --workspace --all-features -- -… ␛[2m· 48.1s · 2 lines␛[0m
      ␛[1mREPORT␛[0m␛[2m │␛[0m ␛[32m✓␛[0m complete: the agent gave LOOP_COMPLETE
            ␛[2m │␛[0m 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
-           ␛[2m │␛[0m ␛[2mrun so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00␛[0m
-           ␛[2m │␛[0m ␛[2mreported␛[0m
+           ␛[2m │␛[0m ␛[2mso far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00␛[0m
 
     ␛[32m✓␛[0m␛[1m Complete: the agent gave LOOP_COMPLETE.␛[0m
     ␛[2m  iterations  ␛[0m1 of 100
     ␛[2m  time        ␛[0m1m10s
     ␛[2m  tokens      ␛[0m46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-    ␛[2m  cost        ␛[0m$0.12 of $20.00 reported
+    ␛[2m  cost        ␛[0m$0.12 reported, of $20.00
     ␛[2m  gates       ␛[0mnone ran
     ␛[2m  journal     ␛[0m/home/me/parser/.agent/runs/20260301-080000-3f2a
     ");
@@ -575,6 +581,7 @@ fn a_gate_refuses_and_then_passes() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 · builder ───────────────────────────────────────── 08:00 ──
          AI │ Done.
@@ -597,12 +604,12 @@ fn a_gate_refuses_and_then_passes() {
             │   line 19
             │   line 20
             │
-     REPORT │ ✗ not done yet: the agent said so, but the gate tests refused
+     REPORT │ ✗ rejected: the agent says that it is done, but the gate tests failed
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
-            │ run so far: 4.2s · 46.2k tokens (38.0k cached) · $0.12 of $20.00 reported
+            │ so far: 4.2s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ── iteration 2/100 · builder ───────────────────────────────────────── 08:00 ──
-      TOPIC │ build.done→reviewer the last test passes now
+      TOPIC │ build.done → reviewer the last test passes now
          AI │ Now it is really done.
             │
             │ LOOP_COMPLETE
@@ -611,13 +618,13 @@ fn a_gate_refuses_and_then_passes() {
             │
      REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
-            │ run so far: 8.4s · 92.4k tokens (76.0k cached) · $0.25 of $20.00 reported
+            │ so far: 8.4s · 92.4k tokens (76.0k cached) · $0.25 of $20.00
 
     ✓ Complete: the agent gave LOOP_COMPLETE.
       iterations  1 of 100
       time        1m10s
       tokens      92,400 (90,000 in, 76,000 of them cached; 2,400 out)
-      cost        $0.25 of $20.00 reported
+      cost        $0.25 reported, of $20.00
       gates       tests passed ×1, failed ×1
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
     ");
@@ -699,23 +706,24 @@ fn a_night_of_trouble() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 3/100 ─────────────────────────────────────────────────── 08:00 ──
         ERR │ warning: config is old
             │ Error: connection reset
-        SYS │ the agent ended after 1m01s with exit code 1
+        SYS │ the agent ended with exit code 1 after 1m01s
         SYS │ stopped one process that the agent had left behind
             │
      REPORT │ ✗ failed: the agent ended with exit code 1: connection reset
             │ 1m05s
-            │ run so far: 0ms
+            │ so far: 0ms
        WAIT │ backing off after a failure: waiting 8.0s, until 08:00
 
     ── iteration 3/100 · attempt 2 ─────────────────────────────────────── 08:00 ──
             │
      REPORT │ ✗ timed out: no output for 10m00s
             │ 1m05s
-            │ run so far: 8.0s
+            │ so far: 8.0s
 
     ── iteration 3/100 · attempt 3 ─────────────────────────────────────── 08:00 ──
          AI │ a line
@@ -725,7 +733,7 @@ fn a_night_of_trouble() {
             │
      REPORT │ ! rate limited until 08:20, not counted: usage limit reached
             │ 1m05s
-            │ run so far: 8.0s
+            │ so far: 8.0s
        WAIT │ rate limit: waiting 19m52s, until 08:20
        WAIT │ woken 18m52s early, going on
        WAIT │ cooldown: waiting 500ms, until 08:01
@@ -771,6 +779,7 @@ fn parallel_tools_stay_told_apart() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
        TOOL │ ▸ Read src/a.rs
@@ -840,8 +849,8 @@ fn deltas(story: &mut Story<'_>) {
         " now look at every fi",
         "",
         "le in this work",
-        "space and then dec",
-        "ide.\n",
+        "space and then de",
+        "cide.\n",
     ] {
         story.delta(Tag::Ai, piece);
     }
@@ -865,6 +874,7 @@ fn deltas_join_to_lines() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
          AI │ I will now look at every file in this workspace and then decide.
@@ -884,10 +894,11 @@ fn deltas_show_at_once_on_a_terminal_and_wrap_whole_words() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────── 08:00 ──
          AI │ I will now look at every file
-            │ in this workspace and then
+            │ in this workspace and then de␛[3D␛[K
             │ decide.
             │
             │ 1. first item of a list that
@@ -1049,10 +1060,10 @@ fn hostile_text_is_only_text() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 · fine overtxt.exe ──────────────────────────────── 08:00 ──
-        SYS │ session 0;owne · fine
-            │ overtxt.exe
+        SYS │ session fine ove · fine overtxt.exe
          AI │ fine
             │ overtxt.exe
        TOOL │ ▸ fine overtxt.exe fine overtxt.exe
@@ -1157,6 +1168,7 @@ fn every_kind_of_meta_is_shown() {
       agent       claude 2.1.0
       limits      100 iterations · $20.00
       workspace   /home/me/parser
+      started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
         SYS │ session 3f2a91bc · claude-opus-4
@@ -1199,6 +1211,79 @@ fn every_kind_of_meta_is_shown() {
      REPORT │ ! interrupted
             │ 1m05s
     ");
+}
+
+fn live_face(out: &mut Vec<u8>) -> Plain<&mut Vec<u8>> {
+    Plain::new(out, PlainOptions { width: 40, ..LIVE })
+}
+
+/// The pieces as deltas of one text, nothing of it written before its end.
+fn flowed(pieces: &[&str]) -> String {
+    let mut out = Vec::new();
+    let mut face = live_face(&mut out);
+    for piece in pieces {
+        let event = TranscriptEvent::Text {
+            tag: Tag::Ai,
+            text: (*piece).into(),
+            flow: Flow::Delta,
+            parent: None,
+        };
+        let event = RunEvent::Transcript { iteration: 1, event };
+        let (seq, at) = (1, start());
+        face.accept(&Record { seq, at, event })
+            .expect("memory can be written");
+    }
+    drop(face);
+    String::from_utf8(out).expect("a face writes text")
+}
+
+fn without_blanks(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+proptest::proptest! {
+    #[test]
+    fn wrapping_loses_nothing_and_fits(text in "([a-z]{1,40}|[ \n\t]{1,3}|日本|- |é|👩‍💻){0,60}") {
+        let page = flowed(&[&text]);
+        let mut body = String::new();
+        for row in page.lines() {
+            proptest::prop_assert!(row.width() < 40, "{row:?}");
+            proptest::prop_assert_eq!(row.trim_end(), row);
+            body += row.split_once('│').expect("a gutter").1;
+        }
+        proptest::prop_assert_eq!(without_blanks(&body), without_blanks(&text));
+    }
+
+    #[test]
+    fn pieces_look_like_the_whole(words in proptest::collection::vec("[a-zé]{0,12}[ \n]?", 0..40)) {
+        let pieces: Vec<&str> = words.iter().map(String::as_str).collect();
+        let whole = words.concat();
+        let longest = whole.split_whitespace().map(str::len).max().unwrap_or(0);
+        proptest::prop_assume!(longest < 29);
+        proptest::prop_assert_eq!(flowed(&pieces), flowed(&[&whole]));
+    }
+}
+
+#[test]
+fn a_resumed_run_goes_on_with_its_totals() {
+    let mut out = Vec::new();
+    let (seq, at) = (0, start());
+    let face = Plain::new(&mut out, PLAIN).having_used(&usage());
+    let mut story = Story { face, seq, at };
+    story.tell(RunEvent::RunStarted(header()));
+    story.iteration(2, 1, None);
+    story.end_iteration(IterationOutcome::Continued { rejected_by: None }, usage());
+    let text = String::from_utf8_lossy(story.face.writer).into_owned();
+    assert!(text.contains("$0.25 of $20.00"), "{text}");
+}
+
+#[test]
+fn a_huge_message_gives_its_memory_back() {
+    let mut out = Vec::new();
+    let mut story = Story::new(PLAIN, &mut out);
+    story.said(TranscriptEvent::message(Tag::Ai, "x".repeat(3 << 20)));
+    story.said(TranscriptEvent::message(Tag::Ai, "next"));
+    assert!(story.face.face.page.out.capacity() <= 1 << 20);
 }
 
 #[test]

@@ -1,23 +1,19 @@
-//! What the agent said and did, on the page.
+//! What the agent said and did, on the page. What it told about its session is in `meta`.
 
 use jiff::Timestamp;
 
 use super::argument::{fields, first_argument};
 use super::face::{Face, labels};
-use super::page::{Label, head};
+use super::page::{Label, head, one_line};
 use super::tools::{EndedTool, OpenTool};
-use crate::event::{
-    FileChangeKind, Flow, Json, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolStart,
-    ToolStatus, TranscriptEvent, Usage, UsageScope,
-};
-use crate::ui::{Tone, sentences, words};
+use crate::event::{Flow, Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
+use crate::ui::Tone;
 
 /// How much of a thought, an echoed prompt or stray tool output is shown.
 const EXCERPT_ROWS: usize = 3;
 /// How much of the thoughts is kept for the PLAN callout.
 const THOUGHT_BYTES: usize = 600;
-const MOST_PLAN_ITEMS: usize = 40;
-const SESSION_ID_CHARS: usize = 8;
+const NAME_COLUMNS: usize = 60;
 
 /// What the assistant has said, as two numbers: enough to know whether a final message was shown already.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -120,7 +116,12 @@ impl Face {
             .as_ref()
             .map_or("", |header| header.workspace.as_str());
         let argument = tool.input.as_ref().map(|input| first_argument(input, workspace));
-        let mut open = OpenTool::new(&tool.id, &tool.name, argument.unwrap_or_default(), at);
+        let mut open = OpenTool::new(
+            &tool.id,
+            &one_line(&tool.name, NAME_COLUMNS).0,
+            argument.unwrap_or_default(),
+            at,
+        );
         open.nested = tool.parent.is_some();
         self.tool_line(open.nested, labels::TOOL);
         self.page.put(Tone::Plain, "▸");
@@ -234,88 +235,7 @@ impl Face {
         }
     }
 
-    fn meta(&mut self, meta: &Meta, at: Timestamp) {
-        match meta {
-            Meta::Session {
-                session_id,
-                model,
-                version,
-            } => self.session_line(session_id, model.as_deref(), version.as_deref()),
-            Meta::Finished {
-                success,
-                reason,
-                text,
-                turns: _,
-                duration_ms: _,
-            } => self.finished(*success, reason.as_deref(), text.as_deref()),
-            Meta::Error {
-                class,
-                message,
-                status,
-            } => {
-                let status = status
-                    .map(|status| format!(" (HTTP {status})"))
-                    .unwrap_or_default();
-                let what = sentences::error_words(*class);
-                self.note(labels::ERROR, &format!("{what}{status}: {message}"));
-            }
-            Meta::Retry { .. } => self.retry(meta),
-            Meta::RateLimit {
-                status,
-                resets_at,
-                limit,
-            } => self.rate_limit(*status, *resets_at, limit.as_deref(), at),
-            Meta::Plan { items } => self.plan(items),
-            Meta::FileChange { path, change } => self.file_change(path, *change),
-            Meta::PermissionDenied { tool } => {
-                self.note(
-                    labels::WARN,
-                    &format!("the agent was not permitted to use {tool}"),
-                );
-            }
-            Meta::ParseError { message } => self.note(labels::WARN, &format!("unreadable line: {message}")),
-            Meta::Cut { bytes } => {
-                let size = words::bytes(*bytes);
-                self.note(
-                    labels::WARN,
-                    &format!("a line of {size} was cut; the raw file has all of it"),
-                );
-            }
-            Meta::Other(fields) => {
-                let message = fields
-                    .get("message")
-                    .and_then(serde_json::Value::as_str)
-                    .map(str::to_owned);
-                let text = message
-                    .or_else(|| serde_json::to_string(fields).ok())
-                    .unwrap_or_default();
-                self.page.line(labels::SYS);
-                self.page.put(Tone::Plain, &text);
-                self.page.end_row();
-            }
-        }
-    }
-
-    fn session_line(&mut self, id: &str, model: Option<&str>, version: Option<&str>) {
-        if self.session.id != id {
-            self.session = super::face::SessionUsage {
-                id: id.to_owned(),
-                ..Default::default()
-            };
-        }
-        let short: String = id.chars().take(SESSION_ID_CHARS).collect();
-        let mut line = format!("session {short}");
-        for detail in [model, version].into_iter().flatten() {
-            line += &format!(" · {detail}");
-        }
-        // An agent may name its session again and again; only news is shown.
-        if !self.iteration.session_line.starts_with(&line) {
-            self.note(labels::SYS, &line);
-            self.iteration.session_line = line;
-        }
-    }
-
-    fn finished(&mut self, success: bool, reason: Option<&str>, text: Option<&str>) {
+    pub(super) fn finished(&mut self, success: bool, reason: Option<&str>, text: Option<&str>) {
         let text = text.filter(|text| !text.trim().is_empty());
         if let Some(text) = text {
             let said = self.iteration.said;
@@ -328,88 +248,5 @@ impl Face {
             let reason = reason.unwrap_or("it did not say why");
             self.note(labels::ERROR, &format!("the agent says that it failed: {reason}"));
         }
-    }
-
-    fn retry(&mut self, meta: &Meta) {
-        let Meta::Retry {
-            attempt,
-            max_attempts,
-            delay_ms,
-            class,
-            message,
-        } = meta
-        else {
-            return;
-        };
-        let of = max_attempts.map(|most| format!(" of {most}")).unwrap_or_default();
-        let delay = delay_ms
-            .map(std::time::Duration::from_millis)
-            .map(words::duration);
-        let delay = delay.map(|delay| format!(" in {delay}")).unwrap_or_default();
-        let what = sentences::error_words(*class);
-        let text = format!("the agent tries again{delay}, attempt {attempt}{of}: {what}: {message}");
-        self.note(labels::WARN, text.trim_end_matches([':', ' ']));
-    }
-
-    fn rate_limit(
-        &mut self,
-        status: RateLimitStatus,
-        resets_at: Option<Timestamp>,
-        limit: Option<&str>,
-        at: Timestamp,
-    ) {
-        let (label, state) = match status {
-            // Said at the start of every session of some agents, so not news.
-            RateLimitStatus::Allowed if !self.is_verbose() => return,
-            RateLimitStatus::Allowed => (labels::SYS, "not reached"),
-            RateLimitStatus::Warning => (labels::WARN, "almost reached"),
-            RateLimitStatus::Rejected => (labels::ERROR, "reached"),
-        };
-        let limit = limit.map(|limit| format!(" {limit}")).unwrap_or_default();
-        let resets = resets_at.map(|reset| format!(", resets {}", words::clock(reset, at, &self.zone)));
-        self.note(
-            label,
-            &format!("usage limit{limit} {state}{}", resets.unwrap_or_default()),
-        );
-    }
-
-    /// One line for each change of the plan; the whole list comes at the end of the iteration.
-    fn plan(&mut self, items: &[PlanItem]) {
-        let items = &items[..items.len().min(MOST_PLAN_ITEMS)];
-        if self.iteration.plan == items {
-            return;
-        }
-        self.iteration.plan = items.to_vec();
-        if self.is_verbose() {
-            return self.plan_items();
-        }
-        let done = items
-            .iter()
-            .filter(|item| item.status == PlanStatus::Done)
-            .count();
-        let next = items
-            .iter()
-            .find(|item| item.status == PlanStatus::Active)
-            .or_else(|| items.iter().find(|item| item.status == PlanStatus::Pending));
-        self.page.line(labels::PLAN);
-        self.page
-            .put(Tone::Plain, &format!("{done} of {} done", items.len()));
-        if let Some(next) = next {
-            self.page
-                .put_spaced(Tone::Plain, &format!("· next: {}", next.text));
-        }
-        self.page.end_row();
-    }
-
-    fn file_change(&mut self, path: &str, change: FileChangeKind) {
-        let word = match change {
-            FileChangeKind::Added => "added",
-            FileChangeKind::Modified => "changed",
-            FileChangeKind::Deleted => "deleted",
-        };
-        self.page.line(labels::FILE);
-        self.page.put(Tone::Plain, word);
-        self.page.put_spaced(Tone::Plain, path);
-        self.page.end_row();
     }
 }
