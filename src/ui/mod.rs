@@ -7,6 +7,7 @@ mod json;
 mod plain;
 mod sentences;
 mod table;
+mod terminal;
 mod tone;
 pub mod words;
 
@@ -14,4 +15,25 @@ pub use json::JsonLines;
 pub use plain::{Plain, PlainOptions, Verbosity};
 pub use sentences::{Verdict, iteration_verdict, run_verdict};
 pub use table::{Cell, Table};
+pub use terminal::{ColourChoice, Terminal};
 pub use tone::Tone;
+
+use std::io;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::event::Sink;
+
+/// A sink that somebody looks at.
+pub trait Face: Sink {
+    /// Time has passed; whatever shows time is drawn again.
+    fn tick(&mut self, _now: Timestamp) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// How long until it wants the next tick; `None` when it shows no time.
+    fn wants_tick(&self) -> Option<Duration> {
+        None
+    }
+}

@@ -1,0 +1,110 @@
+//! The user's terminal, as commands use it: where text goes, in which colours, how wide. What a command prints goes
+//! to stdout; warnings and failures go to stderr.
+
+use std::error::Error;
+use std::io::{self, IsTerminal, Write};
+
+use super::{Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColourChoice {
+    /// On a terminal, unless `NO_COLOR` or `TERM=dumb` says otherwise.
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Terminal {
+    colour: ColourChoice,
+}
+
+/// Where there is no terminal to ask.
+const USUAL_WIDTH: u16 = 80;
+
+impl Terminal {
+    pub fn new(colour: ColourChoice) -> Self {
+        Self { colour }
+    }
+
+    /// A face that tells the run to a person, on stdout.
+    pub fn plain_face(&self, verbosity: Verbosity) -> Box<dyn Face> {
+        let stdout = io::stdout();
+        let live = stdout.is_terminal() && !is_dumb();
+        let options = PlainOptions { colour: self.colours(&stdout), live, width: width(&stdout), verbosity };
+        Box::new(Plain::new(stdout, options))
+    }
+
+    /// A face that tells the run to a program, on stdout.
+    pub fn json_face(&self) -> Box<dyn Face> {
+        Box::new(JsonLines::new(io::stdout()))
+    }
+
+    pub fn print(&self, text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
+    }
+
+    /// A table as text, in this terminal's colours.
+    pub fn render(&self, table: &Table) -> String {
+        let mut text = Vec::new();
+        // Writing to memory does not fail.
+        let _ = table.write_to(&mut text, self.colours(&io::stdout()));
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// A piece of text for stdout, in a tone.
+    pub fn tinted(&self, text: &str, tone: Tone) -> String {
+        let style = tone.style(self.colours(&io::stdout()));
+        format!("{style}{text}{style:#}")
+    }
+
+    pub fn warn(&self, text: &str) -> io::Result<()> {
+        self.complain("warning", Tone::Warning, text)
+    }
+
+    /// Says what went wrong, why, and what helps.
+    pub fn fail(&self, error: &dyn Error, hints: &[String]) -> io::Result<()> {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(source) = cause {
+            let more = source.to_string();
+            if !text.contains(&more) {
+                text = format!("{text}: {more}");
+            }
+            cause = source.source();
+        }
+        for hint in hints {
+            text.push_str(&format!("\n  {hint}"));
+        }
+        self.complain("error", Tone::Bad, &text)
+    }
+
+    fn complain(&self, word: &str, tone: Tone, text: &str) -> io::Result<()> {
+        let mut stderr = io::stderr().lock();
+        let style = tone.style(self.colours(&stderr));
+        writeln!(stderr, "{style}{word}{style:#}: {}", clean::clean(text))
+    }
+
+    fn colours(&self, stream: &impl IsTerminal) -> bool {
+        match self.colour {
+            ColourChoice::Always => true,
+            ColourChoice::Never => false,
+            ColourChoice::Auto => {
+                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                stream.is_terminal() && !refused && !is_dumb()
+            }
+        }
+    }
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+fn width(stdout: &io::Stdout) -> u16 {
+    let size = rustix::termios::tcgetwinsize(stdout).ok();
+    size.map(|size| size.ws_col).filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)
+}
