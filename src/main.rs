@@ -3,8 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(code) = ralph::process::keep_if_asked() {
-        return code;
-    }
-    ExitCode::SUCCESS
+    ralph::cli::main()
 }

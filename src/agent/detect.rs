@@ -42,7 +42,10 @@ pub struct Checked {
 }
 
 pub(super) fn enabled(agent: &Agent, settings: &Settings) -> bool {
-    settings.adapters.get(agent.name).is_none_or(|adapter| adapter.enabled)
+    settings
+        .adapters
+        .get(agent.name)
+        .is_none_or(|adapter| adapter.enabled)
 }
 
 /// The first usable agent in the table's order. All are asked at the same time; the answer is given as soon as no
@@ -52,10 +55,16 @@ pub fn detect(probe: &Arc<dyn Probe>, settings: &Settings) -> Result<Found, Agen
     for (index, agent) in AGENTS.iter().enumerate() {
         let checked = survey.wait_for(index);
         if let (Some(program), Ok(version)) = (&checked.program, &checked.answer) {
-            return Ok(Found { agent, program: program.clone(), version: version.clone() });
+            return Ok(Found {
+                agent,
+                program: program.clone(),
+                version: version.clone(),
+            });
         }
     }
-    Err(AgentError::NoneFound { checked: survey.finish() })
+    Err(AgentError::NoneFound {
+        checked: survey.finish(),
+    })
 }
 
 /// What there is to know about every agent, in the table's order.
@@ -75,7 +84,11 @@ impl Survey {
         let mut answers = BTreeMap::new();
         for (index, agent) in AGENTS.iter().enumerate() {
             let program = agent.programs.iter().find_map(|program| probe.find(program));
-            let settled = |program, why| Checked { agent, program, answer: Err(why) };
+            let settled = |program, why| Checked {
+                agent,
+                program,
+                answer: Err(why),
+            };
             match program {
                 None => drop(answers.insert(index, settled(None, Unusable::NotFound))),
                 program if !enabled(agent, settings) => {
@@ -86,7 +99,14 @@ impl Survey {
                     thread::spawn(move || {
                         let answer = probe.version(&program);
                         // Nobody waits for an answer that came too late to matter.
-                        let _ = sender.send((index, Checked { agent, program: Some(program), answer }));
+                        let _ = sender.send((
+                            index,
+                            Checked {
+                                agent,
+                                program: Some(program),
+                                answer,
+                            },
+                        ));
                     });
                 }
             }
@@ -134,7 +154,9 @@ mod tests {
 
     impl Probe for Fake {
         fn find(&self, program: &str) -> Option<PathBuf> {
-            self.present.contains(&program).then(|| Path::new("/bin").join(program))
+            self.present
+                .contains(&program)
+                .then(|| Path::new("/bin").join(program))
         }
 
         fn version(&self, program: &Path) -> Result<String, Unusable> {
@@ -144,7 +166,9 @@ mod tests {
                 thread::park();
             }
             if self.broken.contains(&name.as_str()) {
-                return Err(Unusable::Refused { end: ProcessEnd::Exited { code: 1 } });
+                return Err(Unusable::Refused {
+                    end: ProcessEnd::Exited { code: 1 },
+                });
             }
             Ok("1.2.3".into())
         }
@@ -158,8 +182,14 @@ mod tests {
     #[test]
     fn the_first_usable_agent_in_order_wins() {
         let settings = Settings::default();
-        let fake = |present: &[&'static str]| Fake { present: present.to_vec(), ..Fake::default() };
-        assert_eq!(detected(fake(&["codex", "gemini", "claude"]), &settings).unwrap(), "claude");
+        let fake = |present: &[&'static str]| Fake {
+            present: present.to_vec(),
+            ..Fake::default()
+        };
+        assert_eq!(
+            detected(fake(&["codex", "gemini", "claude"]), &settings).unwrap(),
+            "claude"
+        );
         assert_eq!(detected(fake(&["amp", "kiro-cli"]), &settings).unwrap(), "kiro");
         assert_eq!(detected(fake(&["cursor-agent"]), &settings).unwrap(), "cursor");
     }
@@ -167,24 +197,49 @@ mod tests {
     #[test]
     fn disabling_one_agent_disables_no_other() {
         let mut settings = Settings::default();
-        let off = AdapterSettings { enabled: false, ..AdapterSettings::default() };
+        let off = AdapterSettings {
+            enabled: false,
+            ..AdapterSettings::default()
+        };
         settings.adapters.insert("claude".into(), off);
-        let fake = Fake { present: vec!["claude", "opencode"], ..Fake::default() };
+        let fake = Fake {
+            present: vec!["claude", "opencode"],
+            ..Fake::default()
+        };
         assert_eq!(detected(fake, &settings).unwrap(), "opencode");
     }
 
     #[test]
     fn a_later_agent_that_never_answers_is_not_waited_for() {
-        let fake = Fake { present: vec!["claude", "gemini"], slow: vec!["gemini"], ..Fake::default() };
+        let fake = Fake {
+            present: vec!["claude", "gemini"],
+            slow: vec!["gemini"],
+            ..Fake::default()
+        };
         assert_eq!(detected(fake, &Settings::default()).unwrap(), "claude");
     }
 
     #[test]
     fn when_none_is_usable_every_reason_is_given() {
-        let fake = Fake { present: vec!["claude"], broken: vec!["claude"], ..Fake::default() };
-        let Err(AgentError::NoneFound { checked }) = detected(fake, &Settings::default()) else { panic!() };
+        let fake = Fake {
+            present: vec!["claude"],
+            broken: vec!["claude"],
+            ..Fake::default()
+        };
+        let Err(AgentError::NoneFound { checked }) = detected(fake, &Settings::default()) else {
+            panic!()
+        };
         assert_eq!(checked.len(), AGENTS.len());
-        assert_eq!(checked[0].answer, Err(Unusable::Refused { end: ProcessEnd::Exited { code: 1 } }));
-        assert!(checked[1..].iter().all(|checked| checked.answer == Err(Unusable::NotFound)));
+        assert_eq!(
+            checked[0].answer,
+            Err(Unusable::Refused {
+                end: ProcessEnd::Exited { code: 1 }
+            })
+        );
+        assert!(
+            checked[1..]
+                .iter()
+                .all(|checked| checked.answer == Err(Unusable::NotFound))
+        );
     }
 }

@@ -34,7 +34,9 @@ pub struct Selected {
 enum PromptDelivery {
     Builtin(Delivery),
     /// The user's own command, told by the configuration.
-    CustomArgument { flag: Option<String> },
+    CustomArgument {
+        flag: Option<String>,
+    },
     CustomStdin,
 }
 
@@ -54,7 +56,7 @@ pub enum StdinSource {
 }
 
 impl Selected {
-    pub(super) fn builtin(
+    pub fn builtin(
         agent: &'static Agent,
         program: PathBuf,
         version: Option<String>,
@@ -63,9 +65,18 @@ impl Selected {
         let wants_plain = settings.cli.transcript.as_deref() == Some("plain");
         let structured = agent.structured.as_ref().filter(|_| !wants_plain);
         let mut args: Vec<String> = agent.headless.iter().map(ToString::to_string).collect();
-        args.extend(structured.iter().flat_map(|structured| structured.flags).map(ToString::to_string));
+        args.extend(
+            structured
+                .iter()
+                .flat_map(|structured| structured.flags)
+                .map(ToString::to_string),
+        );
         let adapter = settings.adapters.get(agent.name);
-        let model = settings.cli.model.as_ref().or(adapter.and_then(|adapter| adapter.model.as_ref()));
+        let model = settings
+            .cli
+            .model
+            .as_ref()
+            .or(adapter.and_then(|adapter| adapter.model.as_ref()));
         if let (Some(flag), Some(model)) = (agent.model_flag, model) {
             args.extend([flag.to_owned(), model.clone()]);
         }
@@ -77,10 +88,18 @@ impl Selected {
             display_name: agent.display_name.to_owned(),
             program,
             version,
-            format: settings.cli.transcript.clone().unwrap_or_else(|| own_format.to_owned()),
+            format: settings
+                .cli
+                .transcript
+                .clone()
+                .unwrap_or_else(|| own_format.to_owned()),
             terminal: terminal(agent.terminal, settings),
             auth_hint: agent.auth_hint.to_owned(),
-            environment: agent.environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            environment: agent
+                .environment
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
             args,
             delivery: PromptDelivery::Builtin(agent.prompt),
             prompt_limit: agent.prompt_limit,
@@ -91,7 +110,9 @@ impl Selected {
         let cli = &settings.cli;
         let adapter = settings.adapters.get(CUSTOM);
         let own = adapter.iter().flat_map(|adapter| adapter.args.iter());
-        let name = program.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = program
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
         Self {
             name: CUSTOM.to_owned(),
             display_name: name.unwrap_or_else(|| CUSTOM.to_owned()),
@@ -100,9 +121,17 @@ impl Selected {
             terminal: terminal(Terminal::Pipe, settings),
             auth_hint: String::new(),
             environment: Vec::new(),
-            args: cli.args.iter().chain(own).chain(&cli.extra_args).cloned().collect(),
+            args: cli
+                .args
+                .iter()
+                .chain(own)
+                .chain(&cli.extra_args)
+                .cloned()
+                .collect(),
             delivery: match cli.prompt_mode {
-                PromptMode::Arg => PromptDelivery::CustomArgument { flag: cli.prompt_flag.clone() },
+                PromptMode::Arg => PromptDelivery::CustomArgument {
+                    flag: cli.prompt_flag.clone(),
+                },
                 PromptMode::Stdin => PromptDelivery::CustomStdin,
             },
             prompt_limit: None,
@@ -129,17 +158,28 @@ impl Selected {
                         Small::Flag(flag) => Some(flag.to_owned()),
                         Small::Positional | Small::AsLarge => None,
                     };
-                    (flag.into_iter().chain([read_the_file(prompt_file)]).collect(), StdinSource::Null)
+                    (
+                        flag.into_iter().chain([read_the_file(prompt_file)]).collect(),
+                        StdinSource::Null,
+                    )
                 }
             },
             PromptDelivery::CustomArgument { flag } => {
                 let argument = self.custom_argument(prompt)?;
-                (flag.iter().cloned().chain([argument]).collect(), StdinSource::Null)
+                (
+                    flag.iter().cloned().chain([argument]).collect(),
+                    StdinSource::Null,
+                )
             }
             PromptDelivery::CustomStdin => (Vec::new(), file()),
         };
         let args = self.args.iter().cloned().chain(tail).collect();
-        Ok(Invocation { program: self.program.clone(), args, stdin, terminal: self.terminal })
+        Ok(Invocation {
+            program: self.program.clone(),
+            args,
+            stdin,
+            terminal: self.terminal,
+        })
     }
 
     fn check_length(&self, prompt: &str) -> Result<(), AgentError> {
@@ -161,7 +201,11 @@ impl Selected {
         if prompt.contains('\0') {
             return Err(AgentError::NulInPrompt);
         }
-        let argument = if prompt.starts_with('-') { format!("\n{prompt}") } else { prompt.to_owned() };
+        let argument = if prompt.starts_with('-') {
+            format!("\n{prompt}")
+        } else {
+            prompt.to_owned()
+        };
         if argument.len() < LONGEST_ARGUMENT {
             return Ok(argument);
         }
@@ -185,7 +229,10 @@ fn is_small_and_safe(prompt: &str) -> bool {
 }
 
 fn read_the_file(path: &Path) -> String {
-    format!("Read the file {} and do what it says; it is your whole task.", path.display())
+    format!(
+        "Read the file {} and do what it says; it is your whole task.",
+        path.display()
+    )
 }
 
 #[cfg(test)]
@@ -208,33 +255,51 @@ mod tests {
             StdinSource::Null => "/dev/null".to_owned(),
             StdinSource::PromptFile(path) => path.display().to_string(),
         };
-        format!("{} {} < {stdin}", invocation.program.display(), invocation.args.join(" "))
+        format!(
+            "{} {} < {stdin}",
+            invocation.program.display(),
+            invocation.args.join(" ")
+        )
     }
 
     #[test]
     fn each_agent_is_called_as_its_row_says() {
         let calls: Vec<String> = AGENTS
             .iter()
-            .flat_map(|agent| ["say hi".to_owned(), "- a list".to_owned()].map(|prompt| line(&call(agent.name, &prompt))))
+            .flat_map(|agent| {
+                ["say hi".to_owned(), "- a list".to_owned()].map(|prompt| line(&call(agent.name, &prompt)))
+            })
             .collect();
         insta::assert_snapshot!(calls.join("\n"), @"");
     }
 
     #[test]
     fn long_and_leading_characters_go_the_safe_way() {
-        for prompt in ["-x".to_owned(), "/help".to_owned(), "@file".to_owned(), "ü".repeat(7001), String::new()] {
+        for prompt in [
+            "-x".to_owned(),
+            "/help".to_owned(),
+            "@file".to_owned(),
+            "ü".repeat(7001),
+            String::new(),
+        ] {
             assert_eq!(call("codex", &prompt).args.last().unwrap(), "-", "{prompt:.10}");
         }
         let longest = format!("{} {}", "ü".repeat(3999), "ü".repeat(3000));
         assert_eq!(*call("codex", &longest).args.last().unwrap(), longest);
-        assert_eq!(call("codex", "resume").args.last().unwrap(), "-", "may be a subcommand");
+        assert_eq!(
+            call("codex", "resume").args.last().unwrap(),
+            "-",
+            "may be a subcommand"
+        );
     }
 
     #[test]
     fn a_prompt_over_the_agents_own_limit_is_refused_with_the_figure() {
         let codex = AGENTS.iter().find(|agent| agent.name == "codex").unwrap();
         let selected = Selected::builtin(codex, "codex".into(), None, &Settings::default());
-        let error = selected.invocation(&"x".repeat(1_048_577), Path::new("p")).unwrap_err();
+        let error = selected
+            .invocation(&"x".repeat(1_048_577), Path::new("p"))
+            .unwrap_err();
         assert_eq!(
             error.to_string(),
             "the prompt is too long for OpenAI Codex: 1048577 characters, and the limit is 1048576 characters"
@@ -256,7 +321,10 @@ mod tests {
         settings.cli.extra_args = vec!["--debug".into()];
         settings.adapters.entry("claude".into()).or_default().args = vec!["--add-dir".into(), "..".into()];
         let args = call_with("claude", "hi", &settings).args;
-        assert_eq!(args[4..], ["--model", "opus", "--add-dir", "..", "--debug", "-p", "hi"]);
+        assert_eq!(
+            args[4..],
+            ["--model", "opus", "--add-dir", "..", "--debug", "-p", "hi"]
+        );
     }
 
     #[test]
@@ -276,7 +344,10 @@ mod tests {
     fn a_custom_command_gets_its_prompt_as_configured() {
         assert_eq!(custom("test", |_| ()).unwrap().args, ["--headless", "test"]);
         let flag = |settings: &mut Settings| settings.cli.prompt_flag = Some("--prompt".into());
-        assert_eq!(custom("test", flag).unwrap().args, ["--headless", "--prompt", "test"]);
+        assert_eq!(
+            custom("test", flag).unwrap().args,
+            ["--headless", "--prompt", "test"]
+        );
         let stdin = |settings: &mut Settings| settings.cli.prompt_mode = PromptMode::Stdin;
         let call = custom("test", stdin).unwrap();
         assert_eq!(call.args, ["--headless"]);
@@ -287,7 +358,12 @@ mod tests {
     fn a_custom_prompt_is_never_read_as_an_option_and_never_too_long_for_the_kernel() {
         assert_eq!(custom("- item", |_| ()).unwrap().args, ["--headless", "\n- item"]);
         let error = custom(&"x".repeat(LONGEST_ARGUMENT), |_| ()).unwrap_err();
-        assert!(error.to_string().ends_with("131072 bytes, and the limit is 131071 bytes"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .ends_with("131072 bytes, and the limit is 131071 bytes"),
+            "{error}"
+        );
         assert!(custom(&"x".repeat(LONGEST_ARGUMENT - 1), |_| ()).is_ok());
     }
 }

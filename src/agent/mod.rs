@@ -30,7 +30,10 @@ pub enum AgentError {
     #[error("{name} was requested but is disabled (adapters.{name}.enabled: false)")]
     Disabled { name: String },
     #[error("unknown agent `{name}`")]
-    Unknown { name: String, nearest: Option<&'static str> },
+    Unknown {
+        name: String,
+        nearest: Option<&'static str>,
+    },
     #[error("backend: custom needs a command")]
     CustomWithoutCommand,
     #[error("the custom command `{command}` was not found")]
@@ -38,7 +41,11 @@ pub enum AgentError {
     #[error("`{name}` is not supported by this version of ralph")]
     NotYet { name: String },
     #[error("the prompt is too long for {agent}: {size}, and the limit is {limit}")]
-    PromptTooLong { agent: String, size: String, limit: String },
+    PromptTooLong {
+        agent: String,
+        size: String,
+        limit: String,
+    },
     #[error("the prompt contains a NUL byte, which no command line can carry")]
     NulInPrompt,
 }
@@ -55,31 +62,57 @@ pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, 
         AUTO if settings.cli.command.is_some() => custom(settings, probe.as_ref()),
         AUTO => {
             let found = detect(probe, settings)?;
-            Ok(Selected::builtin(found.agent, found.program, Some(found.version), settings))
+            Ok(Selected::builtin(
+                found.agent,
+                found.program,
+                Some(found.version),
+                settings,
+            ))
         }
         CUSTOM => custom(settings, probe.as_ref()),
-        name if name.starts_with(DRIVER) => Err(AgentError::NotYet { name: name.to_owned() }),
+        name if name.starts_with(DRIVER) => Err(AgentError::NotYet {
+            name: name.to_owned(),
+        }),
         name => named(name, settings, probe.as_ref()),
     }
 }
 
 fn named(name: &str, settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
     let Some(agent) = AGENTS.iter().find(|agent| agent.name == name) else {
-        return Err(AgentError::Unknown { name: name.to_owned(), nearest: nearest(name) });
+        return Err(AgentError::Unknown {
+            name: name.to_owned(),
+            nearest: nearest(name),
+        });
     };
     if !detect::enabled(agent, settings) {
-        return Err(AgentError::Disabled { name: name.to_owned() });
+        return Err(AgentError::Disabled {
+            name: name.to_owned(),
+        });
     }
     let program = agent.programs.iter().find_map(|program| probe.find(program));
-    let missing = || AgentError::NotInstalled { agent, program: agent.programs.join("` or `") };
-    Ok(Selected::builtin(agent, program.ok_or_else(missing)?, None, settings))
+    let missing = || AgentError::NotInstalled {
+        agent,
+        program: agent.programs.join("` or `"),
+    };
+    Ok(Selected::builtin(
+        agent,
+        program.ok_or_else(missing)?,
+        None,
+        settings,
+    ))
 }
 
 fn custom(settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
-    let command = settings.cli.command.as_deref().filter(|command| !command.trim().is_empty());
+    let command = settings
+        .cli
+        .command
+        .as_deref()
+        .filter(|command| !command.trim().is_empty());
     let command = command.ok_or(AgentError::CustomWithoutCommand)?;
     let program: Option<PathBuf> = probe.find(command);
-    let program = program.ok_or_else(|| AgentError::CustomNotFound { command: command.to_owned() })?;
+    let program = program.ok_or_else(|| AgentError::CustomNotFound {
+        command: command.to_owned(),
+    })?;
     Ok(Selected::custom(program, settings))
 }
 
@@ -87,5 +120,8 @@ fn custom(settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError
 fn nearest(name: &str) -> Option<&'static str> {
     let known = AGENTS.iter().map(|agent| agent.name).chain([AUTO, CUSTOM]);
     let scored = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
-    scored.filter(|(distance, known)| *distance <= known.len() / 2).min().map(|(_, known)| known)
+    scored
+        .filter(|(distance, known)| *distance <= known.len() / 2)
+        .min()
+        .map(|(_, known)| known)
 }

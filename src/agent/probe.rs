@@ -41,12 +41,19 @@ impl Probe for PathProbe {
             stdin: process::Stdin::Null,
             stdout: process::Transport::Pipe,
         };
-        let bounds =
-            process::Bounds { timeout: VERSION_TIMEOUT, grace: Duration::from_millis(200), max_bytes: 4096 };
-        let captured = process::capture(&self.keeper, &spec, bounds)
-            .map_err(|error| Unusable::CouldNotStart { reason: error.to_string() })?;
+        let bounds = process::Bounds {
+            timeout: VERSION_TIMEOUT,
+            grace: Duration::from_millis(200),
+            max_bytes: 4096,
+        };
+        let captured =
+            process::capture(&self.keeper, &spec, bounds).map_err(|error| Unusable::CouldNotStart {
+                reason: error.to_string(),
+            })?;
         match captured.end {
-            None => Err(Unusable::TimedOut { seconds: VERSION_TIMEOUT.as_secs() }),
+            None => Err(Unusable::TimedOut {
+                seconds: VERSION_TIMEOUT.as_secs(),
+            }),
             Some(end) if !end.success() => Err(Unusable::Refused { end }),
             Some(_) => {
                 let text = String::from_utf8_lossy(&captured.stdout);

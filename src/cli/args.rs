@@ -139,7 +139,10 @@ impl ChoiceArguments {
             cli.command = Some(words.next().unwrap_or_default());
             cli.args = Some(words.collect());
         }
-        Ok(Partial { cli, ..Partial::default() })
+        Ok(Partial {
+            cli,
+            ..Partial::default()
+        })
     }
 }
 

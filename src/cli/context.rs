@@ -21,13 +21,18 @@ impl Context {
         let cwd = std::env::current_dir().map_err(CliError::WorkingDirectory)?;
         // It may exist and still be closed to us.
         std::fs::metadata(cwd.join(".")).map_err(CliError::WorkingDirectory)?;
-        Ok(Self { cwd, keeper: Keeper::current() })
+        Ok(Self {
+            cwd,
+            keeper: Keeper::current(),
+        })
     }
 
     /// Reads the configuration in all its layers.
     pub(super) fn load(&self, wishes: Partial, file: Option<&PathBuf>) -> Result<Loaded, CliError> {
         let environment: Vec<(String, String)> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+            .filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+            })
             .collect();
         let user_dir = user_directory();
         Ok(config::load(&Request {
@@ -37,21 +42,30 @@ impl Context {
             environment: &environment,
             flags: wishes,
             agents: &agent::names(),
-            transcripts: &transcript::names(),
+            transcripts: &transcript::names().collect::<Vec<_>>(),
         })?)
     }
 
     pub(super) fn probe(&self) -> Arc<dyn Probe> {
         let (cwd, keeper) = (self.cwd.clone(), self.keeper.clone());
-        Arc::new(PathProbe { path: std::env::var_os("PATH"), cwd, keeper })
+        Arc::new(PathProbe {
+            path: std::env::var_os("PATH"),
+            cwd,
+            keeper,
+        })
     }
 }
 
 /// `$XDG_CONFIG_HOME/ralph`, or else `~/.config/ralph`.
 fn user_directory() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let base = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-    base.or_else(|| set("HOME").map(|home| home.join(".config"))).map(|base| base.join("ralph"))
+    base.or_else(|| set("HOME").map(|home| home.join(".config")))
+        .map(|base| base.join("ralph"))
 }
 
 /// Settings that this version can read but not yet act on are refused: to ignore them would be to lie.
@@ -60,8 +74,14 @@ pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), Cl
         (!settings.hats.is_empty(), "hats"),
         (settings.session == config::Session::Continue, "session: continue"),
         (settings.pricing.is_some(), "pricing"),
-        (settings.cli.default_mode == config::Mode::Interactive, "cli.default_mode: interactive"),
-        (settings.cli.claude_command.is_some() || settings.cli.claude_args.is_some(), "cli.claude_command"),
+        (
+            settings.cli.default_mode == config::Mode::Interactive,
+            "cli.default_mode: interactive",
+        ),
+        (
+            settings.cli.claude_command.is_some() || settings.cli.claude_args.is_some(),
+            "cli.claude_command",
+        ),
     ];
     match missing.into_iter().find(|(wanted, _)| *wanted) {
         Some((_, what)) => Err(CliError::NotYet { what }),

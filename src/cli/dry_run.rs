@@ -1,6 +1,5 @@
 //! `ralph run --dry-run`: the exact call that an iteration would make. Starts nothing.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -70,8 +69,17 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
     let prompt = compose_first(&task, &policy);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
     let invocation = plan.agent.invocation(&prompt, &prompt_file)?;
-    let own = plan.agent.environment.iter().map(|(name, value)| format!("{name}={value}"));
-    let set = ["RALPH_RUN_ID=RUN", "RALPH_ITERATION=1", "RALPH_BIN=(this program)", "TMPDIR=(a fresh directory)"];
+    let own = plan
+        .agent
+        .environment
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let set = [
+        "RALPH_RUN_ID=RUN",
+        "RALPH_ITERATION=1",
+        "RALPH_BIN=(this program)",
+        "TMPDIR=(a fresh directory)",
+    ];
     let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
     Ok(Call {
         agent: plan.agent.name.clone(),
@@ -115,21 +123,34 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
 impl Call {
     fn as_text(&self) -> String {
         let mut text = String::new();
-        let mut line = |name: &str, value: &str| drop(writeln!(text, "{name:<12} {value}"));
-        let version = self.agent_version.iter().map(|version| format!(" ({version})")).collect::<String>();
+        let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<12} {value}\n"));
+        let version = self
+            .agent_version
+            .iter()
+            .map(|version| format!(" ({version})"))
+            .collect::<String>();
         line("agent", &format!("{}{version}", self.agent));
         line("program", &self.program);
         self.args.iter().for_each(|argument| line("", &quoted(argument)));
         line("cwd", &self.cwd);
         line("stdin", &self.stdin);
         line("stdout", self.stdout);
-        self.environment_set.iter().enumerate().for_each(|(i, set)| line(if i == 0 { "set" } else { "" }, set));
+        self.environment_set
+            .iter()
+            .enumerate()
+            .for_each(|(i, set)| line(if i == 0 { "set" } else { "" }, set));
         line("unset", &self.environment_removed.join(" "));
         line("transcript", self.transcript);
         line("session", self.session);
-        line("prompt", &format!("{} ({} bytes)", self.prompt.source, self.prompt.bytes));
+        line(
+            "prompt",
+            &format!("{} ({} bytes)", self.prompt.source, self.prompt.bytes),
+        );
         line("limits", &self.limits.as_text());
-        self.gates.iter().enumerate().for_each(|(i, gate)| line(if i == 0 { "gates" } else { "" }, gate));
+        self.gates
+            .iter()
+            .enumerate()
+            .for_each(|(i, gate)| line(if i == 0 { "gates" } else { "" }, gate));
         text
     }
 }
@@ -142,18 +163,21 @@ impl LimitFacts {
         };
         let budget = self.max_cost_usd.map(|cost| format!("cost ${cost}"));
         let tokens = self.max_tokens.map(|tokens| format!("{tokens} tokens"));
-        [format!("{} iterations", self.max_iterations), format!("runtime {} s", self.max_runtime_seconds)]
-            .into_iter()
-            .chain(budget)
-            .chain(tokens)
-            .chain([
-                format!("{} failures in a row", self.max_consecutive_failures),
-                seconds("wall", self.wall_seconds),
-                seconds("idle", self.idle_seconds),
-                seconds("idle in a tool", self.idle_in_tool_seconds),
-            ])
-            .collect::<Vec<_>>()
-            .join(", ")
+        [
+            format!("{} iterations", self.max_iterations),
+            format!("runtime {} s", self.max_runtime_seconds),
+        ]
+        .into_iter()
+        .chain(budget)
+        .chain(tokens)
+        .chain([
+            format!("{} failures in a row", self.max_consecutive_failures),
+            seconds("wall", self.wall_seconds),
+            seconds("idle", self.idle_seconds),
+            seconds("idle in a tool", self.idle_in_tool_seconds),
+        ])
+        .collect::<Vec<_>>()
+        .join(", ")
     }
 }
 
@@ -175,9 +199,13 @@ mod tests {
 
     #[test]
     fn arguments_are_shown_as_a_shell_would_take_them() {
-        for (argument, shown) in
-            [("--json", "--json"), ("", "''"), ("it's", r"'it'\''s'"), ("a b", "'a b'"), ("a\nb", r"$'a\nb'")]
-        {
+        for (argument, shown) in [
+            ("--json", "--json"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("a b", "'a b'"),
+            ("a\nb", r"$'a\nb'"),
+        ] {
             assert_eq!(quoted(argument), shown);
         }
     }

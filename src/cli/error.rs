@@ -7,6 +7,7 @@ use crate::agent::{AGENTS, AgentError, Checked};
 use crate::config::{ConfigError, SplitError};
 use crate::run::RunError;
 use crate::store::StoreError;
+use crate::transcript;
 
 use super::exit::Exit;
 
@@ -26,6 +27,8 @@ pub(super) enum CliError {
     EmptyPrompt,
     #[error("cannot read the prompt file {}: {source}", path.display())]
     PromptFile { path: PathBuf, source: io::Error },
+    #[error("unknown transcript format `{name}`")]
+    UnknownTranscript { name: String },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
     #[error(transparent)]
@@ -66,6 +69,7 @@ impl CliError {
             | Self::NoPrompt
             | Self::EmptyPrompt
             | Self::PromptFile { .. }
+            | Self::UnknownTranscript { .. }
             | Self::NotYet { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory(_)
@@ -80,7 +84,9 @@ impl CliError {
     pub(super) fn hints(&self) -> Vec<String> {
         match self {
             Self::Agent(error) => agent_hints(error),
-            Self::WorkingDirectory(_) => vec!["change to a directory that exists, and that you may enter".into()],
+            Self::WorkingDirectory(_) => {
+                vec!["change to a directory that exists, and that you may enter".into()]
+            }
             Self::NoPrompt => vec![
                 "give it on the command line: ralph run -p \"make the tests pass\"".into(),
                 "or in a file: write PROMPT.md here, or name one with -P FILE".into(),
@@ -89,10 +95,18 @@ impl CliError {
             Self::EmptyPrompt => vec!["write into it what the agent is to do".into()],
             Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
             Self::Store(StoreError::Locked { .. }) => {
-                vec!["wait for it, stop it, or work in another directory (a git worktree, for example)".into()]
+                vec![
+                    "wait for it, stop it, or work in another directory (a git worktree, for example)".into(),
+                ]
             }
             Self::Store(StoreError::Io { .. }) | Self::Run(_) => {
                 vec!["check free space and permissions; what was written before is still there".into()]
+            }
+            Self::UnknownTranscript { .. } => {
+                vec![format!(
+                    "known formats: auto, {}",
+                    transcript::names().collect::<Vec<_>>().join(", ")
+                )]
             }
             Self::Config(_)
             | Self::AgentCommand(_)
@@ -106,10 +120,16 @@ impl CliError {
 fn agent_hints(error: &AgentError) -> Vec<String> {
     match error {
         AgentError::NoneFound { checked } => {
-            let width = checked.iter().map(|checked| checked.agent.name.len()).max().unwrap_or(0);
+            let width = checked
+                .iter()
+                .map(|checked| checked.agent.name.len())
+                .max()
+                .unwrap_or(0);
             let mut hints = vec!["these were looked for:".to_owned()];
             hints.extend(checked.iter().map(|checked| why_not(checked, width)));
-            hints.push("install one of them, or bring your own: ralph run --agent-cmd 'my-agent --headless'".into());
+            hints.push(
+                "install one of them, or bring your own: ralph run --agent-cmd 'my-agent --headless'".into(),
+            );
             hints.push("to see ralph work without any agent: ralph demo".into());
             hints
         }
@@ -118,12 +138,21 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             "or use another agent: ralph agents lists what is there".into(),
         ],
         AgentError::Disabled { name } => {
-            vec![format!("remove `enabled: false` from adapters.{name}, or choose another agent")]
+            vec![format!(
+                "remove `enabled: false` from adapters.{name}, or choose another agent"
+            )]
         }
         AgentError::Unknown { nearest, .. } => {
-            let known = AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().join(", ");
+            let known = AGENTS
+                .iter()
+                .map(|agent| agent.name)
+                .collect::<Vec<_>>()
+                .join(", ");
             let meant = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
-            meant.into_iter().chain([format!("known agents: auto, {known}, custom")]).collect()
+            meant
+                .into_iter()
+                .chain([format!("known agents: auto, {known}, custom")])
+                .collect()
         }
         AgentError::CustomWithoutCommand => vec![
             "name it in ralph.yml: cli.command".into(),
@@ -142,5 +171,8 @@ fn why_not(checked: &Checked, width: usize) -> String {
         Ok(version) => version.clone(),
         Err(why) => why.to_string(),
     };
-    format!("  {:width$}  {why}  ({})", checked.agent.name, checked.agent.install)
+    format!(
+        "  {:width$}  {why}  ({})",
+        checked.agent.name, checked.agent.install
+    )
 }

@@ -55,14 +55,21 @@ pub(super) fn agents(arguments: &ListArguments, terminal: &Terminal) -> Result<E
         .enumerate()
         .map(|(index, checked)| row(checked, Some(index) == selected, &loaded.settings))
         .collect();
-    let text = if arguments.json { json(&rows) } else { agents_text(&rows, terminal) };
+    let text = if arguments.json {
+        json(&rows)
+    } else {
+        agents_text(&rows, terminal)
+    };
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(Exit::Success)
 }
 
 fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
     let agent = checked.agent;
-    let program = checked.program.clone().unwrap_or_else(|| agent.programs[0].into());
+    let program = checked
+        .program
+        .clone()
+        .unwrap_or_else(|| agent.programs[0].into());
     let chosen = Selected::builtin(agent, program, None, settings);
     let (command, stdin) = sample_call(agent, &chosen);
     let capabilities = transcript::find(&chosen.format).map(|format| format.capabilities);
@@ -70,7 +77,10 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
         name: agent.name,
         display_name: agent.display_name,
         found: checked.program.is_some(),
-        enabled: settings.adapters.get(agent.name).is_none_or(|adapter| adapter.enabled),
+        enabled: settings
+            .adapters
+            .get(agent.name)
+            .is_none_or(|adapter| adapter.enabled),
         selected,
         version: checked.answer.clone().ok(),
         problem: checked.answer.as_ref().err().map(ToString::to_string),
@@ -87,8 +97,21 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
 }
 
 fn told(capabilities: Capabilities) -> Told {
-    let Capabilities { roles, tools, usage, sessions, prompt_hiding, .. } = capabilities;
-    Told { roles, tools, usage, sessions, prompt_hiding }
+    let Capabilities {
+        roles,
+        tools,
+        usage,
+        sessions,
+        prompt_hiding,
+        ..
+    } = capabilities;
+    Told {
+        roles,
+        tools,
+        usage,
+        sessions,
+        prompt_hiding,
+    }
 }
 
 fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) {
@@ -99,7 +122,10 @@ fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) 
                 StdinSource::Null => "/dev/null",
                 StdinSource::PromptFile(_) => "the prompt",
             };
-            let args = call.args.into_iter().map(|arg| arg.replace("THE PROMPT", "PROMPT"));
+            let args = call
+                .args
+                .into_iter()
+                .map(|arg| arg.replace("THE PROMPT", "PROMPT"));
             (std::iter::once(program).chain(args).collect(), stdin)
         }
         Err(_) => (vec![program], "/dev/null"),
@@ -124,8 +150,16 @@ fn agents_text(rows: &[Row], terminal: &Terminal) -> String {
     let mut text = terminal.render(&table);
     text.push_str("\nHow each is called:\n");
     for row in rows {
-        let stdin = if row.stdin == "/dev/null" { "" } else { "   < PROMPT" };
-        let unproven = if row.tested_with.is_none() { "   (from its documentation, not tested)" } else { "" };
+        let stdin = if row.stdin == "/dev/null" {
+            ""
+        } else {
+            "   < PROMPT"
+        };
+        let unproven = if row.tested_with.is_none() {
+            "   (from its documentation, not tested)"
+        } else {
+            ""
+        };
         text.push_str(&format!("  {}{stdin}{unproven}\n", row.command.join(" ")));
     }
     debug_assert_eq!(rows.len(), AGENTS.len());
@@ -133,7 +167,9 @@ fn agents_text(rows: &[Row], terminal: &Terminal) -> String {
 }
 
 fn tells(capabilities: Option<&Told>) -> String {
-    let Some(told) = capabilities else { return String::new() };
+    let Some(told) = capabilities else {
+        return String::new();
+    };
     let all = [
         (told.roles, "roles"),
         (told.tools, "tools"),
@@ -141,8 +177,16 @@ fn tells(capabilities: Option<&Told>) -> String {
         (told.sessions, "sessions"),
         (told.prompt_hiding, "prompt"),
     ];
-    let words: Vec<&str> = all.into_iter().filter(|(has, _)| *has).map(|(_, word)| word).collect();
-    if words.is_empty() { "text only".to_owned() } else { words.join(" ") }
+    let words: Vec<&str> = all
+        .into_iter()
+        .filter(|(has, _)| *has)
+        .map(|(_, word)| word)
+        .collect();
+    if words.is_empty() {
+        "text only".to_owned()
+    } else {
+        words.join(" ")
+    }
 }
 
 pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -161,10 +205,21 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<E
         (None, Some(problem)) => Err(problem),
         (None, None) => return Ok(Exit::Failed),
     };
-    let findings = doctor::examine(&Scene { configuration, agents: &agents });
-    let text = if arguments.json { json(&findings) } else { doctor_text(&findings, terminal) };
+    let findings = doctor::examine(&Scene {
+        configuration,
+        agents: &agents,
+    });
+    let text = if arguments.json {
+        json(&findings)
+    } else {
+        doctor_text(&findings, terminal)
+    };
     terminal.print(&text).map_err(CliError::Output)?;
-    Ok(if doctor::is_broken(&findings) { Exit::Failed } else { Exit::Success })
+    Ok(if doctor::is_broken(&findings) {
+        Exit::Failed
+    } else {
+        Exit::Success
+    })
 }
 
 fn doctor_text(findings: &[Finding], terminal: &Terminal) -> String {
@@ -178,11 +233,15 @@ fn doctor_text(findings: &[Finding], terminal: &Terminal) -> String {
         let (mark, tone) = match finding.state {
             State::Good => ("✓", Tone::Good),
             State::Absent => ("·", Tone::Faint),
-            State::Warning => ("!", Tone::Caution),
+            State::Warning => ("!", Tone::Warning),
             State::Broken => ("✗", Tone::Bad),
         };
         let detail = finding.detail.replace('\n', "\n      ");
-        text.push_str(&format!("  {} {:<16} {detail}\n", terminal.tinted(mark, tone), finding.subject));
+        text.push_str(&format!(
+            "  {} {:<16} {detail}\n",
+            terminal.tinted(mark, tone),
+            finding.subject
+        ));
         if let Some(remedy) = &finding.remedy
             && matches!(finding.state, State::Warning | State::Broken)
         {

@@ -32,7 +32,11 @@ pub fn main() -> ExitCode {
             let asked_for = !error.use_stderr();
             // When even that cannot be printed, the exit code is all that is left to say it.
             let printed = error.print().is_ok();
-            return ExitCode::from(if asked_for && printed { Exit::Success } else { Exit::Usage });
+            return ExitCode::from(if asked_for && printed {
+                Exit::Success
+            } else {
+                Exit::Usage
+            });
         }
     };
     let terminal = Terminal::new(match arguments.color {
@@ -57,7 +61,9 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "ralph", &mut script);
-            terminal.print(&String::from_utf8_lossy(&script)).map_err(CliError::Output)?;
+            terminal
+                .print(&String::from_utf8_lossy(&script))
+                .map_err(CliError::Output)?;
             Ok(Exit::Success)
         }
     }

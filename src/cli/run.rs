@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use crate::agent::{self, Selected};
 use crate::config::{CompletionMatch, OnFailure, Settings};
 use crate::engine::{
-    Ending, Engine, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading, Timing,
+    Ending, Engine, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading,
+    Timing,
 };
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
 use crate::transcript::{self, Format};
-use crate::ui::Face;
+use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::RunArguments;
 use super::context::{Context, refuse_what_is_not_there_yet};
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
-use super::terminal::Terminal;
 
 /// Silence that is too long: for structured streams, for plain text, while a tool runs.
 const IDLE_STRUCTURED: Duration = Duration::from_secs(600);
@@ -31,12 +31,25 @@ const IDLE_IN_TOOL: Duration = Duration::from_secs(3600);
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
     let loaded = context.load(arguments.wishes()?, arguments.choice.config.as_ref())?;
-    loaded.warnings.iter().try_for_each(|warning| terminal.warn(warning)).map_err(CliError::Output)?;
+    loaded
+        .warnings
+        .iter()
+        .try_for_each(|warning| terminal.warn(warning))
+        .map_err(CliError::Output)?;
     let plan = Plan::make(&context, loaded.settings)?;
     if arguments.dry_run {
         return dry_run::show(&plan, &context.cwd, arguments.json, terminal);
     }
-    let mut face = terminal.face(arguments);
+    let verbosity = match (arguments.quiet, arguments.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (false, true) => Verbosity::Verbose,
+        (false, false) => Verbosity::Normal,
+    };
+    let mut face = if arguments.json {
+        terminal.json_face()
+    } else {
+        terminal.plain_face(verbosity)
+    };
     plan.carry_out(&context, face.as_mut())
 }
 
@@ -53,17 +66,35 @@ impl Plan {
         refuse_what_is_not_there_yet(&settings)?;
         let prompt = find_prompt(&settings, &context.cwd)?;
         let agent = agent::resolve(&settings, &context.probe())?;
-        // The configuration knows the formats' names, and the table of agents only uses those that exist.
-        let format = transcript::find(&agent.format).unwrap_or(&transcript::FORMATS[0]);
-        Ok(Self { settings, agent, format, prompt })
+        let unknown = || CliError::UnknownTranscript {
+            name: agent.format.clone(),
+        };
+        let format = transcript::find(&agent.format).ok_or_else(unknown)?;
+        Ok(Self {
+            settings,
+            agent,
+            format,
+            prompt,
+        })
     }
 
     pub(super) fn policy(&self, started_at: Timestamp) -> Policy {
-        let Settings { event_loop, gates, adapters, .. } = &self.settings;
+        let Settings {
+            event_loop,
+            gates,
+            adapters,
+            ..
+        } = &self.settings;
         let adapter = adapters.get(&self.agent.name).cloned().unwrap_or_default();
         let capabilities = self.format.capabilities;
-        let idle = if capabilities.terminal_event { IDLE_STRUCTURED } else { IDLE_PLAIN };
-        let told = adapter.idle_timeout.map(|seconds| (seconds > 0).then(|| Duration::from_secs(seconds)));
+        let idle = if capabilities.terminal_event {
+            IDLE_STRUCTURED
+        } else {
+            IDLE_PLAIN
+        };
+        let told = adapter
+            .idle_timeout
+            .map(|seconds| (seconds > 0).then(|| Duration::from_secs(seconds)));
         Policy {
             started_at,
             seed: fastrand::u64(..),
@@ -98,8 +129,16 @@ impl Plan {
                 })
                 .collect(),
             reading: Reading {
-                messages: if capabilities.messages { Messages::Delimited } else { Messages::Absent },
-                ending: if capabilities.terminal_event { Ending::TerminalEvent } else { Ending::ExitOnly },
+                messages: if capabilities.messages {
+                    Messages::Delimited
+                } else {
+                    Messages::Absent
+                },
+                ending: if capabilities.terminal_event {
+                    Ending::TerminalEvent
+                } else {
+                    Ending::ExitOnly
+                },
             },
             auth_hint: self.agent.auth_hint.clone(),
             on_declared_failure: match event_loop.on_declared_failure {
@@ -143,15 +182,26 @@ impl Plan {
 fn find_prompt(settings: &Settings, cwd: &Path) -> Result<PromptSource, CliError> {
     let written = settings.event_loop.prompt.clone().map(PromptSource::Text);
     let named = || settings.event_loop.prompt_file.clone().map(PromptSource::File);
-    let usual = || Some(cwd.join("PROMPT.md")).filter(|path| path.exists()).map(PromptSource::File);
+    let usual = || {
+        Some(cwd.join("PROMPT.md"))
+            .filter(|path| path.exists())
+            .map(PromptSource::File)
+    };
     let source = written.or_else(named).or_else(usual).ok_or(CliError::NoPrompt)?;
     let empty = match &source {
         PromptSource::Text(text) => text.trim().is_empty(),
         PromptSource::File(path) => read(path)?.trim_ascii().is_empty(),
     };
-    if empty { Err(CliError::EmptyPrompt) } else { Ok(source) }
+    if empty {
+        Err(CliError::EmptyPrompt)
+    } else {
+        Ok(source)
+    }
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, CliError> {
-    std::fs::read(path).map_err(|source| CliError::PromptFile { path: path.clone(), source })
+    std::fs::read(path).map_err(|source| CliError::PromptFile {
+        path: path.clone(),
+        source,
+    })
 }

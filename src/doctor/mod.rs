@@ -58,7 +58,10 @@ fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
         Ok(loaded) => loaded,
         Err(error) => {
             let remedy = Some("correct the file; `ralph doctor` tells when it is right".to_owned());
-            return vec![Finding { remedy, ..finding("ralph.yml", State::Broken, error.to_string()) }];
+            return vec![Finding {
+                remedy,
+                ..finding("ralph.yml", State::Broken, error.to_string())
+            }];
         }
     };
     let mut findings: Vec<Finding> = loaded
@@ -67,16 +70,31 @@ fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
         .map(|path| finding(&path.display().to_string(), State::Good, "read".to_owned()))
         .collect();
     if findings.is_empty() {
-        findings.push(finding("ralph.yml", State::Absent, "none found; the defaults are used".to_owned()));
+        findings.push(finding(
+            "ralph.yml",
+            State::Absent,
+            "none found; the defaults are used".to_owned(),
+        ));
     }
-    findings.extend(loaded.warnings.iter().map(|warning| finding("warning", State::Warning, warning.clone())));
+    findings.extend(
+        loaded
+            .warnings
+            .iter()
+            .map(|warning| finding("warning", State::Warning, warning.clone())),
+    );
     findings
 }
 
 fn agent(checked: &Checked) -> Finding {
     let Checked { agent, answer, .. } = checked;
     let subject = agent.name.to_owned();
-    let finding = |state, detail, remedy| Finding { area: "agents", subject, state, detail, remedy };
+    let finding = |state, detail, remedy| Finding {
+        area: "agents",
+        subject,
+        state,
+        detail,
+        remedy,
+    };
     let install = Some(format!("install it: {}", agent.install));
     match answer {
         Ok(version) => match older_than_tested(version, agent.tested_with) {
@@ -89,16 +107,19 @@ fn agent(checked: &Checked) -> Finding {
         },
         Err(why @ Unusable::NotFound) => finding(State::Absent, why.to_string(), install),
         Err(why @ Unusable::Disabled) => finding(State::Absent, why.to_string(), None),
-        Err(why @ (Unusable::Refused { .. } | Unusable::TimedOut { .. } | Unusable::CouldNotStart { .. })) => {
-            finding(State::Warning, why.to_string(), install)
-        }
+        Err(
+            why @ (Unusable::Refused { .. } | Unusable::TimedOut { .. } | Unusable::CouldNotStart { .. }),
+        ) => finding(State::Warning, why.to_string(), install),
     }
 }
 
 /// One agent is needed: a built-in one, or the user's own.
 fn some_agent(scene: &Scene<'_>) -> Finding {
     let usable = scene.agents.iter().find(|checked| checked.answer.is_ok());
-    let own = scene.configuration.ok().and_then(|loaded| loaded.settings.cli.command.clone());
+    let own = scene
+        .configuration
+        .ok()
+        .and_then(|loaded| loaded.settings.cli.command.clone());
     let (state, detail, remedy) = match (usable, own) {
         (_, Some(command)) => (State::Good, format!("your own command: {command}"), None),
         (Some(checked), None) => (State::Good, format!("{} can be used", checked.agent.name), None),
@@ -108,15 +129,25 @@ fn some_agent(scene: &Scene<'_>) -> Finding {
             Some("install one, or name your own with --agent-cmd; `ralph demo` needs none".to_owned()),
         ),
     };
-    Finding { area: "agents", subject: "an agent to run".to_owned(), state, detail, remedy }
+    Finding {
+        area: "agents",
+        subject: "an agent to run".to_owned(),
+        state,
+        detail,
+        remedy,
+    }
 }
 
 /// The tested version, if what the program says of itself is older.
 fn older_than_tested(answer: &str, tested: Evidence) -> Option<&'static str> {
-    let Evidence::Version(tested) = tested else { return None };
+    let Evidence::Version(tested) = tested else {
+        return None;
+    };
     let wanted = semver::Version::parse(tested).ok()?;
     let words = answer.split(|c: char| c.is_whitespace() || c == ',');
-    let found = words.filter_map(|word| semver::Version::parse(word.trim_start_matches('v')).ok()).next()?;
+    let found = words
+        .filter_map(|word| semver::Version::parse(word.trim_start_matches('v')).ok())
+        .next()?;
     (found < wanted).then_some(tested)
 }
 
@@ -125,17 +156,27 @@ mod tests {
     use super::*;
 
     fn checked(index: usize, answer: Result<&str, Unusable>) -> Checked {
-        Checked { agent: &AGENTS[index], program: None, answer: answer.map(str::to_owned) }
+        Checked {
+            agent: &AGENTS[index],
+            program: None,
+            answer: answer.map(str::to_owned),
+        }
     }
 
     fn findings(agents: &[Checked]) -> Vec<Finding> {
         let loaded = Loaded::default();
-        examine(&Scene { configuration: Ok(&loaded), agents })
+        examine(&Scene {
+            configuration: Ok(&loaded),
+            agents,
+        })
     }
 
     #[test]
     fn one_usable_agent_is_enough() {
-        let found = findings(&[checked(0, Ok("2.1.197 (Claude Code)")), checked(1, Err(Unusable::NotFound))]);
+        let found = findings(&[
+            checked(0, Ok("2.1.197 (Claude Code)")),
+            checked(1, Err(Unusable::NotFound)),
+        ]);
         assert!(!is_broken(&found), "{found:#?}");
     }
 

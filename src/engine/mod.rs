@@ -30,6 +30,12 @@ use backoff::Backoff;
 use prompt::{Notes, OUTPUT_BUDGET, Refused};
 use work::{Judged, StopCause, Stopping, Verdict, Work};
 
+/// The prompt of a run's first iteration.
+pub fn compose_first(task: &str, policy: &Policy) -> String {
+    let gates: Vec<&str> = policy.gates.iter().map(|gate| gate.command.as_str()).collect();
+    prompt::compose(task, &policy.markers, &gates, &Notes::default())
+}
+
 /// Something happened.
 #[derive(Debug)]
 pub enum Input {

@@ -27,5 +27,8 @@ const CLOCK: ClockId = ClockId::Monotonic;
 
 fn now() -> Duration {
     let time = clock_gettime(CLOCK);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }

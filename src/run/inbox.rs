@@ -41,7 +41,11 @@ impl Inbox {
                 }
             }
         });
-        Ok(Self { receiver, sender, signals: handle })
+        Ok(Self {
+            receiver,
+            sender,
+            signals: handle,
+        })
     }
 
     pub(super) fn sender(&self) -> Sender<Message> {
@@ -58,7 +62,10 @@ impl Inbox {
 
     /// What comes next, if it comes in time.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> Option<Message> {
-        match self.receiver.recv_timeout(timeout.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)) {
+        match self
+            .receiver
+            .recv_timeout(timeout.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT))
+        {
             Ok(message) => Some(message),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
         }

@@ -10,15 +10,14 @@ mod summary;
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::agent::Selected;
-use crate::engine::{Action, Engine, Input};
+use crate::engine::{Engine, Input};
 use crate::event::{Interrupt, Record, RunEvent, RunHeader, RunOutcome, Sink};
 use crate::process::{Ended, Keeper, Report};
-use crate::store::{Journal, Run, StoreError};
+use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
 use crate::ui::Face;
 
@@ -67,7 +66,7 @@ pub struct Setup {
     pub prompt: PromptSource,
     pub workspace: PathBuf,
     pub keeper: Keeper,
-    pub max_line_bytes: u64,
+    pub max_line_bytes: usize,
 }
 
 /// Drives a run to its end.
@@ -84,6 +83,8 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         clock: Clock::start(),
         seq: 0,
         generation: 0,
+        iteration: 0,
+        files: None,
         session: None,
         todo: VecDeque::new(),
     };
@@ -101,6 +102,9 @@ struct Hands<'a> {
     clock: Clock,
     seq: u64,
     generation: Generation,
+    /// The iteration whose child runs now, or ran last, and its files until its outcome is written.
+    iteration: u64,
+    files: Option<IterationFiles>,
     session: Option<Session>,
     todo: VecDeque<Input>,
 }
@@ -139,14 +143,20 @@ impl Hands<'_> {
     }
 
     fn hear(&mut self, generation: Generation, report: Report) -> Result<(), RunError> {
-        let Some(session) = self.session.as_mut().filter(|session| session.generation == generation) else {
+        let Some(session) = self
+            .session
+            .as_mut()
+            .filter(|session| session.generation == generation)
+        else {
             return Ok(());
         };
         match report {
             Report::Output { stream, chunk } => match &mut session.work {
                 SessionKind::Agent(agent) => {
                     let todo = &mut self.todo;
-                    agent.take(stream, &chunk, &mut |input| todo.push_back(input)).map_err(RunError::Raw)
+                    agent
+                        .take(stream, &chunk, &mut |input| todo.push_back(input))
+                        .map_err(RunError::Raw)
                 }
                 SessionKind::Gate(excerpt) => {
                     excerpt.take(&chunk);
@@ -161,15 +171,23 @@ impl Hands<'_> {
     }
 
     fn ended(&mut self, ended: Ended) {
-        let Some(mut session) = self.session.take() else { return };
+        let Some(mut session) = self.session.take() else {
+            return;
+        };
         let todo = &mut self.todo;
         match &mut session.work {
             SessionKind::Agent(agent) => {
                 agent.finish(&mut |input| todo.push_back(input));
-                todo.push_back(Input::Exited { end: ended.end, swept: ended.swept });
+                todo.push_back(Input::Exited {
+                    end: ended.end,
+                    swept: ended.swept,
+                });
             }
             SessionKind::Gate(excerpt) => {
-                todo.push_back(Input::GateEnded { end: Some(ended.end), output: excerpt.text() });
+                todo.push_back(Input::GateEnded {
+                    end: Some(ended.end),
+                    output: excerpt.text(),
+                });
             }
         }
     }
@@ -177,7 +195,11 @@ impl Hands<'_> {
     /// Stamps an event and gives it to every sink, the journal first.
     fn emit(&mut self, event: RunEvent) -> Result<(), RunError> {
         self.seq += 1;
-        let record = Record { seq: self.seq, at: Timestamp::now(), event };
+        let record = Record {
+            seq: self.seq,
+            at: Timestamp::now(),
+            event,
+        };
         self.journal.accept(&record).map_err(RunError::Journal)?;
         self.show(|face| face.accept(&record));
         Ok(())
@@ -203,6 +225,3 @@ impl Hands<'_> {
         }
     }
 }
-
-/// How long a child that could not be used may take to go.
-const SHORT_GRACE: Duration = Duration::from_millis(200);

@@ -29,7 +29,11 @@ impl Hands<'_> {
                 let prompt = self.setup.prompt.read();
                 self.todo.push_back(Input::Prompt(prompt));
             }
-            Action::Launch { iteration, attempt, prompt } => {
+            Action::Launch {
+                iteration,
+                attempt,
+                prompt,
+            } => {
                 let input = self.launch(iteration, attempt, &prompt)?;
                 self.todo.push_back(input);
             }
@@ -58,7 +62,9 @@ impl Hands<'_> {
                 }
             }
             RunEvent::RunEnded { .. } => {
-                self.setup.run.write_summary(&summary::markdown(&self.setup.header, event))?;
+                self.setup
+                    .run
+                    .write_summary(&summary::markdown(&self.setup.header, event))?;
             }
             _ => {}
         }
@@ -71,11 +77,21 @@ impl Hands<'_> {
         let files = self.setup.run.iteration(iteration, attempt)?;
         let prompt_file = files.write_prompt(prompt)?;
         let streams = (
-            Stream { raw: files.raw_stdout()?, lines: LineSplitter::new(self.setup.max_line_bytes) },
-            Stream { raw: files.raw_stderr()?, lines: LineSplitter::new(self.setup.max_line_bytes) },
+            Stream {
+                raw: files.raw_stdout()?,
+                lines: LineSplitter::new(self.setup.max_line_bytes),
+            },
+            Stream {
+                raw: files.raw_stderr()?,
+                lines: LineSplitter::new(self.setup.max_line_bytes),
+            },
         );
-        self.files = Some(files);
-        let failed = |error: &dyn std::fmt::Display| Ok(Input::CouldNotStart { error: error.to_string() });
+        (self.iteration, self.files) = (iteration, Some(files));
+        let failed = |error: &dyn std::fmt::Display| {
+            Ok(Input::CouldNotStart {
+                error: error.to_string(),
+            })
+        };
         let invocation = match self.setup.agent.invocation(prompt, &prompt_file) {
             Ok(invocation) => invocation,
             Err(error) => return failed(&error),
@@ -86,14 +102,17 @@ impl Hands<'_> {
         };
         let mut environment = self.environment(iteration);
         environment.set.push(("TMPDIR".into(), scratch.path().into()));
-        let command = std::iter::once(invocation.program.display().to_string()).chain(invocation.args.clone());
+        let command =
+            std::iter::once(invocation.program.display().to_string()).chain(invocation.args.clone());
         let command = command.collect();
         let adapter = (self.setup.format.open)(&Opening { prompt });
         let session = AgentSession::new(adapter, streams, scratch);
         let spec = self.spec(invocation, environment);
         Ok(match self.start(&spec, SessionKind::Agent(Box::new(session))) {
             Ok(pid) => Input::Launched { pid, command },
-            Err(error) => Input::CouldNotStart { error: error.to_string() },
+            Err(error) => Input::CouldNotStart {
+                error: error.to_string(),
+            },
         })
     }
 
@@ -107,7 +126,10 @@ impl Hands<'_> {
             stdout: Transport::Pipe,
         };
         if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default())) {
-            self.todo.push_back(Input::GateEnded { end: None, output: error.to_string() });
+            self.todo.push_back(Input::GateEnded {
+                end: None,
+                output: error.to_string(),
+            });
         }
     }
 
@@ -118,7 +140,11 @@ impl Hands<'_> {
         let report = move |report: Report| drop(sender.send(Message::Child { generation, report }));
         let child = Child::spawn(&self.setup.keeper, spec, report)?;
         let pid = child.pid();
-        self.session = Some(Session { generation, child, work });
+        self.session = Some(Session {
+            generation,
+            child,
+            work,
+        });
         Ok(pid)
     }
 
@@ -142,12 +168,16 @@ impl Hands<'_> {
 
     fn environment(&self, iteration: u64) -> Environment {
         let own = self.setup.agent.environment.iter();
-        let mut set: Vec<(OsString, OsString)> = own.map(|(name, value)| (name.into(), value.into())).collect();
+        let mut set: Vec<(OsString, OsString)> =
+            own.map(|(name, value)| (name.into(), value.into())).collect();
         set.push(("RALPH_RUN_ID".into(), self.setup.header.run_id.clone().into()));
         set.push(("RALPH_ITERATION".into(), iteration.to_string().into()));
         if let Ok(ralph) = std::env::current_exe() {
             set.push(("RALPH_BIN".into(), ralph.into()));
         }
-        Environment { remove: NESTED_SESSION.iter().map(OsString::from).collect(), set }
+        Environment {
+            remove: NESTED_SESSION.iter().map(OsString::from).collect(),
+            set,
+        }
     }
 }

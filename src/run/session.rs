@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::engine::Input;
 use crate::event::{Meta, StreamName, Tag, TranscriptEvent};
 use crate::process::{Child, LineSplitter};
-use crate::store::{IterationFiles, RawOutput};
+use crate::store::RawOutput;
 use crate::transcript::Adapter;
 
 use super::inbox::Generation;
@@ -25,7 +25,6 @@ pub(super) enum SessionKind {
 }
 
 pub(super) struct AgentSession {
-    pub(super) files: IterationFiles,
     pub(super) adapter: Box<dyn Adapter>,
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
@@ -41,29 +40,39 @@ pub(super) struct Stream {
 }
 
 impl AgentSession {
-    pub(super) fn new(
-        files: IterationFiles,
-        adapter: Box<dyn Adapter>,
-        streams: (Stream, Stream),
-        scratch: TempDir,
-    ) -> Self {
+    pub(super) fn new(adapter: Box<dyn Adapter>, streams: (Stream, Stream), scratch: TempDir) -> Self {
         let (stdout, stderr) = streams;
-        Self { files, adapter, stdout, stderr, _scratch: scratch, events: Vec::new() }
+        Self {
+            adapter,
+            stdout,
+            stderr,
+            _scratch: scratch,
+            events: Vec::new(),
+        }
     }
 
     /// Keeps the bytes, and hands on what they say.
-    pub(super) fn take(&mut self, stream: StreamName, bytes: &[u8], say: &mut dyn FnMut(Input)) -> io::Result<()> {
+    pub(super) fn take(
+        &mut self,
+        stream: StreamName,
+        bytes: &[u8],
+        say: &mut dyn FnMut(Input),
+    ) -> io::Result<()> {
         say(Input::Heard);
         match stream {
             StreamName::Stdout => {
                 self.stdout.raw.append(bytes)?;
                 let (adapter, events) = (&mut self.adapter, &mut self.events);
-                self.stdout.lines.feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events));
+                self.stdout
+                    .lines
+                    .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events));
                 events.drain(..).for_each(|event| say(Input::Transcript(event)));
             }
             StreamName::Stderr => {
                 self.stderr.raw.append(bytes)?;
-                self.stderr.lines.feed(bytes, |line| say(Input::Stderr(lossy(line.bytes))));
+                self.stderr
+                    .lines
+                    .feed(bytes, |line| say(Input::Stderr(lossy(line.bytes))));
             }
         }
         Ok(())
@@ -72,17 +81,23 @@ impl AgentSession {
     /// The child has ended: last lines without a line ending, and whatever the adapter still holds.
     pub(super) fn finish(&mut self, say: &mut dyn FnMut(Input)) {
         let (adapter, events) = (&mut self.adapter, &mut self.events);
-        self.stdout.lines.finish(|line| read(adapter.as_mut(), line.bytes, line.cut, events));
+        self.stdout
+            .lines
+            .finish(|line| read(adapter.as_mut(), line.bytes, line.cut, events));
         adapter.flush(events);
         events.drain(..).for_each(|event| say(Input::Transcript(event)));
-        self.stderr.lines.finish(|line| say(Input::Stderr(lossy(line.bytes))));
+        self.stderr
+            .lines
+            .finish(|line| say(Input::Stderr(lossy(line.bytes))));
     }
 }
 
 fn read(adapter: &mut dyn Adapter, bytes: &[u8], cut: u64, events: &mut Vec<TranscriptEvent>) {
     if cut > 0 {
         // Half a line says nothing that can be trusted; the raw file has all of it.
-        events.push(TranscriptEvent::meta(Meta::Cut { bytes: cut + bytes.len() as u64 }));
+        events.push(TranscriptEvent::meta(Meta::Cut {
+            bytes: cut + bytes.len() as u64,
+        }));
         let beginning: String = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
         events.push(TranscriptEvent::line(Tag::Sys, format!("{beginning}…")));
         return;

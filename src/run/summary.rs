@@ -1,20 +1,28 @@
 //! `summary.md`: the end of a run, for people.
 
-use std::fmt::Write;
+use std::time::Duration;
 
 use crate::event::{RunEvent, RunHeader};
-use crate::ui::words;
+use crate::ui::{run_verdict, words};
 
 pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
-    let RunEvent::RunEnded { outcome, iterations, duration_ms, usage } = ended else { return String::new() };
+    let RunEvent::RunEnded {
+        outcome,
+        iterations,
+        duration_ms,
+        usage,
+    } = ended
+    else {
+        return String::new();
+    };
     let mut text = String::new();
-    let mut line = |name: &str, value: &str| drop(writeln!(text, "- {name}: {value}"));
-    line("outcome", &words::run_outcome(outcome));
+    let mut line = |name: &str, value: &str| text.push_str(&format!("- {name}: {value}\n"));
+    line("outcome", &run_verdict(outcome).sentence);
     line("agent", &header.agent);
     line("iterations", &iterations.to_string());
-    line("time", &words::duration_ms(*duration_ms));
+    line("time", &words::duration(Duration::from_millis(*duration_ms)));
     if let Some(tokens) = usage.tokens() {
-        line("tokens", &words::count(tokens));
+        line("tokens", &words::grouped(tokens));
     }
     if let Some(cost) = usage.cost_usd {
         line("cost", &words::dollars(cost));

@@ -22,6 +22,8 @@ impl<W: Write> JsonLines<W> {
     }
 }
 
+impl<W: Write> super::Face for JsonLines<W> {}
+
 impl<W: Write> Sink for JsonLines<W> {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
         self.line.clear();

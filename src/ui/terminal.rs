@@ -32,7 +32,12 @@ impl Terminal {
     pub fn plain_face(&self, verbosity: Verbosity) -> Box<dyn Face> {
         let stdout = io::stdout();
         let live = stdout.is_terminal() && !is_dumb();
-        let options = PlainOptions { colour: self.colours(&stdout), live, width: width(&stdout), verbosity };
+        let options = PlainOptions {
+            colour: self.colours(&stdout),
+            live,
+            width: width(&stdout),
+            verbosity,
+        };
         Box::new(Plain::new(stdout, options))
     }
 
@@ -106,5 +111,7 @@ fn is_dumb() -> bool {
 
 fn width(stdout: &io::Stdout) -> u16 {
     let size = rustix::termios::tcgetwinsize(stdout).ok();
-    size.map(|size| size.ws_col).filter(|columns| *columns > 0).unwrap_or(USUAL_WIDTH)
+    size.map(|size| size.ws_col)
+        .filter(|columns| *columns > 0)
+        .unwrap_or(USUAL_WIDTH)
 }

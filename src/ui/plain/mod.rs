@@ -86,20 +86,6 @@ impl<W: Write> Plain<W> {
         self.face.page.resize(width);
     }
 
-    /// Redraws the status line. Does nothing on a face that is not live, or while nothing is going on.
-    pub fn tick(&mut self, now: Timestamp) -> io::Result<()> {
-        self.now = now;
-        if self.draw_status() {
-            self.write_all()?;
-        }
-        Ok(())
-    }
-
-    /// How soon the next tick is wanted; `None` while there is nothing to redraw.
-    pub fn wants_tick(&self) -> Option<Duration> {
-        self.face.wants_tick()
-    }
-
     fn draw_status(&mut self) -> bool {
         self.owes_status = false;
         if self.face.wants_tick().is_none() {
@@ -122,6 +108,22 @@ impl<W: Write> Plain<W> {
         // Also after an error: what could not be written once is not tried again at the end.
         self.face.page.forget_written(count);
         written
+    }
+}
+
+impl<W: Write> super::Face for Plain<W> {
+    /// Redraws the status line. Does nothing on a face that is not live, or while nothing is going on.
+    fn tick(&mut self, now: Timestamp) -> io::Result<()> {
+        self.now = now;
+        if self.draw_status() {
+            self.write_all()?;
+        }
+        Ok(())
+    }
+
+    /// How soon the next tick is wanted; `None` while there is nothing to redraw.
+    fn wants_tick(&self) -> Option<Duration> {
+        self.face.wants_tick()
     }
 }
 
