@@ -68,7 +68,7 @@ pub(super) fn kill_orphans() -> u64 {
         let mut all = descendants(&table, &orphans);
         all.extend(&orphans);
         let new: Vec<_> = all.iter().copied().filter(|pid| !killed.contains(pid)).collect();
-        if !new.is_empty() {
+        if !new.is_empty() && Instant::now() < deadline {
             // Frozen first, like in a tree: look again for what they started in the meantime.
             send(&new, Signal::STOP);
             killed.extend(new);

@@ -194,6 +194,7 @@ impl Keeping {
             self.flush();
             self.listen();
         }
+        self.tree.kill_escaped();
         self.say(Notice::TreeGone {
             swept: self.swept.len() as u64,
         });

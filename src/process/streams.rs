@@ -13,6 +13,7 @@ use super::{ProcessError, Spec, Stdin, Transport};
 
 /// Several agents lose output when their reader stalls and the pipe is full; this is the most that an
 /// unprivileged process may ask for.
+#[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1024 * 1024;
 
 /// The ends that go to the child.

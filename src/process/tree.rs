@@ -41,6 +41,12 @@ impl Tree {
         frozen
     }
 
+    /// Nobody is left as far as parents can tell. Where orphans go to init, those of the leader's group may be.
+    pub(super) fn kill_escaped(self) {
+        #[cfg(not(target_os = "linux"))]
+        let _ = kill_process_group(self.leader, Signal::KILL);
+    }
+
     /// Signals every descendant once, again and again until there is no new one.
     fn signal_until_all_have_it(self, signals: &[Signal]) -> Vec<Pid> {
         let mut done: Vec<Pid> = Vec::new();
