@@ -270,7 +270,24 @@ mod tests {
                 ["say hi".to_owned(), "- a list".to_owned()].map(|prompt| line(&call(agent.name, &prompt)))
             })
             .collect();
-        insta::assert_snapshot!(calls.join("\n"), @"");
+        insta::assert_snapshot!(calls.join("\n"), @"
+        claude --dangerously-skip-permissions --output-format stream-json --verbose -p say hi < /dev/null
+        claude --dangerously-skip-permissions --output-format stream-json --verbose -p < /run/prompt.md
+        kiro-cli chat --no-interactive --trust-all-tools say hi < /dev/null
+        kiro-cli chat --no-interactive --trust-all-tools < /run/prompt.md
+        gemini --yolo --skip-trust -o stream-json -p say hi < /dev/null
+        gemini --yolo --skip-trust -o stream-json < /run/prompt.md
+        codex exec --dangerously-bypass-approvals-and-sandbox --json say hi < /dev/null
+        codex exec --dangerously-bypass-approvals-and-sandbox --json - < /run/prompt.md
+        amp --dangerously-allow-all --stream-json -x say hi < /dev/null
+        amp --dangerously-allow-all --stream-json -x < /run/prompt.md
+        opencode run --auto --format json --thinking < /run/prompt.md
+        opencode run --auto --format json --thinking < /run/prompt.md
+        copilot --allow-all --no-ask-user --output-format json -p say hi < /dev/null
+        copilot --allow-all --no-ask-user --output-format json < /run/prompt.md
+        cursor-agent -p --force --trust --output-format stream-json say hi < /dev/null
+        cursor-agent -p --force --trust --output-format stream-json Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
+        ");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::ui::Terminal;
 
 use super::error::CliError;
 use super::exit::Exit;
+use super::policy::policy;
 use super::run::Plan;
 
 /// What an iteration would use.
@@ -64,7 +65,7 @@ pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> 
 }
 
 fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
-    let policy = plan.policy(Timestamp::UNIX_EPOCH);
+    let policy = policy(plan, Timestamp::UNIX_EPOCH);
     let task = plan.prompt.read().unwrap_or_default();
     let prompt = compose_first(&task, &policy);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");

@@ -7,6 +7,7 @@ mod dry_run;
 mod error;
 mod exit;
 mod listing;
+mod policy;
 mod run;
 
 use std::ffi::OsString;

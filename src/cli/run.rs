@@ -1,16 +1,12 @@
 //! `ralph run`: from wishes to a driven loop, or to a description of what it would do.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::agent::{self, Selected};
-use crate::config::{CompletionMatch, OnFailure, Settings};
-use crate::engine::{
-    Ending, Engine, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading,
-    Timing,
-};
+use crate::config::Settings;
+use crate::engine::Engine;
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
@@ -22,11 +18,7 @@ use super::context::{Context, refuse_what_is_not_there_yet};
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
-
-/// Silence that is too long: for structured streams, for plain text, while a tool runs.
-const IDLE_STRUCTURED: Duration = Duration::from_secs(600);
-const IDLE_PLAIN: Duration = Duration::from_secs(1800);
-const IDLE_IN_TOOL: Duration = Duration::from_secs(3600);
+use super::policy::policy;
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
@@ -78,76 +70,6 @@ impl Plan {
         })
     }
 
-    pub(super) fn policy(&self, started_at: Timestamp) -> Policy {
-        let Settings {
-            event_loop,
-            gates,
-            adapters,
-            ..
-        } = &self.settings;
-        let adapter = adapters.get(&self.agent.name).cloned().unwrap_or_default();
-        let capabilities = self.format.capabilities;
-        let idle = if capabilities.terminal_event {
-            IDLE_STRUCTURED
-        } else {
-            IDLE_PLAIN
-        };
-        let told = adapter
-            .idle_timeout
-            .map(|seconds| (seconds > 0).then(|| Duration::from_secs(seconds)));
-        Policy {
-            started_at,
-            seed: fastrand::u64(..),
-            limits: Limits {
-                iterations: event_loop.max_iterations,
-                runtime: Duration::from_secs(event_loop.max_runtime_seconds),
-                cost_usd: event_loop.max_cost_usd,
-                tokens: event_loop.max_tokens,
-                consecutive_failures: event_loop.max_consecutive_failures,
-            },
-            timing: Timing {
-                wall: adapter.timeout.map(Duration::from_secs),
-                idle: told.unwrap_or(Some(idle)),
-                idle_in_tool: told.unwrap_or(Some(IDLE_IN_TOOL)),
-                after_result: Duration::from_secs(event_loop.result_grace_seconds),
-                stop_grace: Duration::from_secs(event_loop.stop_grace_seconds),
-                cooldown: Duration::from_secs(event_loop.cooldown_seconds),
-            },
-            markers: Markers::new(
-                event_loop.completion_promise.clone(),
-                match event_loop.completion_match {
-                    CompletionMatch::Line => Placement::Line,
-                    CompletionMatch::Anywhere => Placement::Anywhere,
-                },
-            ),
-            gates: gates
-                .iter()
-                .map(|gate| GateRule {
-                    name: gate.name.clone(),
-                    command: gate.run.clone(),
-                    timeout: Duration::from_secs(gate.timeout),
-                })
-                .collect(),
-            reading: Reading {
-                messages: if capabilities.messages {
-                    Messages::Delimited
-                } else {
-                    Messages::Absent
-                },
-                ending: if capabilities.terminal_event {
-                    Ending::TerminalEvent
-                } else {
-                    Ending::ExitOnly
-                },
-            },
-            auth_hint: self.agent.auth_hint.clone(),
-            on_declared_failure: match event_loop.on_declared_failure {
-                OnFailure::Stop => OnDeclaredFailure::Stop,
-                OnFailure::Retry => OnDeclaredFailure::Retry,
-            },
-        }
-    }
-
     pub(super) fn carry_out(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
         let now = Timestamp::now();
         let run = Run::create(&context.cwd, now)?;
@@ -163,7 +85,7 @@ impl Plan {
             max_cost_usd: self.settings.event_loop.max_cost_usd,
         };
         let setup = Setup {
-            engine: Engine::new(self.policy(now)),
+            engine: Engine::new(policy(&self, now)),
             header,
             run,
             agent: self.agent,

@@ -39,7 +39,7 @@ impl Said {
                 parent: None,
             } => {
                 if !self.has_messages {
-                    self.tail.push(text, markers);
+                    text.lines().for_each(|line| self.tail.push(line, markers));
                 }
                 let topics = match flow {
                     Flow::Message => self.close(markers),

@@ -1,6 +1,6 @@
 //! The one door by which everything that happens comes in: reports of children, and signals.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -54,21 +54,14 @@ impl Inbox {
 
     /// What is already there.
     pub(super) fn take(&self) -> Option<Message> {
-        match self.receiver.try_recv() {
-            Ok(message) => Some(message),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.receiver.try_recv().ok()
     }
 
     /// What comes next, if it comes in time.
     pub(super) fn wait(&self, timeout: Option<Duration>) -> Option<Message> {
-        match self
-            .receiver
+        self.receiver
             .recv_timeout(timeout.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT))
-        {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+            .ok()
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     name: "rtf1",
     capabilities: Capabilities {
         roles: true,
-        messages: false,
+        messages: true,
         tools: true,
         usage: true,
         sessions: true,

@@ -95,14 +95,14 @@ pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
     }
 }
 
-/// What the user can do now, step by step; nothing after a complete run.
-pub(super) fn run_advice(outcome: &RunOutcome, run_id: &str) -> Vec<String> {
-    let go_on = format!("ralph run --continue {run_id}");
+/// What the user can do now, where that is not plain.
+pub(super) fn run_advice(outcome: &RunOutcome) -> Option<String> {
     match outcome {
-        RunOutcome::Complete { .. } => vec![],
-        RunOutcome::AuthRequired { .. } => vec!["log the agent in, then".into(), go_on],
-        RunOutcome::LimitReached { limit } => vec![format!("raise {}, then", limit_key(*limit)), go_on],
-        RunOutcome::Failed { .. } | RunOutcome::Interrupted { .. } => vec![go_on],
+        RunOutcome::AuthRequired { .. } => Some("log the agent in, and run ralph again".into()),
+        RunOutcome::LimitReached { limit } => {
+            Some(format!("raise {}, and run ralph again", limit_key(*limit)))
+        }
+        RunOutcome::Complete { .. } | RunOutcome::Failed { .. } | RunOutcome::Interrupted { .. } => None,
     }
 }
 
@@ -302,22 +302,22 @@ mod tests {
             .iter()
             .map(|outcome| {
                 let verdict = run_verdict(outcome);
-                let advice = run_advice(outcome, "r1").join(": ");
+                let advice = run_advice(outcome).unwrap_or_default();
                 format!("{} {} [{advice}]", verdict.mark, verdict.sentence)
             })
             .collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         ✓ Complete: the agent gave LOOP_COMPLETE. []
-        ✗ Gave up: 5 failures in a row. [ralph run --continue r1]
-        ✗ Stopped: the agent is not logged in: run `claude /login`. [log the agent in, then: ralph run --continue r1]
-        ✗ Stopped: the agent is not logged in. [log the agent in, then: ralph run --continue r1]
-        ! Stopped at the limit of 100 iterations. [raise max_iterations, then: ralph run --continue r1]
-        ! Stopped at the limit of 4h00m. [raise max_runtime_seconds, then: ralph run --continue r1]
-        ! Stopped at the limit of $20.00. [raise max_cost_usd, then: ralph run --continue r1]
-        ! Stopped at the limit of 1,000,000 tokens. [raise max_tokens, then: ralph run --continue r1]
-        ! Interrupted by Ctrl-C. [ralph run --continue r1]
-        ! Stopped by a termination signal. [ralph run --continue r1]
-        ! Stopped: the terminal went away. [ralph run --continue r1]
+        ✗ Gave up: 5 failures in a row. []
+        ✗ Stopped: the agent is not logged in: run `claude /login`. [log the agent in, and run ralph again]
+        ✗ Stopped: the agent is not logged in. [log the agent in, and run ralph again]
+        ! Stopped at the limit of 100 iterations. [raise max_iterations, and run ralph again]
+        ! Stopped at the limit of 4h00m. [raise max_runtime_seconds, and run ralph again]
+        ! Stopped at the limit of $20.00. [raise max_cost_usd, and run ralph again]
+        ! Stopped at the limit of 1,000,000 tokens. [raise max_tokens, and run ralph again]
+        ! Interrupted by Ctrl-C. []
+        ! Stopped by a termination signal. []
+        ! Stopped: the terminal went away. []
         ");
     }
 }

@@ -79,10 +79,8 @@ impl Face {
                 header.run_id
             );
             self.field("journal", &journal);
-            let mut name = "next";
-            for step in sentences::run_advice(outcome, &header.run_id) {
-                self.field(name, &step);
-                name = "";
+            if let Some(advice) = sentences::run_advice(outcome) {
+                self.field("next", &advice);
             }
         }
         self.header = header;

@@ -12,6 +12,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Plain, PlainOptions, Verbosity};
 use crate::event::*;
+use crate::ui::Face as _;
 
 const PLAIN: PlainOptions = PlainOptions {
     colour: false,
@@ -745,7 +746,6 @@ fn a_night_of_trouble() {
       time        1m10s
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
-      next        ralph run --continue 20260301-080000-3f2a
     ");
 }
 
@@ -1087,7 +1087,6 @@ fn hostile_text_is_only_text() {
       time        1m10s
       gates       tests failed ×1
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
-      next        ralph run --continue 20260301-080000-3f2a
     ");
 }
 

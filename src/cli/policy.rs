@@ -1,0 +1,100 @@
+//! From settings to the engine's rules.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure};
+use crate::engine::{
+    Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading, Timing,
+};
+use crate::transcript::Capabilities;
+
+use super::run::Plan;
+
+/// Silence that is too long: for structured streams, for plain text, while a tool runs.
+const IDLE_STRUCTURED: Duration = Duration::from_secs(600);
+const IDLE_PLAIN: Duration = Duration::from_secs(1800);
+const IDLE_IN_TOOL: Duration = Duration::from_secs(3600);
+
+pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
+    let event_loop = &plan.settings.event_loop;
+    let adapter = plan
+        .settings
+        .adapters
+        .get(&plan.agent.name)
+        .cloned()
+        .unwrap_or_default();
+    let capabilities = plan.format.capabilities;
+    Policy {
+        started_at,
+        seed: fastrand::u64(..),
+        limits: limits(event_loop),
+        timing: timing(event_loop, &adapter, capabilities),
+        markers: markers(event_loop),
+        gates: plan.settings.gates.iter().map(gate).collect(),
+        reading: Reading {
+            messages: if capabilities.messages {
+                Messages::Delimited
+            } else {
+                Messages::Absent
+            },
+            ending: if capabilities.terminal_event {
+                Ending::TerminalEvent
+            } else {
+                Ending::ExitOnly
+            },
+        },
+        auth_hint: plan.agent.auth_hint.clone(),
+        on_declared_failure: match event_loop.on_declared_failure {
+            OnFailure::Stop => OnDeclaredFailure::Stop,
+            OnFailure::Retry => OnDeclaredFailure::Retry,
+        },
+    }
+}
+
+fn limits(event_loop: &EventLoop) -> Limits {
+    Limits {
+        iterations: event_loop.max_iterations,
+        runtime: Duration::from_secs(event_loop.max_runtime_seconds),
+        cost_usd: event_loop.max_cost_usd,
+        tokens: event_loop.max_tokens,
+        consecutive_failures: event_loop.max_consecutive_failures,
+    }
+}
+
+/// What the user says about silence holds always; what ralph assumes depends on what the agent is doing.
+fn timing(event_loop: &EventLoop, adapter: &AdapterSettings, capabilities: Capabilities) -> Timing {
+    let assumed = if capabilities.terminal_event {
+        IDLE_STRUCTURED
+    } else {
+        IDLE_PLAIN
+    };
+    let told = adapter
+        .idle_timeout
+        .map(|seconds| (seconds > 0).then(|| Duration::from_secs(seconds)));
+    Timing {
+        wall: adapter.timeout.map(Duration::from_secs),
+        idle: told.unwrap_or(Some(assumed)),
+        idle_in_tool: told.unwrap_or(Some(IDLE_IN_TOOL)),
+        after_result: Duration::from_secs(event_loop.result_grace_seconds),
+        stop_grace: Duration::from_secs(event_loop.stop_grace_seconds),
+        cooldown: Duration::from_secs(event_loop.cooldown_seconds),
+    }
+}
+
+fn markers(event_loop: &EventLoop) -> Markers {
+    let placement = match event_loop.completion_match {
+        CompletionMatch::Line => Placement::Line,
+        CompletionMatch::Anywhere => Placement::Anywhere,
+    };
+    Markers::new(event_loop.completion_promise.clone(), placement)
+}
+
+fn gate(gate: &Gate) -> GateRule {
+    GateRule {
+        name: gate.name.clone(),
+        command: gate.run.clone(),
+        timeout: Duration::from_secs(gate.timeout),
+    }
+}
