@@ -1,12 +1,12 @@
 //! `ralph run`: from wishes to a driven loop, or to a description of what it would do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::agent::{self, Selected};
+use crate::agent::{self, Invocation, Selected};
 use crate::config::Settings;
-use crate::engine::Engine;
+use crate::engine::{Engine, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
@@ -62,12 +62,23 @@ impl Plan {
             name: agent.format.clone(),
         };
         let format = transcript::find(&agent.format).ok_or_else(unknown)?;
-        Ok(Self {
+        let plan = Self {
             settings,
             agent,
             format,
             prompt,
-        })
+        };
+        // What no iteration could send is refused now, not after the first failure.
+        plan.first_call(Path::new("prompt.md"))?;
+        Ok(plan)
+    }
+
+    /// The first iteration's prompt, and the call that it leads to.
+    pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
+        let task = self.prompt.read().unwrap_or_default();
+        let prompt = compose_first(&task, &policy(self, Timestamp::UNIX_EPOCH));
+        let invocation = self.agent.invocation(&prompt, prompt_file)?;
+        Ok((prompt, invocation))
     }
 
     pub(super) fn carry_out(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
@@ -110,20 +121,22 @@ fn find_prompt(settings: &Settings, cwd: &Path) -> Result<PromptSource, CliError
             .map(PromptSource::File)
     };
     let source = written.or_else(named).or_else(usual).ok_or(CliError::NoPrompt)?;
-    let empty = match &source {
-        PromptSource::Text(text) => text.trim().is_empty(),
-        PromptSource::File(path) => read(path)?.trim_ascii().is_empty(),
+    let (empty, what) = match &source {
+        PromptSource::Text(text) => (text.trim().is_empty(), "the prompt".to_owned()),
+        PromptSource::File(path) => {
+            let text = std::fs::read(path).map_err(|source| CliError::PromptFile {
+                path: path.clone(),
+                source,
+            })?;
+            (
+                text.trim_ascii().is_empty(),
+                format!("the prompt file {}", path.display()),
+            )
+        }
     };
     if empty {
-        Err(CliError::EmptyPrompt)
+        Err(CliError::EmptyPrompt { what })
     } else {
         Ok(source)
     }
-}
-
-fn read(path: &PathBuf) -> Result<Vec<u8>, CliError> {
-    std::fs::read(path).map_err(|source| CliError::PromptFile {
-        path: path.clone(),
-        source,
-    })
 }
