@@ -229,8 +229,8 @@ fn a_prompt_over_the_agents_own_limit_is_refused_before_it_starts() {
         .with_file("ralph.yml", "event_loop:\n  max_consecutive_failures: 1\n");
     let told = sandbox.ralph(&["run"]).exits_with(2);
     insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
-    error: unknown transcript format `codex`
-      known formats: auto, plain, rtf1, claude
+    error: the prompt is too long for OpenAI Codex: 1048826 characters, and the limit is 1048576 characters
+      shorten it: put the details in files, and let the prompt name them
     ");
     assert!(sandbox.pids().is_empty(), "nothing was started");
 }

@@ -16,12 +16,12 @@ fn agents_lists_what_is_there_and_how_each_would_be_called() {
        AGENT     STATUS             TRANSCRIPT  TELLS
        claude    not found in PATH  claude      roles tools usage sessions prompt
        kiro      not found in PATH  plain       text only
-       gemini    not found in PATH  gemini
-    →  codex     fake-agent 9.9.9   codex
-       amp       not found in PATH  amp
-       opencode  not found in PATH  opencode
-       copilot   not found in PATH  copilot
-       cursor    not found in PATH  cursor
+       gemini    not found in PATH  gemini      roles tools usage sessions prompt
+    →  codex     fake-agent 9.9.9   codex       roles tools usage sessions prompt
+       amp       not found in PATH  amp         roles tools usage sessions prompt
+       opencode  not found in PATH  opencode    roles tools usage sessions
+       copilot   not found in PATH  copilot     roles tools sessions prompt
+       cursor    not found in PATH  cursor      roles tools usage sessions prompt
 
     How each is called:
       claude --dangerously-skip-permissions --output-format stream-json --verbose -p PROMPT
