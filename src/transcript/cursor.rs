@@ -92,10 +92,13 @@ impl Cursor {
         let speech = &mut self.family.speech;
         if !repeats {
             self.streams |= timed;
-            speech.piece(None, Tag::Ai, &text, out);
-        } else if !(self.streams && speech.has_just_said_the_end_of(&text)) {
+            return speech.piece(None, Tag::Ai, &text, out);
+        }
+        if !(self.streams && speech.has_just_said_the_end_of(&text)) {
             speech.whole(None, Tag::Ai, &text, out);
         }
+        // What was repeated is over.
+        speech.interrupt(None);
     }
 
     fn read_thought(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
