@@ -69,11 +69,13 @@ fn a_line_of_64_megabytes_is_read_whole_and_its_marker_counts() {
     let text = format!("{}\nLOOP_COMPLETE", "z".repeat(64 << 20));
     let line = json!({ "type": "result", "subtype": "success", "is_error": false, "num_turns": 1, "result": text,
         "session_id": "s" });
+    // On a pipe: what is proven here is the line, not the terminal.
     let sandbox = Sandbox::new()
-        .with_agent("claude")
+        .with_agent("my-ai")
+        .with_file("ralph.yml", "cli:\n  command: my-ai\n  transcript: claude\n")
         .playing("default", &format!("{}file big.json\n", claude::init()));
     std::fs::write(sandbox.path("play").join("big.json"), format!("{line}\n")).expect("a file");
-    sandbox.ralph(&["run", "-p", "x", "-q"]).exits_with(0);
+    sandbox.ralph(&["run", "-p", "x y", "-q"]).exits_with(0);
 }
 
 #[test]
