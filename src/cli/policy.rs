@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure};
 use crate::engine::{
@@ -28,6 +29,7 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
     let capabilities = plan.format.capabilities;
     Policy {
         started_at,
+        zone: TimeZone::system(),
         seed: fastrand::u64(..),
         limits: limits(event_loop),
         timing: timing(event_loop, &adapter, capabilities),
@@ -46,6 +48,7 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
             },
         },
         auth_hint: plan.agent.auth_hint.clone(),
+        limit_phrases: plan.agent.limits.clone(),
         on_declared_failure: match event_loop.on_declared_failure {
             OnFailure::Stop => OnDeclaredFailure::Stop,
             OnFailure::Retry => OnDeclaredFailure::Retry,

@@ -1,5 +1,7 @@
 //! The engine's tests: conversations between what happened and what is to be done.
 
+mod limits;
+
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart};
 
@@ -13,6 +15,7 @@ fn secs(seconds: u64) -> Duration {
 fn policy() -> Policy {
     Policy {
         started_at: Timestamp::UNIX_EPOCH,
+        zone: jiff::tz::TimeZone::UTC,
         seed: 1,
         limits: Limits {
             iterations: 100,
@@ -36,6 +39,7 @@ fn policy() -> Policy {
             ending: Ending::TerminalEvent,
         },
         auth_hint: "Run `agent login`.".into(),
+        limit_phrases: vec!["You've hit your usage limit", "429 Too Many Requests"],
         on_declared_failure: OnDeclaredFailure::Stop,
     }
 }

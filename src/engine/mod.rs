@@ -2,9 +2,11 @@
 //! Time is an argument: the duration since the run began.
 
 mod backoff;
+mod limit_words;
 mod marker;
 mod policy;
 mod prompt;
+mod reset;
 mod rounds;
 mod said;
 mod stops;

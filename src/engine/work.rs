@@ -1,7 +1,7 @@
 //! One iteration at work: what has been heard from the agent so far, which deadline comes next, and the verdict
 //! when it has ended.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,8 +11,10 @@ use crate::event::{
     TranscriptEvent, Usage, UsageScope,
 };
 
+use super::limit_words::limit_message;
 use super::marker::{Claim, Markers};
 use super::policy::{Ending, Messages, Policy, Reading, Timing};
+use super::reset::stated_reset;
 use super::said::Said;
 
 /// Why an agent that was still running was told to stop.
@@ -56,9 +58,10 @@ pub(crate) struct Work {
     any_output: bool,
     running_tools: HashSet<String>,
     finished: Option<Finished>,
-    last_error: Option<(ErrorClass, String)>,
+    last_error: Option<AgentError>,
     rejected: Option<Rejection>,
-    last_stderr: String,
+    /// Its last lines that are not blank.
+    stderr: VecDeque<String>,
 }
 
 #[derive(Debug)]
@@ -68,6 +71,12 @@ struct Finished {
     text: Option<String>,
 }
 
+#[derive(Debug)]
+struct AgentError {
+    class: ErrorClass,
+    message: String,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Rejection {
     resets_at: Option<Timestamp>,
@@ -75,6 +84,10 @@ struct Rejection {
 
 /// A stderr line is quoted in a reason; more of it than this helps nobody.
 const LONGEST_QUOTE: usize = 400;
+/// How many of the last lines of stderr may hold the reason of a failure.
+const STDERR_LINES: usize = 20;
+/// Anthropic's status for an overloaded service; it passes as a usage limit does.
+const OVERLOADED: u16 = 529;
 
 impl Work {
     pub(crate) fn new(at: Duration, prompt: String, reading: Reading) -> Self {
@@ -91,7 +104,7 @@ impl Work {
             finished: None,
             last_error: None,
             rejected: None,
-            last_stderr: String::new(),
+            stderr: VecDeque::new(),
         }
     }
 
@@ -101,10 +114,14 @@ impl Work {
     }
 
     pub(crate) fn hear_stderr(&mut self, line: &str) {
-        if !line.trim().is_empty() {
-            self.last_stderr.clear();
-            self.last_stderr.extend(line.trim().chars().take(LONGEST_QUOTE));
+        if line.trim().is_empty() {
+            return;
         }
+        if self.stderr.len() == STDERR_LINES {
+            self.stderr.pop_front();
+        }
+        self.stderr
+            .push_back(line.trim().chars().take(LONGEST_QUOTE).collect());
     }
 
     /// Takes in one event; returns the topics that it brought to light.
@@ -148,7 +165,20 @@ impl Work {
                     text,
                 });
             }
-            Meta::Error { class, message, .. } => self.last_error = Some((*class, message.clone())),
+            Meta::Error {
+                class,
+                message,
+                status,
+            } => {
+                let class = match status {
+                    Some(OVERLOADED) => ErrorClass::RateLimit,
+                    Some(_) | None => *class,
+                };
+                self.last_error = Some(AgentError {
+                    class,
+                    message: message.clone(),
+                });
+            }
             Meta::RateLimit {
                 status: RateLimitStatus::Rejected,
                 resets_at,
@@ -206,7 +236,14 @@ impl Work {
             Claim::None | Claim::Done { .. } | Claim::Failed { .. } => None,
         };
         let verdict = self.stopped(at).unwrap_or_else(|| match self.failure(end) {
-            Some(failure) => Verdict::Settled(self.classify(failure)),
+            Some(failure) => {
+                let clock = WallClock {
+                    now: policy.started_at.checked_add(at).unwrap_or(policy.started_at),
+                    zone: &policy.zone,
+                    phrases: &policy.limit_phrases,
+                };
+                Verdict::Settled(self.classify(failure, &clock))
+            }
             None => match claim {
                 Claim::Done { marker } => Verdict::Claimed { marker },
                 Claim::Failed { marker } => failed(Failure::Declared { marker }),
@@ -241,8 +278,10 @@ impl Work {
             .is_some_and(|stopping| stopping.cause == StopCause::Lingering);
         match &self.finished {
             Some(finished) if !finished.success => {
-                let message = self.last_error.as_ref().map(|(_, message)| message.clone());
-                let reason = message.or_else(|| finished.reason.clone());
+                let error = self.last_error.as_ref();
+                let reason = error
+                    .map(|error| error.message.clone())
+                    .or_else(|| finished.reason.clone());
                 return Some(Failure::AgentError {
                     message: reason.unwrap_or_else(|| "the agent reported an error".into()),
                 });
@@ -251,11 +290,8 @@ impl Work {
             Some(_) | None => {}
         }
         if !end.success() {
-            let error = self.last_error.as_ref().map(|(_, message)| message.clone());
-            return Some(Failure::Exit {
-                end,
-                message: error.unwrap_or_else(|| self.last_stderr.clone()),
-            });
+            let message = self.error_message();
+            return Some(Failure::Exit { end, message });
         }
         if !self.any_output
             && self
@@ -269,26 +305,67 @@ impl Work {
         cut_off.then_some(Failure::NoTerminalEvent)
     }
 
-    /// Some failures have a policy of their own.
-    fn classify(&self, failure: Failure) -> IterationOutcome {
-        let class = self.last_error.as_ref().map(|(class, _)| *class);
-        let message = || match &self.last_error {
-            Some((_, message)) => message.clone(),
-            None => self.last_stderr.clone(),
-        };
-        match (class, self.rejected) {
-            (_, Some(Rejection { resets_at })) => IterationOutcome::RateLimited {
-                resets_at,
-                message: message(),
-            },
-            (Some(ErrorClass::RateLimit), None) => IterationOutcome::RateLimited {
-                resets_at: None,
-                message: message(),
-            },
-            (Some(ErrorClass::Auth), None) => IterationOutcome::AuthRequired { message: message() },
-            (_, None) => IterationOutcome::Failed { failure },
+    /// The agent's own words for what went wrong.
+    fn error_message(&self) -> String {
+        let last_line = || self.stderr.back().cloned().unwrap_or_default();
+        match &self.last_error {
+            Some(error) => error.message.clone(),
+            None => last_line(),
         }
     }
+
+    /// Some failures have a policy of their own. What was said in structure comes first; words count only where
+    /// the structure is silent.
+    fn classify(&self, failure: Failure, clock: &WallClock<'_>) -> IterationOutcome {
+        let limited = |message: String, stated: Option<Timestamp>| IterationOutcome::RateLimited {
+            resets_at: stated.or_else(|| stated_reset(&message, clock.now, clock.zone)),
+            message,
+        };
+        if let Some(Rejection { resets_at }) = self.rejected {
+            return limited(self.error_message(), resets_at);
+        }
+        match self.last_error.as_ref().map(|error| error.class) {
+            Some(ErrorClass::RateLimit) => limited(self.error_message(), None),
+            Some(ErrorClass::Auth) => IterationOutcome::AuthRequired {
+                message: self.error_message(),
+            },
+            Some(ErrorClass::Other) | None => match self.limit_in_words(clock.phrases) {
+                Some(message) => limited(message, None),
+                None => IterationOutcome::Failed { failure },
+            },
+            Some(
+                ErrorClass::Overload
+                | ErrorClass::BadRequest
+                | ErrorClass::TooLong
+                | ErrorClass::Network
+                | ErrorClass::Refused
+                | ErrorClass::MaxTurns
+                | ErrorClass::Budget,
+            ) => IterationOutcome::Failed { failure },
+        }
+    }
+
+    /// The message of a usage limit, where the agent gave it as text: in an error, or among its last lines of stderr.
+    fn limit_in_words(&self, phrases: &[&str]) -> Option<String> {
+        let error = self.last_error.as_ref();
+        let said = error.and_then(|error| limit_message(&error.message, phrases).map(str::to_owned));
+        said.or_else(|| {
+            let stderr = self
+                .stderr
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join("\n");
+            limit_message(&stderr, phrases).map(str::to_owned)
+        })
+    }
+}
+
+/// What it takes to understand a stated time.
+struct WallClock<'a> {
+    now: Timestamp,
+    zone: &'a jiff::tz::TimeZone,
+    phrases: &'a [&'static str],
 }
 
 /// All that the end of an agent brings to light.
