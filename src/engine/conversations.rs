@@ -1,5 +1,6 @@
 //! The engine's tests: conversations between what happened and what is to be done.
 
+mod hats;
 mod limits;
 
 use super::*;
@@ -34,6 +35,7 @@ fn policy() -> Policy {
         },
         markers: Markers::new(Vec::new(), Placement::Line),
         gates: Vec::new(),
+        hats: Hats::default(),
         reading: Reading {
             messages: Messages::Delimited,
             ending: Ending::TerminalEvent,
@@ -110,6 +112,7 @@ impl Talk {
                     iteration: i,
                     attempt: a,
                     prompt,
+                    ..
                 },
             ] if (*i, *a) == (iteration, attempt) => prompt.clone(),
             other => panic!("expected the launch of iteration {iteration}, attempt {attempt}: {other:?}"),

@@ -2,22 +2,29 @@
 //! Time is an argument: the duration since the run began.
 
 mod backoff;
+mod hats;
 mod limit_words;
 mod marker;
 mod policy;
+mod post;
 mod prompt;
 mod reset;
 mod rounds;
 mod said;
 mod stops;
 mod topic;
+mod wearing;
+mod wiring;
 mod work;
 
 #[cfg(test)]
 mod conversations;
 
+pub use hats::{HatError, HatRule, Hats};
 pub use marker::{Markers, Placement};
 pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};
+
+pub use wiring::{Edge, HatFinding, HatSeverity, edges, examine};
 
 use std::time::Duration;
 
@@ -29,13 +36,21 @@ use crate::event::{
 };
 
 use backoff::Backoff;
+use post::{Ended, Post};
 use prompt::{Notes, OUTPUT_BUDGET, Refused};
 use work::{Judged, StopCause, Stopping, Verdict, Work};
 
 /// The prompt of a run's first iteration.
 pub fn compose_first(task: &str, policy: &Policy) -> String {
     let gates: Vec<&str> = policy.gates.iter().map(|gate| gate.command.as_str()).collect();
-    prompt::compose(task, &policy.markers, &gates, &Notes::default())
+    let mut post = Post::new(policy.hats.clone());
+    // Nobody has been worn yet, so nobody can be worn out.
+    let _ = post.deliver();
+    let notes = Notes {
+        hat: post.section(),
+        ..Notes::default()
+    };
+    prompt::compose(task, &policy.markers, &gates, &notes)
 }
 
 /// Something happened.
@@ -80,6 +95,7 @@ pub enum Action {
     Launch {
         iteration: u64,
         attempt: u64,
+        hat: Option<String>,
         prompt: String,
     },
     RunGate(GateRule),
@@ -116,6 +132,7 @@ pub struct Engine {
     /// Time that does not count as the run's own.
     waited: Duration,
     notes: Notes,
+    post: Post,
     interrupted: Option<Interrupt>,
     retry: Backoff,
     unstated_limit: Backoff,
@@ -151,6 +168,7 @@ impl Engine {
         Self {
             retry: Backoff::new(retry.0, retry.1, policy.seed),
             unstated_limit: Backoff::new(unstated.0, unstated.1, policy.seed),
+            post: Post::new(policy.hats.clone()),
             policy,
             state: State::New,
             iteration: 0,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::hats::Hats;
 use super::marker::Markers;
 
 /// The rules of one run.
@@ -20,6 +21,7 @@ pub struct Policy {
     pub timing: Timing,
     pub markers: Markers,
     pub gates: Vec<GateRule>,
+    pub hats: Hats,
     pub reading: Reading,
     /// What the user can do when the agent is not logged in.
     pub auth_hint: String,

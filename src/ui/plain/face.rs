@@ -138,6 +138,12 @@ impl Face {
                 reason,
             } => self.note(labels::WARN, &format!("{marker} does not count: {reason}")),
             RunEvent::Topic { iteration: _, event } => self.topic(event),
+            RunEvent::TopicRerouted {
+                iteration: _,
+                topic,
+                hat,
+                reason,
+            } => self.topic_rerouted(topic, hat.as_deref(), reason),
             RunEvent::AgentEnded {
                 iteration: _,
                 end,
@@ -234,6 +240,17 @@ impl Face {
             self.page.put_spaced(Tone::Accent, target);
         }
         self.page.put_spaced(Tone::Plain, &event.payload);
+        self.page.end_row();
+    }
+
+    fn topic_rerouted(&mut self, topic: &str, hat: Option<&str>, reason: &str) {
+        self.page.line(labels::TOPIC);
+        self.page.put(Tone::Accent, topic);
+        if let Some(hat) = hat {
+            self.page.put_spaced(Tone::Plain, "→");
+            self.page.put_spaced(Tone::Accent, hat);
+        }
+        self.page.put_spaced(Tone::Plain, &format!("· {reason}"));
         self.page.end_row();
     }
 
