@@ -13,7 +13,7 @@ fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn policy() -> Policy {
+pub(super) fn policy() -> Policy {
     Policy {
         started_at: Timestamp::UNIX_EPOCH,
         zone: jiff::tz::TimeZone::UTC,
@@ -46,7 +46,7 @@ fn policy() -> Policy {
     }
 }
 
-fn header() -> RunHeader {
+pub(super) fn header() -> RunHeader {
     RunHeader {
         version: 1,
         run_id: "r".into(),
@@ -60,7 +60,7 @@ fn header() -> RunHeader {
     }
 }
 
-fn gate(name: &str) -> GateRule {
+pub(super) fn gate(name: &str) -> GateRule {
     GateRule {
         name: name.into(),
         command: format!("run {name}"),

@@ -18,7 +18,11 @@ mod wiring;
 mod work;
 
 #[cfg(test)]
+mod completions;
+#[cfg(test)]
 mod conversations;
+#[cfg(test)]
+mod properties;
 
 pub use hats::{HatError, HatRule, Hats};
 pub use marker::{Markers, Placement};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    ErrorClass, Failure, IterationOutcome, Limit, Meta, ProcessEnd, RateLimitStatus, TimeLimit, TopicEvent,
-    TranscriptEvent, Usage, UsageScope,
+    ErrorClass, Failure, IterationOutcome, Limit, Meta, ProcessEnd, RateLimitStatus, Tag, TimeLimit,
+    TopicEvent, TranscriptEvent, Usage, UsageScope,
 };
 
 use super::limit_words::limit_message;
@@ -139,7 +139,29 @@ impl Work {
             TranscriptEvent::Usage { usage } => self.count(usage),
             TranscriptEvent::Meta { meta } => self.note(meta),
         }
+        self.forget_a_result_that_was_not_the_last_word(event);
         self.said.hear(event, markers)
+    }
+
+    /// An agent may go on after its result: then what the result repeats is no longer the final message.
+    fn forget_a_result_that_was_not_the_last_word(&mut self, event: &TranscriptEvent) {
+        let goes_on = match event {
+            TranscriptEvent::Text {
+                tag: Tag::Ai,
+                text,
+                parent: None,
+                ..
+            } => !text.trim().is_empty(),
+            TranscriptEvent::ToolStart { tool } => tool.parent.is_none(),
+            TranscriptEvent::Text { .. }
+            | TranscriptEvent::ToolOutput { .. }
+            | TranscriptEvent::ToolEnd { .. }
+            | TranscriptEvent::Usage { .. }
+            | TranscriptEvent::Meta { .. } => false,
+        };
+        if let (true, Some(finished)) = (goes_on, &mut self.finished) {
+            finished.text = None;
+        }
     }
 
     fn count(&mut self, usage: &Usage) {
