@@ -37,6 +37,7 @@ struct World {
     at: Duration,
     outside: Outside,
     killed: bool,
+    interrupted: bool,
     open_iterations: i64,
     last_iteration: u64,
     run_ended: u64,
@@ -50,6 +51,7 @@ impl World {
             at: Duration::ZERO,
             outside: Outside::Quiet,
             killed: false,
+            interrupted: false,
             open_iterations: 0,
             last_iteration: 0,
             run_ended: 0,
@@ -59,6 +61,7 @@ impl World {
 
     fn tell(&mut self, input: Input) {
         match input {
+            Input::Interrupted(_) => self.interrupted = true,
             Input::Launched { .. } => self.outside = Outside::Agent,
             Input::CouldNotStart { .. }
             | Input::Exited { .. }
@@ -87,10 +90,12 @@ impl World {
             }
             Action::Launch { .. } => {
                 assert!(!child_runs, "two children at once");
+                assert!(!self.interrupted, "nothing begins after an interrupt");
                 self.outside = Outside::Launching;
             }
             Action::RunGate(_) => {
                 assert!(!child_runs, "two children at once");
+                assert!(!self.interrupted, "nothing begins after an interrupt");
                 self.outside = Outside::Gate;
             }
             Action::Stop { .. } => assert!(child_runs, "there is nothing to stop"),
@@ -130,16 +135,15 @@ impl World {
     /// One random thing that can happen now.
     fn chance(&mut self, (what, form, later): Chance) {
         self.at += Duration::from_millis(later.into());
-        match what % 16 {
-            0 => {
-                return self.tell(Input::Interrupted(
-                    [Interrupt::Int, Interrupt::Term][usize::from(form % 2)],
-                ));
+        match what {
+            0..5 => {
+                let by = [Interrupt::Int, Interrupt::Term][usize::from(form % 2)];
+                return self.tell(Input::Interrupted(by));
             }
-            1 => return self.tick_at_deadline(),
-            2 => return self.tell(Input::Tick),
-            3 => return self.tell(Input::Woken),
-            _ => {}
+            5..10 => return self.tick_at_deadline(),
+            10..13 => return self.tell(Input::Tick),
+            13..16 => return self.tell(Input::Woken),
+            16.. => {}
         }
         match self.outside {
             Outside::Quiet | Outside::Over => self.tell(Input::Tick),
@@ -147,7 +151,13 @@ impl World {
             Outside::Reading => self.tell(Input::Prompt(Ok("task".into()))),
             Outside::Launching if form < 40 => self.tell(Input::CouldNotStart { error: "no".into() }),
             Outside::Launching => self.tell(launched()),
-            Outside::Agent if what > 200 => self.tell(exited(form)),
+            // Without these, hardly any world would ever get as far as a gate.
+            Outside::Agent if what > 225 => {
+                self.tell(Input::Transcript(heard(0)));
+                self.tell(Input::Transcript(heard(10)));
+                self.tell(exited(0));
+            }
+            Outside::Agent if what > 190 => self.tell(exited(form)),
             Outside::Agent => match form % 8 {
                 0 => self.tell(Input::Heard),
                 1 => self.tell(Input::Stderr(
@@ -244,8 +254,8 @@ fn heard(form: u8) -> TranscriptEvent {
     };
     let usage = |scope| TranscriptEvent::Usage {
         usage: Usage {
-            total_tokens: Some(400),
-            cost_usd: Some(0.4),
+            total_tokens: Some(600),
+            cost_usd: Some(0.6),
             scope,
             ..Usage::default()
         },
@@ -370,5 +380,51 @@ proptest! {
         let first = play(&policy, &chances, ending);
         let second = play(&policy, &chances, ending);
         prop_assert_eq!(first, second, "the same things happened, and something else was done");
+    }
+}
+
+/// The property above would hold in worlds in which nothing happens, too.
+#[test]
+fn the_random_worlds_reach_every_kind_of_end() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+
+    let mut runner = TestRunner::deterministic();
+    let worlds = (
+        any_policy(),
+        prop::collection::vec(any::<Chance>(), 0..160),
+        any::<bool>(),
+    );
+    let mut all = String::new();
+    for _ in 0..400 {
+        let tree = worlds.new_tree(&mut runner).expect("a world");
+        let (policy, chances, stubborn) = tree.current();
+        let ending = if stubborn {
+            Ending::Stubborn
+        } else {
+            Ending::Obliging
+        };
+        all.push_str(&play(&policy, &chances, ending).join("\n"));
+    }
+    for part in [
+        "Finish(Complete",
+        "Finish(Failed { reason: \"the agent gave up",
+        "iterations failed in a row",
+        "Finish(AuthRequired",
+        "Finish(LimitReached { limit: Iterations",
+        "Finish(LimitReached { limit: Runtime",
+        "Finish(LimitReached { limit: Cost",
+        "Finish(LimitReached { limit: Tokens",
+        "Finish(Interrupted",
+        "outcome: TimedOut",
+        "outcome: RateLimited",
+        "why: RateLimit",
+        "outcome: CouldNotStart",
+        "rejected_by: Some",
+        "TopicRerouted",
+        "MarkerIgnored",
+        "> Kill",
+    ] {
+        assert!(all.contains(part), "no world has {part}");
     }
 }
