@@ -89,6 +89,8 @@ impl Plan {
             transcript: self.format.name.to_owned(),
             workspace: context.cwd.display().to_string(),
             max_iterations: self.settings.event_loop.max_iterations,
+            max_runtime_seconds: Some(self.settings.event_loop.max_runtime_seconds),
+            max_tokens: self.settings.event_loop.max_tokens,
             max_cost_usd: self.settings.event_loop.max_cost_usd,
         };
         let setup = Setup {

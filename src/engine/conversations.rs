@@ -56,6 +56,8 @@ pub(super) fn header() -> RunHeader {
         transcript: "rtf1".into(),
         workspace: "/w".into(),
         max_iterations: 100,
+        max_runtime_seconds: None,
+        max_tokens: None,
         max_cost_usd: None,
     }
 }

@@ -2,6 +2,7 @@
 //! Time is an argument: the duration since the run began.
 
 mod backoff;
+mod hat_trail;
 mod hats;
 mod limit_words;
 mod marker;
@@ -24,6 +25,7 @@ mod conversations;
 #[cfg(test)]
 mod properties;
 
+pub use hat_trail::HatTrail;
 pub use hats::{HatError, HatRule, Hats};
 pub use marker::{Markers, Placement};
 pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};

@@ -41,6 +41,7 @@ struct World {
     open_iterations: i64,
     last_iteration: u64,
     run_ended: u64,
+    trail: HatTrail,
     log: Vec<String>,
 }
 
@@ -55,6 +56,7 @@ impl World {
             open_iterations: 0,
             last_iteration: 0,
             run_ended: 0,
+            trail: HatTrail::default(),
             log: Vec::new(),
         }
     }
@@ -78,6 +80,7 @@ impl World {
             assert!(!was_over, "nothing is done after the end: {action:?}");
             self.obey(action);
         }
+        self.compare_with_the_trail();
     }
 
     fn obey(&mut self, action: Action) {
@@ -111,7 +114,17 @@ impl World {
         }
     }
 
+    /// Between two iterations, the hats of a run that was cut off here stand where they stand now.
+    fn compare_with_the_trail(&self) {
+        if self.open_iterations == 0 && self.outside != Outside::Over {
+            let mut other = Engine::new(self.engine.policy.clone());
+            other.follow_hats(&self.trail);
+            assert_eq!(format!("{:?}", other.post), format!("{:?}", self.engine.post));
+        }
+    }
+
     fn note(&mut self, event: &RunEvent) {
+        self.trail.note(event);
         match event {
             RunEvent::IterationStarted { iteration, .. } => {
                 assert!(*iteration >= self.last_iteration, "iterations go forward");

@@ -33,22 +33,9 @@ impl Engine {
 
     /// After an iteration: what it published goes where it belongs.
     pub(super) fn send_events(&mut self, outcome: &IterationOutcome, out: &mut Vec<Action>) {
-        let ended = match outcome {
-            IterationOutcome::Completed { .. } | IterationOutcome::Continued { rejected_by: None } => {
-                Ended::Done
-            }
-            IterationOutcome::Continued { rejected_by: Some(_) } => Ended::Refused,
-            IterationOutcome::Failed { .. }
-            | IterationOutcome::TimedOut { .. }
-            | IterationOutcome::RateLimited { .. }
-            | IterationOutcome::AuthRequired { .. }
-            | IterationOutcome::LimitReached { .. }
-            | IterationOutcome::Interrupted
-            | IterationOutcome::CouldNotStart { .. } => Ended::Failed,
-        };
-        if matches!(outcome, IterationOutcome::Completed { .. }) {
+        let Some(ended) = Ended::after(outcome) else {
             return;
-        }
+        };
         let sent = self.post.settle(ended);
         let iteration = self.iteration;
         if let Some(event) = sent.default {
