@@ -241,45 +241,53 @@ fn gate_ended(form: u8) -> Input {
     }
 }
 
-/// One of the things that an agent may say or do.
-fn heard(form: u8) -> TranscriptEvent {
-    let text = |text: &str, flow| TranscriptEvent::Text {
+fn said(text: &str, flow: Flow) -> TranscriptEvent {
+    TranscriptEvent::Text {
         tag: Tag::Ai,
         text: text.into(),
         flow,
         parent: None,
-    };
-    let finished = |success| {
-        TranscriptEvent::meta(Meta::Finished {
-            success,
-            reason: None,
-            text: None,
-            turns: None,
-            duration_ms: None,
-        })
-    };
-    let error = |class| {
-        TranscriptEvent::meta(Meta::Error {
-            class,
-            message: "You've hit your usage limit, resets 8:20pm".into(),
-            status: None,
-        })
-    };
-    let usage = |scope| TranscriptEvent::Usage {
+    }
+}
+
+fn finished(success: bool) -> TranscriptEvent {
+    TranscriptEvent::meta(Meta::Finished {
+        success,
+        reason: None,
+        text: None,
+        turns: None,
+        duration_ms: None,
+    })
+}
+
+fn error(class: ErrorClass) -> TranscriptEvent {
+    TranscriptEvent::meta(Meta::Error {
+        class,
+        message: "You've hit your usage limit, resets 8:20pm".into(),
+        status: None,
+    })
+}
+
+fn used(scope: UsageScope) -> TranscriptEvent {
+    TranscriptEvent::Usage {
         usage: Usage {
             total_tokens: Some(600),
             cost_usd: Some(0.6),
             scope,
             ..Usage::default()
         },
-    };
+    }
+}
+
+/// One of the things that an agent may say or do.
+fn heard(form: u8) -> TranscriptEvent {
     match form % 20 {
-        0..=2 => text("done\nLOOP_COMPLETE", Flow::Message),
-        3 => text("LOOP_", Flow::Delta),
-        4 => text("COMPLETE", Flow::Delta),
-        5 => text("<<<RALPHEX:FAILED>>>", Flow::Message),
-        6 => text("<event topic=\"plan.ready\">x</event>", Flow::Message),
-        7 => text("<event topic=\"odd\" target=\"nobody\">x</event>", Flow::Line),
+        0..=2 => said("done\nLOOP_COMPLETE", Flow::Message),
+        3 => said("LOOP_", Flow::Delta),
+        4 => said("COMPLETE", Flow::Delta),
+        5 => said("<<<RALPHEX:FAILED>>>", Flow::Message),
+        6 => said("<event topic=\"plan.ready\">x</event>", Flow::Message),
+        7 => said("<event topic=\"odd\" target=\"nobody\">x</event>", Flow::Line),
         8 => TranscriptEvent::ToolStart {
             tool: ToolStart {
                 id: "t".into(),
@@ -300,8 +308,8 @@ fn heard(form: u8) -> TranscriptEvent {
         14 => error(ErrorClass::Other),
         15 => error(ErrorClass::RateLimit),
         16 => error(ErrorClass::Auth),
-        17 => usage(UsageScope::Step),
-        18 => usage(UsageScope::Iteration),
+        17 => used(UsageScope::Step),
+        18 => used(UsageScope::Iteration),
         _ => TranscriptEvent::meta(Meta::RateLimit {
             status: RateLimitStatus::Rejected,
             resets_at: Timestamp::from_second(3600).ok(),

@@ -1,6 +1,8 @@
 //! One iteration at work: what has been heard from the agent so far, which deadline comes next, and the verdict
 //! when it has ended.
 
+mod classify;
+
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
@@ -11,11 +13,10 @@ use crate::event::{
     TopicEvent, TranscriptEvent, Usage, UsageScope,
 };
 
-use super::limit_words::limit_message;
 use super::marker::{Claim, Markers};
 use super::policy::{Ending, Messages, Policy, Reading, Timing};
-use super::reset::stated_reset;
 use super::said::Said;
+use classify::WallClock;
 
 /// Why an agent that was still running was told to stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -335,59 +336,6 @@ impl Work {
             None => last_line(),
         }
     }
-
-    /// Some failures have a policy of their own. What was said in structure comes first; words count only where
-    /// the structure is silent.
-    fn classify(&self, failure: Failure, clock: &WallClock<'_>) -> IterationOutcome {
-        let limited = |message: String, stated: Option<Timestamp>| IterationOutcome::RateLimited {
-            resets_at: stated.or_else(|| stated_reset(&message, clock.now, clock.zone)),
-            message,
-        };
-        if let Some(Rejection { resets_at }) = self.rejected {
-            return limited(self.error_message(), resets_at);
-        }
-        match self.last_error.as_ref().map(|error| error.class) {
-            Some(ErrorClass::RateLimit) => limited(self.error_message(), None),
-            Some(ErrorClass::Auth) => IterationOutcome::AuthRequired {
-                message: self.error_message(),
-            },
-            Some(ErrorClass::Other) | None => match self.limit_in_words(clock.phrases) {
-                Some(message) => limited(message, None),
-                None => IterationOutcome::Failed { failure },
-            },
-            Some(
-                ErrorClass::Overload
-                | ErrorClass::BadRequest
-                | ErrorClass::TooLong
-                | ErrorClass::Network
-                | ErrorClass::Refused
-                | ErrorClass::MaxTurns
-                | ErrorClass::Budget,
-            ) => IterationOutcome::Failed { failure },
-        }
-    }
-
-    /// The message of a usage limit, where the agent gave it as text: in an error, or among its last lines of stderr.
-    fn limit_in_words(&self, phrases: &[&str]) -> Option<String> {
-        let error = self.last_error.as_ref();
-        let said = error.and_then(|error| limit_message(&error.message, phrases).map(str::to_owned));
-        said.or_else(|| {
-            let stderr = self
-                .stderr
-                .iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join("\n");
-            limit_message(&stderr, phrases).map(str::to_owned)
-        })
-    }
-}
-
-/// What it takes to understand a stated time.
-struct WallClock<'a> {
-    now: Timestamp,
-    zone: &'a jiff::tz::TimeZone,
-    phrases: &'a [&'static str],
 }
 
 /// All that the end of an agent brings to light.

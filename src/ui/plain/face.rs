@@ -125,24 +125,15 @@ impl Face {
                 hat,
                 prompt_bytes: _,
             } => self.iteration_started(*iteration, *attempt, hat.as_deref(), at),
-            RunEvent::AgentStarted {
-                iteration: _,
-                pid,
-                command,
-            } => self.agent_started(*pid, command),
+            RunEvent::AgentStarted { pid, command, .. } => self.agent_started(*pid, command),
             RunEvent::Transcript { iteration: _, event } => self.transcript(event, at),
             RunEvent::Stderr { iteration: _, text } => self.stderr(text),
-            RunEvent::MarkerIgnored {
-                iteration: _,
-                marker,
-                reason,
-            } => self.note(labels::WARN, &format!("{marker} does not count: {reason}")),
+            RunEvent::MarkerIgnored { marker, reason, .. } => {
+                self.note(labels::WARN, &format!("{marker} does not count: {reason}"))
+            }
             RunEvent::Topic { iteration: _, event } => self.topic(event),
             RunEvent::TopicRerouted {
-                iteration: _,
-                topic,
-                hat,
-                reason,
+                topic, hat, reason, ..
             } => self.topic_rerouted(topic, hat.as_deref(), reason),
             RunEvent::AgentEnded {
                 iteration: _,
