@@ -199,7 +199,11 @@ impl Engine {
         self.limits_in_a_row += 1;
         self.attempt += 1;
         let wait = match resets_at.and_then(|reset| self.until(at, reset)) {
-            Some(stated) => stated + AFTER_RESET,
+            Some(stated) if self.limits_in_a_row <= BELIEVED => stated + AFTER_RESET,
+            Some(stated) => {
+                let at_least = self.unstated_limit.after(self.limits_in_a_row - BELIEVED);
+                (stated + AFTER_RESET).max(at_least)
+            }
             None => self.unstated_limit.after(self.limits_in_a_row),
         };
         self.wait(at, Pause::RateLimit, wait, out);

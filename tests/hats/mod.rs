@@ -169,6 +169,22 @@ fn gates_run_by_hand_as_the_loop_would_run_them() {
 }
 
 #[test]
+fn a_usage_limit_told_in_words_is_waited_for_and_not_counted() {
+    let place = Place::new();
+    place.configure("");
+    place.script(1, "err Error: Usage limit reached, try again in 1s\nexit 1\n");
+    place.script(2, "say LOOP_COMPLETE\n");
+    let told = place.ralph(&["run", "-p", "task", "--max-iterations", "1", "--json"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(
+        told.stdout.contains(r#""outcome":"rate_limited","resets_at":"#),
+        "{told:?}"
+    );
+    assert!(told.stdout.contains(r#""why":"rate_limit""#), "{told:?}");
+    assert!(told.stdout.contains(r#""iteration":1,"attempt":2"#), "{told:?}");
+}
+
+#[test]
 fn a_budget_of_tokens_can_be_given_as_a_flag() {
     let place = Place::new();
     place.configure("cli:\n  transcript: rtf1\n");

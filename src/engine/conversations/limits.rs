@@ -92,6 +92,24 @@ fn an_overloaded_service_is_waited_for() {
 }
 
 #[test]
+fn a_limit_that_is_always_over_in_a_second_is_soon_waited_for_longer() {
+    let mut talk = Talk::launched(policy());
+    let mut waits = Vec::new();
+    for attempt in 2..8 {
+        talk.say(
+            0,
+            Input::Stderr("You've hit your usage limit, try again in 1s".into()),
+        );
+        fails(&mut talk, 0);
+        waits.push(talk.engine.deadline().expect("a wait").as_secs());
+        assert_eq!(talk.say(0, Input::Woken), [Action::ReadPrompt]);
+        talk.launch(0, 1, attempt);
+    }
+    assert_eq!(waits[..3], [2, 2, 2]);
+    assert!(waits[3] >= 48 && waits[4] >= 96 && waits[5] >= 192, "{waits:?}");
+}
+
+#[test]
 fn the_same_words_mean_nothing_in_an_iteration_that_succeeded() {
     let mut talk = Talk::launched(policy());
     talk.say(1, Input::Stderr("You've hit your usage limit.".into()));
