@@ -22,13 +22,14 @@ enum Step {
 impl HatTrail {
     /// Takes in the next event of the journal.
     pub fn note(&mut self, event: &RunEvent) {
-        match event {
-            RunEvent::IterationStarted { hat: Some(_), .. } => self.steps.push(Step::Began),
-            RunEvent::Topic { event, .. } => self.steps.push(Step::Published(event.clone())),
-            RunEvent::IterationEnded { outcome, .. } => {
-                self.steps.extend(Ended::after(outcome).map(Step::Ended));
-            }
-            _ => {}
+        if let RunEvent::IterationStarted { hat: Some(_), .. } = event {
+            self.steps.push(Step::Began);
+        }
+        if let RunEvent::Topic { event, .. } = event {
+            self.steps.push(Step::Published(event.clone()));
+        }
+        if let RunEvent::IterationEnded { outcome, .. } = event {
+            self.steps.extend(Ended::after(outcome).map(Step::Ended));
         }
     }
 }

@@ -155,7 +155,8 @@ impl Post {
 
     /// The running iteration has published this.
     pub(crate) fn publish(&mut self, event: &TopicEvent) {
-        if self.in_hand.is_some() {
+        // One more than can wait, so that it is told that there were more.
+        if self.in_hand.is_some() && self.published.len() <= MOST_WAITING {
             self.published.push(event.clone());
         }
     }

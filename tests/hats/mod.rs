@@ -139,6 +139,11 @@ fn show_prompt_prints_the_first_prompt_byte_for_byte() {
     place.script(1, "read-stdin\nsay LOOP_COMPLETE\n");
     let shown = place.ralph(&["run", "-p", "Build a parser.", "--dry-run", "--show-prompt"]);
     assert_eq!(shown.code, 0, "{shown:?}");
+    let call = place
+        .ralph(&["run", "-p", "Build a parser.", "--dry-run", "--json"])
+        .json();
+    let set = call["environment_set"].as_array().expect("a list");
+    assert!(set.contains(&"RALPH_HAT=planner".into()), "{set:?}");
     assert!(!place.was_called(1));
     assert_eq!(place.ralph(&["run", "-p", "Build a parser."]).code, 0);
     assert_eq!(shown.stdout, place.prompt(1));
