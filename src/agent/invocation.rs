@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{PromptMode, Settings};
 
-use super::{Agent, AgentError, CUSTOM, Delivery, Large, PromptLimit, Small, Terminal};
+use super::{Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, Large, PromptLimit, Small, Terminal};
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
 const SMALL_PROMPT: usize = 7000;
@@ -22,6 +22,8 @@ pub struct Selected {
     pub format: String,
     pub terminal: Terminal,
     pub auth_hint: String,
+    /// How its message of a usage limit begins.
+    pub limits: Vec<&'static str>,
     /// Set in its environment.
     pub environment: Vec<(String, String)>,
     args: Vec<String>,
@@ -95,6 +97,7 @@ impl Selected {
                 .unwrap_or_else(|| own_format.to_owned()),
             terminal: terminal(agent.terminal, settings),
             auth_hint: agent.auth_hint.to_owned(),
+            limits: agent.limits.iter().chain(GENERAL_LIMITS).copied().collect(),
             environment: agent
                 .environment
                 .iter()
@@ -120,6 +123,7 @@ impl Selected {
             format: cli.transcript.clone().unwrap_or_else(|| "plain".to_owned()),
             terminal: terminal(Terminal::Pipe, settings),
             auth_hint: String::new(),
+            limits: GENERAL_LIMITS.to_vec(),
             environment: Vec::new(),
             args: cli
                 .args

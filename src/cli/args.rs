@@ -31,6 +31,10 @@ pub(super) enum Command {
     Agents(ListArguments),
     /// Check agents and configuration; exit 1 if something needed is broken
     Doctor(ListArguments),
+    /// List the hats, show one, check how they hang together, draw them
+    Hats(HatsArguments),
+    /// List the gates, or run them by hand as the loop would
+    Gates(GatesArguments),
     /// Show the whole loop on a throw-away project, with a built-in scripted agent
     Demo(DemoArguments),
     /// Print a completion script for your shell
@@ -73,9 +77,15 @@ pub(super) struct RunArguments {
     /// Stop when this much has been spent
     #[arg(long, value_name = "USD")]
     pub(super) max_cost: Option<f64>,
+    /// Stop when this many tokens have been used
+    #[arg(long, value_name = "N")]
+    pub(super) max_tokens: Option<u64>,
     /// Show the exact call that an iteration would make; start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// With --dry-run: print the first iteration's prompt, exactly, and nothing else
+    #[arg(long, requires = "dry_run", conflicts_with = "json")]
+    pub(super) show_prompt: bool,
     /// Print the journal's records as JSON lines, live, and nothing else
     #[arg(long)]
     pub(super) json: bool,
@@ -117,6 +127,69 @@ pub(super) struct ListArguments {
     pub(super) json: bool,
     #[command(flatten)]
     pub(super) choice: ChoiceArguments,
+}
+
+/// Whose configuration, and how it is shown.
+#[derive(Debug, Args)]
+pub(super) struct ConfigArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Use this file instead of the nearest ralph.yml
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct HatsArguments {
+    #[command(subcommand)]
+    pub(super) command: Option<HatsCommand>,
+    #[command(flatten)]
+    pub(super) config: ConfigArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum HatsCommand {
+    /// All hats (the default)
+    List(ConfigArguments),
+    /// One hat, with its instructions
+    Show {
+        name: String,
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
+    /// What is wrong with them; exit 2 if no run could be made
+    Validate(ConfigArguments),
+    /// Who hands which topic to whom
+    Graph {
+        /// As a mermaid flowchart
+        #[arg(long, conflicts_with = "json")]
+        mermaid: bool,
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct GatesArguments {
+    #[command(subcommand)]
+    pub(super) command: Option<GatesCommand>,
+    #[command(flatten)]
+    pub(super) config: ConfigArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum GatesCommand {
+    /// All gates (the default)
+    List(ConfigArguments),
+    /// Run all gates, or one; exit 1 if one fails
+    Run {
+        name: Option<String>,
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -161,6 +234,7 @@ impl RunArguments {
             max_iterations: self.max_iterations,
             max_runtime_seconds: self.max_runtime,
             max_cost_usd: self.max_cost,
+            max_tokens: self.max_tokens,
             ..PartialEventLoop::default()
         };
         Ok(wishes)

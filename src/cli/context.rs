@@ -77,7 +77,6 @@ fn user_directory() -> Option<PathBuf> {
 /// Settings that this version can read but not yet act on are refused: to ignore them would be to lie.
 pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), CliError> {
     let missing = [
-        (!settings.hats.is_empty(), "hats"),
         (settings.session == config::Session::Continue, "session: continue"),
         (settings.pricing.is_some(), "pricing"),
         (

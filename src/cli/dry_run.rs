@@ -63,6 +63,13 @@ pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> 
     Ok(Exit::Success)
 }
 
+/// The prompt of the first iteration, byte for byte, and nothing else.
+pub(super) fn show_prompt(plan: &Plan, terminal: &Terminal) -> Result<Exit, CliError> {
+    let (prompt, _) = plan.first_call(Path::new("prompt.md"))?;
+    terminal.print(&prompt).map_err(CliError::Output)?;
+    Ok(Exit::Success)
+}
+
 fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
     let policy = policy(plan, Timestamp::UNIX_EPOCH);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
@@ -72,6 +79,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         .environment
         .iter()
         .map(|(name, value)| format!("{name}={value}"));
+    let hat = plan.hats.first().map(|hat| format!("RALPH_HAT={hat}"));
     let set = [
         "RALPH_RUN_ID=RUN",
         "RALPH_ITERATION=1",
@@ -93,7 +101,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
             AgentTerminal::Pipe => "pipe",
             AgentTerminal::Pty => "pty",
         },
-        environment_set: own.chain(set.map(str::to_owned)).collect(),
+        environment_set: own.chain(set.map(str::to_owned)).chain(hat).collect(),
         environment_removed: NESTED_SESSION.to_vec(),
         transcript: plan.format.name,
         session: "fresh",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::agent::{AGENTS, AgentError, Checked};
 use crate::config::{ConfigError, SplitError};
+use crate::engine::HatError;
 use crate::run::RunError;
 use crate::store::StoreError;
 use crate::transcript;
@@ -29,6 +30,14 @@ pub(super) enum CliError {
     PromptFile { path: PathBuf, source: io::Error },
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
+    #[error(transparent)]
+    Hats(#[from] HatError),
+    #[error("there is no {what} `{name}`")]
+    UnknownName {
+        what: &'static str,
+        name: String,
+        known: Vec<String>,
+    },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
     #[error(transparent)]
@@ -70,6 +79,8 @@ impl CliError {
             | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
+            | Self::Hats(_)
+            | Self::UnknownName { .. }
             | Self::NotYet { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
@@ -108,6 +119,17 @@ impl CliError {
                     transcript::names().collect::<Vec<_>>().join(", ")
                 )]
             }
+            Self::Hats(HatError::ClaimedTwice { first, second, .. }) => vec![
+                format!("keep it in one of hats.{first}.triggers and hats.{second}.triggers"),
+                "ralph hats validate shows all that is wrong".into(),
+            ],
+            Self::Hats(HatError::NoDefault) => {
+                vec!["add `task.start` to the triggers of the hat that begins".into()]
+            }
+            Self::UnknownName { what, known, .. } if known.is_empty() => {
+                vec![format!("ralph.yml configures no {what}s")]
+            }
+            Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::Config(_)
             | Self::AgentCommand(_)
             | Self::NotYet { .. }

@@ -6,6 +6,8 @@ mod demo;
 mod dry_run;
 mod error;
 mod exit;
+mod gates;
+mod hats;
 mod listing;
 mod policy;
 mod run;
@@ -58,6 +60,8 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Run(arguments) => run::run(arguments, terminal),
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
+        Command::Hats(arguments) => hats::hats(arguments, terminal),
+        Command::Gates(arguments) => gates::gates(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::agent::{self, Invocation, Selected};
 use crate::config::Settings;
-use crate::engine::{Engine, compose_first};
+use crate::engine::{Engine, Hats, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
@@ -18,6 +18,7 @@ use super::context::{Context, refuse_what_is_not_there_yet};
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
+use super::hats;
 use super::policy::policy;
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -29,6 +30,9 @@ pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit,
         .try_for_each(|warning| terminal.warn(warning))
         .map_err(CliError::Output)?;
     let plan = Plan::make(&context, loaded.settings)?;
+    if arguments.dry_run && arguments.show_prompt {
+        return dry_run::show_prompt(&plan, terminal);
+    }
     if arguments.dry_run {
         return dry_run::show(&plan, &context.cwd, arguments.json, terminal);
     }
@@ -51,11 +55,13 @@ pub(super) struct Plan {
     pub(super) agent: Selected,
     pub(super) format: &'static Format,
     pub(super) prompt: PromptSource,
+    pub(super) hats: Hats,
 }
 
 impl Plan {
     pub(super) fn make(context: &Context, settings: Settings) -> Result<Self, CliError> {
         refuse_what_is_not_there_yet(&settings)?;
+        let hats = Hats::new(hats::rules(&settings))?;
         let prompt = find_prompt(&settings, &context.cwd)?;
         let agent = agent::resolve(&settings, &context.probe())?;
         let unknown = || CliError::UnknownTranscript {
@@ -67,6 +73,7 @@ impl Plan {
             agent,
             format,
             prompt,
+            hats,
         };
         // What no iteration could send is refused now, not after the first failure.
         plan.first_call(Path::new("prompt.md"))?;
@@ -93,6 +100,8 @@ impl Plan {
             transcript: self.format.name.to_owned(),
             workspace: context.cwd.display().to_string(),
             max_iterations: self.settings.event_loop.max_iterations,
+            max_runtime_seconds: Some(self.settings.event_loop.max_runtime_seconds),
+            max_tokens: self.settings.event_loop.max_tokens,
             max_cost_usd: self.settings.event_loop.max_cost_usd,
         };
         let setup = Setup {

@@ -2,10 +2,13 @@
 //! engine asks for is done. Decides nothing itself.
 
 mod clock;
+mod gate;
 mod inbox;
 mod perform;
 mod session;
 mod summary;
+
+pub use gate::{GateReport, run_gate};
 
 use std::collections::VecDeque;
 use std::io;
@@ -84,6 +87,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         seq: 0,
         generation: 0,
         iteration: 0,
+        hat: None,
         files: None,
         session: None,
         todo: VecDeque::new(),
@@ -104,6 +108,7 @@ struct Hands<'a> {
     generation: Generation,
     /// The iteration whose child runs now, or ran last, and its files until its outcome is written.
     iteration: u64,
+    hat: Option<String>,
     files: Option<IterationFiles>,
     session: Option<Session>,
     todo: VecDeque<Input>,
