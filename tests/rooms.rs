@@ -79,7 +79,9 @@ fn no_room_knows_a_room_above_it() {
         assert!(!files.is_empty(), "the room {room} is empty");
         for file in files {
             let text = fs::read_to_string(&file).expect("a source file");
-            let known = named_rooms(&text, allowed.keys().copied());
+            // Tests may hold a rule against the real data of another room.
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            let known = named_rooms(code, allowed.keys().copied());
             let wrong = known
                 .into_iter()
                 .filter(|other| other != room && !may_know.contains(other));

@@ -24,7 +24,8 @@ pub struct GateReport {
 pub(super) fn spec(command: &str, environment: Environment, workspace: &Path) -> Spec {
     Spec {
         program: PathBuf::from("/bin/sh"),
-        args: vec!["-c".into(), OsString::from(command)],
+        // One stream for both, so that what is said about an error stands beside it.
+        args: vec!["-c".into(), OsString::from(format!("exec 2>&1\n{command}"))],
         environment,
         cwd: workspace.to_owned(),
         stdin: Stdin::Null,
