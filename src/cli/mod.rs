@@ -6,9 +6,14 @@ mod demo;
 mod dry_run;
 mod error;
 mod exit;
+mod init;
 mod listing;
 mod policy;
+mod resume;
 mod run;
+mod saved;
+mod tell;
+mod understand;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -56,6 +61,9 @@ pub fn main() -> ExitCode {
 fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
     match command {
         Command::Run(arguments) => run::run(arguments, terminal),
+        Command::Understand(arguments) => understand::understand(arguments, terminal),
+        Command::Init => init::init(terminal),
+        Command::Tell(arguments) => tell::tell(arguments, terminal),
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),

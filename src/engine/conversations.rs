@@ -20,6 +20,7 @@ fn policy() -> Policy {
             cost_usd: None,
             tokens: None,
             consecutive_failures: 5,
+            no_progress: 5,
         },
         timing: Timing {
             wall: None,

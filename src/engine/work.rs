@@ -22,6 +22,8 @@ pub(crate) enum StopCause {
     /// It had given its result and did not go.
     Lingering,
     Limit(Limit),
+    /// The user wants the next iteration.
+    Skip,
     Interrupt,
 }
 
@@ -49,6 +51,8 @@ pub(crate) struct Work {
     pub(crate) started: Duration,
     pub(crate) stopping: Option<Stopping>,
     pub(crate) usage: Usage,
+    /// What the agent changed and may not change.
+    pub(crate) strayed: Vec<String>,
     prompt: String,
     reading: Reading,
     heard: Duration,
@@ -75,6 +79,8 @@ struct Rejection {
 
 /// A stderr line is quoted in a reason; more of it than this helps nobody.
 const LONGEST_QUOTE: usize = 400;
+/// Files that are named one by one.
+const MOST_NAMES: usize = 20;
 
 impl Work {
     pub(crate) fn new(at: Duration, prompt: String, reading: Reading) -> Self {
@@ -82,6 +88,7 @@ impl Work {
             started: at,
             stopping: None,
             usage: Usage::default(),
+            strayed: Vec::new(),
             prompt,
             reading,
             heard: at,
@@ -119,18 +126,10 @@ impl Work {
             TranscriptEvent::ToolEnd { tool } => {
                 self.running_tools.remove(&tool.id);
             }
-            TranscriptEvent::Usage { usage } => self.count(usage),
+            TranscriptEvent::Usage { usage } => count(&mut self.usage, usage),
             TranscriptEvent::Meta { meta } => self.note(meta),
         }
         self.said.hear(event, markers)
-    }
-
-    fn count(&mut self, usage: &Usage) {
-        match usage.scope {
-            UsageScope::Step => self.usage.add(usage),
-            UsageScope::Iteration | UsageScope::Session => self.usage = usage.clone(),
-        }
-        self.usage.scope = UsageScope::Step;
     }
 
     fn note(&mut self, meta: &Meta) {
@@ -206,6 +205,7 @@ impl Work {
             Claim::None | Claim::Done { .. } | Claim::Failed { .. } => None,
         };
         let verdict = self.stopped(at).unwrap_or_else(|| match self.failure(end) {
+            None if !self.strayed.is_empty() => failed(self.out_of_bounds()),
             Some(failure) => Verdict::Settled(self.classify(failure)),
             None => match claim {
                 Claim::Done { marker } => Verdict::Claimed { marker },
@@ -227,11 +227,19 @@ impl Work {
         let after_seconds = (at - self.started).as_secs();
         let outcome = match self.stopping?.cause {
             StopCause::Interrupt => IterationOutcome::Interrupted,
+            StopCause::Skip => IterationOutcome::Skipped,
             StopCause::Limit(limit) => IterationOutcome::LimitReached { limit },
             StopCause::Timeout(limit) => IterationOutcome::TimedOut { limit, after_seconds },
             StopCause::Lingering => return None,
         };
         Some(Verdict::Settled(outcome))
+    }
+
+    /// Enough of the names to find the rest.
+    fn out_of_bounds(&self) -> Failure {
+        let files: Vec<String> = self.strayed.iter().take(MOST_NAMES).cloned().collect();
+        let more = (self.strayed.len() - files.len()) as u64;
+        Failure::OutsideAllowedPaths { files, more }
     }
 
     /// Exit code and terminal event together: either can fail an iteration, neither alone can save it.
@@ -297,6 +305,15 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) topics: Vec<TopicEvent>,
     pub(crate) ignored: Option<(String, &'static str)>,
+}
+
+/// Adds a usage figure to what an iteration has used so far, or puts it in its place.
+pub(crate) fn count(used: &mut Usage, usage: &Usage) {
+    match usage.scope {
+        UsageScope::Step => used.add(usage),
+        UsageScope::Iteration | UsageScope::Session => *used = usage.clone(),
+    }
+    used.scope = UsageScope::Step;
 }
 
 fn failed(failure: Failure) -> Verdict {

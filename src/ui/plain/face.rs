@@ -119,6 +119,14 @@ impl Face {
         let at = record.at;
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header, at),
+            RunEvent::RunResumed {
+                header,
+                iteration,
+                attempt: _,
+                iterations: _,
+                usage,
+                changed,
+            } => self.run_resumed(header, *iteration, (usage, changed), at),
             RunEvent::IterationStarted {
                 iteration,
                 attempt,
@@ -165,6 +173,14 @@ impl Face {
             } => self.iteration_ended(outcome, *duration_ms, usage, at),
             RunEvent::Waiting { why, wait_ms } => self.waiting(*why, *wait_ms, at),
             RunEvent::WaitEnded => self.wait_ended(at),
+            RunEvent::Told { id: _, order } => self.told(order),
+            RunEvent::Progress {
+                iteration: _,
+                fingerprint: _,
+                unchanged,
+            } => self.progress(*unchanged),
+            RunEvent::Paused => self.note(labels::WAIT, "paused; `ralph tell --resume` goes on"),
+            RunEvent::Asking => self.asking(),
             RunEvent::Stopping { reason } => self.stopping(reason, at),
             RunEvent::Notice { level, text } => self.note(notice_label(*level), text),
             RunEvent::RunEnded {

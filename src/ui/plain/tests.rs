@@ -746,6 +746,7 @@ fn a_night_of_trouble() {
       time        1m10s
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      next        to go on: ralph run --continue 20260301-080000-3f2a
     ");
 }
 
@@ -1087,6 +1088,7 @@ fn hostile_text_is_only_text() {
       time        1m10s
       gates       tests failed ×1
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      next        to go on: ralph run --continue 20260301-080000-3f2a
     ");
 }
 
