@@ -256,9 +256,8 @@ fn a_stated_reset_is_waited_for_by_the_resumed_run_too_and_does_not_count_as_tim
     let resets_at = Some(Timestamp::UNIX_EPOCH + secs(1000));
     let limit = Meta::RateLimit {
         status: crate::event::RateLimitStatus::Rejected,
-        window: None,
         resets_at,
-        used: None,
+        limit: None,
     };
     life.hears(1, TranscriptEvent::meta(limit));
     let end = ProcessEnd::Exited { code: 1 };
@@ -362,7 +361,7 @@ fn a_pause_holds_before_the_next_iteration_and_its_time_does_not_count() {
     };
     assert_eq!(life.say(100, told), [Action::ReadPrompt]);
     assert_eq!(life.engine.waited, secs(98));
-    assert_eq!(life.restored().clock.waited, secs(98));
+    assert_eq!(life.killed().engine.waited, secs(98));
 }
 
 #[test]
