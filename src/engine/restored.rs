@@ -9,7 +9,7 @@ use super::letters::Letters;
 use super::progress::Progress;
 use super::prompt::{Notes, Refused};
 use super::*;
-use crate::event::{Meta, Record};
+use crate::event::{Meta, Record, Resumption};
 
 /// The state of a run that is to go on.
 #[derive(Debug, Default)]
@@ -81,16 +81,17 @@ fn between(from: Timestamp, to: Timestamp) -> Duration {
 impl Restored {
     /// Takes in the next record of the journal. Of what the agent said, only usage and sessions matter here.
     pub fn fold(&mut self, record: &Record) {
-        if let RunEvent::RunResumed { .. } = &record.event {
+        if let RunEvent::RunResumed(_) = &record.event {
             self.cut_off();
         }
         self.seen(record.seq, record.at);
         self.letters.note(&record.event);
         self.progress.note(&record.event);
         match &record.event {
-            RunEvent::RunStarted(header) | RunEvent::RunResumed { header, .. } => {
-                self.header = Some(header.clone());
-                (self.outcome, self.completed) = (None, None);
+            RunEvent::RunStarted(header) => self.header = Some(header.clone()),
+            RunEvent::RunResumed(resumption) => {
+                self.header = Some(resumption.header.clone());
+                self.outcome = None;
             }
             RunEvent::IterationStarted {
                 iteration, attempt, ..
@@ -306,14 +307,15 @@ impl Engine {
         changed: Vec<String>,
         out: &mut Vec<Action>,
     ) {
-        out.push(Action::Emit(RunEvent::RunResumed {
+        let resumption = Resumption {
             header,
             iteration: self.iteration,
             attempt: self.attempt,
             iterations: self.iterations_ended,
             usage: self.spent.clone(),
             changed,
-        }));
+        };
+        out.push(Action::Emit(RunEvent::RunResumed(Box::new(resumption))));
         if let Some(marker) = self.completed.take() {
             return self.finish(at, RunOutcome::Complete { marker }, out);
         }

@@ -51,11 +51,6 @@ impl Engine {
         self
     }
 
-    /// Nothing runs, and only the user or the clock can change that.
-    pub fn is_resting(&self) -> bool {
-        matches!(self.state, State::Waiting { .. } | State::Resting { .. })
-    }
-
     pub(super) fn told(&mut self, at: Duration, id: String, order: Order, out: &mut Vec<Action>) {
         out.push(Action::Emit(RunEvent::Told {
             id,

@@ -12,7 +12,7 @@ mod usage;
 pub use json::Json;
 pub use order::Order;
 pub use outcome::{Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit};
-pub use run::{GateResult, Level, Pause, RunEvent, RunHeader, StreamName};
+pub use run::{GateResult, Level, Pause, Resumption, RunEvent, RunHeader, StreamName};
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,

@@ -10,20 +10,7 @@ use super::{IterationOutcome, Order, ProcessEnd, RunOutcome, TopicEvent, Transcr
 pub enum RunEvent {
     RunStarted(RunHeader),
     /// A run that had ended, in whatever way, goes on.
-    RunResumed {
-        #[serde(flatten)]
-        header: RunHeader,
-        /// What runs next.
-        iteration: u64,
-        attempt: u64,
-        /// Iterations that had ended before.
-        iterations: u64,
-        /// What they had used.
-        usage: Usage,
-        /// Settings that are different from now on, a line each.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        changed: Vec<String>,
-    },
+    RunResumed(Box<Resumption>),
     IterationStarted {
         /// 1 is the first. An iteration that is run again keeps its number.
         iteration: u64,
@@ -123,6 +110,23 @@ pub enum RunEvent {
         duration_ms: u64,
         usage: Usage,
     },
+}
+
+/// Where a run goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resumption {
+    #[serde(flatten)]
+    pub header: RunHeader,
+    /// What runs next.
+    pub iteration: u64,
+    pub attempt: u64,
+    /// Iterations that had ended before.
+    pub iterations: u64,
+    /// What they had used.
+    pub usage: Usage,
+    /// Settings that are different from now on, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
 }
 
 /// What is fixed for a whole run.

@@ -38,7 +38,7 @@ impl Hooks {
     /// The command that wants to know of this event, and under which name.
     fn wanting(&self, event: &RunEvent) -> Option<(&'static str, &String)> {
         let (name, command) = match event {
-            RunEvent::RunStarted(_) | RunEvent::RunResumed { .. } => ("start", &self.on_start),
+            RunEvent::RunStarted(_) | RunEvent::RunResumed(_) => ("start", &self.on_start),
             RunEvent::IterationEnded {
                 outcome: IterationOutcome::RateLimited { .. },
                 ..

@@ -83,7 +83,7 @@ impl Sink for Journal {
 fn is_boundary(event: &RunEvent) -> bool {
     match event {
         RunEvent::RunStarted(_)
-        | RunEvent::RunResumed { .. }
+        | RunEvent::RunResumed(_)
         | RunEvent::Told { .. }
         | RunEvent::GateEnded { .. }
         | RunEvent::IterationEnded { .. }

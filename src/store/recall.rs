@@ -43,7 +43,8 @@ pub fn recall(path: &Path, mut tell: impl FnMut(Recalled)) -> Result<(), StoreEr
             // `line` is now the one before: all of it was written, since another one follows.
             keep_beginning(&line, &mut beginning);
         } else if let Ok(record) = serde_json::from_slice::<Record>(&line) {
-            (passed.clear(), beginning.clear());
+            passed.clear();
+            beginning.clear();
             tell(Recalled::Whole(Box::new(record)));
         }
     }
@@ -99,7 +100,12 @@ pub(super) fn reopen(path: &Path) -> Result<File, StoreError> {
             .create(true)
             .mode(0o600)
             .open(path)?;
-        if file.metadata()?.len() > 0 {
+        if file.metadata()?.len() == 0 {
+            // Its name, too, must survive a power cut.
+            if let Some(directory) = path.parent() {
+                File::open(directory)?.sync_all()?;
+            }
+        } else {
             let mut last = [0];
             file.seek(SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
@@ -191,6 +197,18 @@ mod tests {
         assert_eq!(told(&journal(&records).1), "1 3 5 [7]");
         assert_eq!(told(&journal(&records[..5]).1), "1 3 5");
         assert_eq!(told(&journal(&[]).1), "");
+    }
+
+    #[test]
+    fn zeros_that_a_power_cut_left_at_the_end_are_closed_off() {
+        let (_directory, path) = journal(&[notice(1), text(2)]);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend([0; 5000]);
+        fs::write(&path, bytes).unwrap();
+        let mut journal = Journal::append(&path).unwrap();
+        journal.accept(&notice(3)).unwrap();
+        journal.flush().unwrap();
+        assert_eq!(told(&path), "1 3");
     }
 
     #[test]

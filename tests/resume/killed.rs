@@ -181,9 +181,7 @@ fn a_limit_that_is_raised_lets_the_run_go_on_with_the_flags_of_its_first_call() 
     assert_eq!(code(&output), 0, "{}", text(&output));
     assert!(stage.prompt(3).starts_with("the task"));
     let resumed = stage.journal().into_iter().find_map(|record| match record.event {
-        RunEvent::RunResumed {
-            iteration, changed, ..
-        } => Some((iteration, changed)),
+        RunEvent::RunResumed(resumption) => Some((resumption.iteration, resumption.changed)),
         _ => None,
     });
     let changed = vec!["event_loop.max_iterations: 2 → 5".to_owned()];

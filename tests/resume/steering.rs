@@ -9,6 +9,8 @@ use super::stage::{Stage, code, finish, text, wait_until};
 
 const CONFIG: &str = "event_loop: {prompt: the task, max_no_progress: 0}\n";
 
+const GO_ON: &str = "go on? Enter: yes";
+
 fn told(stage: &Stage) -> Vec<Order> {
     let told = stage
         .journal()
@@ -151,18 +153,34 @@ fn between_iterations_the_user_decides() {
     let stage = Stage::playing("say hm", CONFIG);
     for (keys, outcome, iterations) in [("\nq\n", 130, 2), ("a\n", 3, 4)] {
         let _ = fs::remove_dir_all(stage.work().join(".agent"));
-        let output = on_a_terminal(&stage, "run --interactive -n 4", keys);
+        let output = on_a_terminal(&stage, "run --interactive -n 4", (GO_ON, keys));
         assert_eq!(stage.end().1, iterations, "{output}");
         assert!(output.contains(&format!("exit={outcome}")), "{output}");
-        assert!(output.contains("go on? Enter: yes"), "{output}");
+        assert!(output.contains(GO_ON), "{output}");
     }
     assert!(matches!(stage.end().0, RunOutcome::LimitReached { .. }));
 }
 
+#[test]
+fn on_a_terminal_a_changed_configuration_is_asked_about() {
+    let stage = Stage::playing("say hm", "event_loop: {prompt: x, max_iterations: 1}\n");
+    assert_eq!(code(&stage.ralph(&["run"])), 3);
+    stage.configure("event_loop: {prompt: y, max_iterations: 1}\n");
+    for (keys, exit, iterations) in [("n\n", "exit=2", 1), ("y\n", "exit=3", 2)] {
+        let output = on_a_terminal(&stage, "run --continue -n 2", ("Go on with the new one?", keys));
+        assert!(output.contains("event_loop.prompt: x → y"), "{output}");
+        assert!(
+            !output.contains("event_loop.max_iterations: 1 → 2\r\nGo on"),
+            "said on this command line"
+        );
+        assert!(output.contains(exit), "{output}");
+        assert_eq!(stage.end().1, iterations);
+    }
+}
+
 /// Runs ralph in a terminal and types the given keys, a line for each question.
-fn on_a_terminal(stage: &Stage, arguments: &str, keys: &str) -> String {
+fn on_a_terminal(stage: &Stage, arguments: &str, (question, keys): (&str, &str)) -> String {
     use std::io::{Read, Write};
-    use std::os::fd::OwnedFd;
     use std::os::unix::process::CommandExt;
 
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -187,7 +205,7 @@ fn on_a_terminal(stage: &Stage, arguments: &str, keys: &str) -> String {
         .process_group(0);
     let mut child = command.spawn().expect("ralph starts");
     drop(command);
-    let mut screen = fs::File::from(OwnedFd::from(controller));
+    let mut screen = fs::File::from(controller);
     let mut typist = screen.try_clone().expect("a keyboard");
     let mut seen = String::new();
     let mut lines = keys.split_inclusive('\n');
@@ -195,7 +213,7 @@ fn on_a_terminal(stage: &Stage, arguments: &str, keys: &str) -> String {
     let mut bytes = [0; 4096];
     while let Ok(length @ 1..) = screen.read(&mut bytes) {
         seen.push_str(&String::from_utf8_lossy(&bytes[..length]));
-        while seen.matches("go on? Enter: yes").count() > questions {
+        while seen.matches(question).count() > questions {
             questions += 1;
             if let Some(line) = lines.next() {
                 typist.write_all(line.as_bytes()).expect("keys");

@@ -119,14 +119,7 @@ impl Face {
         let at = record.at;
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header, at),
-            RunEvent::RunResumed {
-                header,
-                iteration,
-                attempt: _,
-                iterations: _,
-                usage,
-                changed,
-            } => self.run_resumed(header, *iteration, (usage, changed), at),
+            RunEvent::RunResumed(resumption) => self.run_resumed(resumption, at),
             RunEvent::IterationStarted {
                 iteration,
                 attempt,
@@ -152,11 +145,7 @@ impl Face {
                 duration_ms,
                 swept,
             } => self.agent_ended(*end, *duration_ms, *swept),
-            RunEvent::GateStarted {
-                iteration: _,
-                name,
-                command,
-            } => self.gate_started(name, command, at),
+            RunEvent::GateStarted { name, command, .. } => self.gate_started(name, command, at),
             RunEvent::GateEnded {
                 iteration: _,
                 name,
@@ -173,13 +162,9 @@ impl Face {
             } => self.iteration_ended(outcome, *duration_ms, usage, at),
             RunEvent::Waiting { why, wait_ms } => self.waiting(*why, *wait_ms, at),
             RunEvent::WaitEnded => self.wait_ended(at),
-            RunEvent::Told { id: _, order } => self.told(order),
-            RunEvent::Progress {
-                iteration: _,
-                fingerprint: _,
-                unchanged,
-            } => self.progress(*unchanged),
-            RunEvent::Paused => self.note(labels::WAIT, "paused; `ralph tell --resume` goes on"),
+            RunEvent::Told { order, .. } => self.told(order),
+            RunEvent::Progress { unchanged, .. } => self.progress(*unchanged),
+            RunEvent::Paused => self.paused(),
             RunEvent::Asking => self.asking(),
             RunEvent::Stopping { reason } => self.stopping(reason, at),
             RunEvent::Notice { level, text } => self.note(notice_label(*level), text),

@@ -4,23 +4,23 @@ use jiff::Timestamp;
 
 use super::face::{Face, labels};
 use super::status::Activity;
-use crate::event::{Order, RunHeader, Usage};
+use crate::event::{Order, Resumption};
 use crate::ui::words;
 
 impl Face {
-    pub(super) fn run_resumed(
-        &mut self,
-        header: &RunHeader,
-        iteration: u64,
-        (usage, changed): (&Usage, &[String]),
-        at: Timestamp,
-    ) {
-        self.run_started(header, at);
-        self.used = usage.clone();
+    pub(super) fn run_resumed(&mut self, resumption: &Resumption, at: Timestamp) {
+        self.run_started(&resumption.header, at);
+        self.used = resumption.usage.clone();
+        let iteration = resumption.iteration;
         self.note(labels::NOTE, &format!("going on with iteration {iteration}"));
-        for change in changed {
+        for change in &resumption.changed {
             self.note(labels::NOTE, &format!("changed: {change}"));
         }
+    }
+
+    pub(super) fn paused(&mut self) {
+        self.activity = Activity::Nothing;
+        self.note(labels::WAIT, "paused; to go on: ralph tell --resume");
     }
 
     pub(super) fn told(&mut self, order: &Order) {
@@ -36,11 +36,12 @@ impl Face {
     /// Worth a line only when nothing moves.
     pub(super) fn progress(&mut self, unchanged: u64) {
         if unchanged > 0 {
-            let iterations = words::count(unchanged, "iteration");
-            self.note(
-                labels::WARN,
-                &format!("nothing has changed in the last {iterations}"),
-            );
+            let iterations = match unchanged {
+                1 => "iteration".to_owned(),
+                more => words::count(more, "iteration"),
+            };
+            let text = format!("nothing has changed in the last {iterations}");
+            self.note(labels::WARN, &text);
         }
     }
 
