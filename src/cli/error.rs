@@ -33,7 +33,7 @@ pub(super) enum CliError {
     NotYet { what: &'static str },
     #[error("the configuration has changed since this run began:\n  {}", changes.join("\n  "))]
     SettingsChanged { changes: Vec<String> },
-    #[error("run {id} has left no run.json that can be read")]
+    #[error("run {id} has left neither a run.json nor a journal that can be read")]
     NoHeader { id: String },
     #[error("--interactive needs a terminal to ask on")]
     NobodyToAsk,

@@ -42,8 +42,10 @@ pub(super) fn resume(
         terminal.print(&text).map_err(CliError::Output)?;
         return Ok(Exit::Success);
     }
+    let journaled = || restored.header().cloned().map(Saved::from_journal);
     let saved: Saved = run
         .read_header()
+        .or_else(journaled)
         .ok_or_else(|| CliError::NoHeader { id: id.clone() })?;
     let flags = saved.flags_under(&arguments.wishes()?);
     let loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;

@@ -29,6 +29,15 @@ impl Saved {
         }
     }
 
+    /// Of a run whose `run.json` is lost, the journal still has this.
+    pub(super) fn from_journal(header: RunHeader) -> Self {
+        Self {
+            header,
+            settings: Value::Null,
+            flags: Value::Null,
+        }
+    }
+
     /// The flags of the run's first call under those of this one.
     pub(super) fn flags_under(&self, given: &Partial) -> Partial {
         let mut flags = self.flags.clone();
@@ -50,8 +59,11 @@ impl Saved {
         merged
     }
 
-    /// What is different now, a line for each setting.
+    /// What is different now, a line for each setting. What is not known cannot have changed.
     pub(super) fn changes(&self, settings: &Settings) -> Vec<Change> {
+        if self.settings.is_null() {
+            return Vec::new();
+        }
         let now = serde_json::to_value(settings).unwrap_or_default();
         let (mut before, mut after) = (Map::new(), Map::new());
         flatten("", &self.settings, &mut before);

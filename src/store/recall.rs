@@ -32,13 +32,14 @@ pub enum Recalled {
 pub fn recall(path: &Path, mut tell: impl FnMut(Recalled)) -> Result<(), StoreError> {
     let file = File::open(path).map_err(at("read", path))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
+    let search = Search::new();
     let (mut line, mut passed, mut beginning) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         line.clear();
         if reader.read_until(b'\n', &mut line).map_err(at("read", path))? == 0 {
             break;
         }
-        if says_nothing_new(&line) {
+        if search.finds_nothing_new_in(&line) {
             std::mem::swap(&mut line, &mut passed);
             // `line` is now the one before: all of it was written, since another one follows.
             keep_beginning(&line, &mut beginning);
@@ -54,12 +55,25 @@ pub fn recall(path: &Path, mut tell: impl FnMut(Recalled)) -> Result<(), StoreEr
     Ok(())
 }
 
-fn says_nothing_new(line: &[u8]) -> bool {
-    let head = &line[..line.len().min(BEGINNING)];
-    SAID.iter().any(|said| memmem::find(head, said).is_some())
-        && !MATTERS
-            .iter()
-            .any(|matters| memmem::find(line, matters).is_some())
+/// Prepared once: there may be millions of lines.
+struct Search {
+    said: [memmem::Finder<'static>; 2],
+    matters: [memmem::Finder<'static>; 2],
+}
+
+impl Search {
+    fn new() -> Self {
+        Self {
+            said: SAID.map(memmem::Finder::new),
+            matters: MATTERS.map(memmem::Finder::new),
+        }
+    }
+
+    fn finds_nothing_new_in(&self, line: &[u8]) -> bool {
+        let head = &line[..line.len().min(BEGINNING)];
+        self.said.iter().any(|said| said.find(head).is_some())
+            && !self.matters.iter().any(|matters| matters.find(line).is_some())
+    }
 }
 
 fn keep_beginning(line: &[u8], beginning: &mut Vec<u8>) {

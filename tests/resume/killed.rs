@@ -270,6 +270,25 @@ fn a_stray_agent_of_the_dead_run_is_stopped_first() {
 }
 
 #[test]
+fn the_journal_alone_is_enough() {
+    let stage = Stage::playing("say hm", "event_loop: {prompt: x, max_iterations: 2}\n");
+    assert_eq!(code(&stage.ralph(&["run"])), 3);
+    fs::remove_file(stage.run_directory().join("run.json")).expect("removed");
+    fs::remove_dir_all(stage.run_directory().join("iterations")).expect("removed");
+    assert_eq!(code(&stage.ralph(&["run", "--continue", "-n", "3"])), 3);
+    assert_eq!(stage.end().1, 3);
+    fs::remove_file(stage.run_directory().join("run.json")).expect("removed");
+    fs::remove_file(stage.run_directory().join("events.jsonl")).expect("removed");
+    let output = stage.ralph(&["run", "--continue"]);
+    assert_eq!(code(&output), 1);
+    assert!(
+        text(&output).contains("neither a run.json nor a journal"),
+        "{}",
+        text(&output)
+    );
+}
+
+#[test]
 fn there_must_be_a_run_to_go_on_with() {
     let stage = Stage::playing("say hm", "event_loop: {prompt: x}\n");
     let output = stage.ralph(&["run", "--continue"]);
