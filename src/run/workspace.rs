@@ -105,6 +105,8 @@ impl Workspace {
 
     /// Remembers how it looks before an iteration; returns that as a fingerprint.
     pub(super) fn look(&mut self) -> Result<String, String> {
+        // A look that fails must not leave an older one to be compared with.
+        self.before = None;
         let snapshot = self.snapshot()?;
         let fingerprint = snapshot.fingerprint();
         self.before = Some(snapshot);

@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use ralph::event::{IterationOutcome, RunEvent, RunOutcome};
+use ralph::event::{IterationOutcome, Order, RunEvent, RunOutcome};
+use ralph::store::OrderBox;
 
 use super::stage::{Stage, code, finish, is_alive, json, text, wait_until};
 
@@ -15,7 +16,7 @@ fn ten_iterations() -> Stage {
     let script = format!(
         "read-stdin\nsay working\nsleep 5\nsay {USAGE}\nsleep 5\nsay-in-iteration 10 LOOP_COMPLETE\nsleep 5"
     );
-    Stage::playing(&script, "event_loop:\n  prompt: do it\n  max_no_progress: 0\n")
+    Stage::playing(&script, "event_loop:\n  prompt: do it\n  max_no_progress: 100\n")
 }
 
 /// The truth about iterations: each has ended once, in order, and the sum is that of an undisturbed run.
@@ -63,9 +64,64 @@ fn assert_nothing_is_lost(stage: &Stage) {
     }
 }
 
-/// Runs it to its end, killing ralph at random moments; returns how often that was.
-fn kill_and_continue(stage: &Stage, kills: usize, longest: Duration) -> usize {
-    let mut killed = 0;
+/// Each message was taken in once, and is in the prompts of exactly one iteration unless none began after it.
+fn assert_messages_arrived_once(stage: &Stage, sent: usize) {
+    let journal = stage.journal();
+    let last_start = journal.iter().rev().find_map(|record| match record.event {
+        RunEvent::IterationStarted { .. } => Some(record.seq),
+        _ => None,
+    });
+    let mut told: Vec<(u64, String)> = Vec::new();
+    for record in &journal {
+        if let RunEvent::Told {
+            order: Order::Message { text },
+            ..
+        } = &record.event
+        {
+            assert!(
+                !told.iter().any(|(_, before)| before == text),
+                "{text} was told twice"
+            );
+            told.push((record.seq, text.clone()));
+        }
+    }
+    let in_order: Vec<&String> = told.iter().map(|(_, text)| text).collect();
+    assert!(in_order.is_sorted(), "{in_order:?}");
+    let waiting = fs::read_dir(stage.run_directory().join("inbox")).map_or(0, Iterator::count);
+    assert_eq!(told.len() + waiting, sent, "nothing is lost");
+    let mut prompts: Vec<(String, String)> = Vec::new();
+    for attempt in fs::read_dir(stage.run_directory().join("iterations")).expect("iterations") {
+        let attempt = attempt.expect("an attempt");
+        let name = attempt.file_name().to_string_lossy()[..4].to_owned();
+        let prompt = fs::read_to_string(attempt.path().join("prompt.md")).unwrap_or_default();
+        prompts.push((name, prompt));
+    }
+    for (seq, text) in &told {
+        let mut holding: Vec<&String> = prompts
+            .iter()
+            .filter(|(_, prompt)| prompt.contains(text.as_str()))
+            .map(|(iteration, _)| iteration)
+            .collect();
+        holding.sort_unstable();
+        holding.dedup();
+        let expected = usize::from(Some(*seq) < last_start);
+        assert_eq!(holding.len(), expected, "{text} is in the prompts of {holding:?}");
+    }
+}
+
+/// Tells the run something, as `ralph tell` does.
+fn send(stage: &Stage, number: usize) {
+    let order = Order::Message {
+        text: format!("message {number:04}."),
+    };
+    let inbox = OrderBox::open(&stage.work(), &stage.run_id()).expect("a run");
+    inbox.put(order, jiff::Timestamp::now()).expect("sent");
+}
+
+/// Runs it to its end, killing ralph at random moments and telling it something after each; returns how often it was
+/// killed, and told.
+fn kill_and_continue(stage: &Stage, kills: usize, longest: Duration) -> (usize, usize) {
+    let (mut killed, mut sent) = (0, 0);
     let mut first = true;
     loop {
         let arguments: &[&str] = if first { &["run"] } else { &["run", "--continue"] };
@@ -75,7 +131,7 @@ fn kill_and_continue(stage: &Stage, kills: usize, longest: Duration) -> usize {
         if killed >= kills {
             let output = finish(child);
             assert_eq!(code(&output), 0, "{}", text(&output));
-            return killed;
+            return (killed, sent);
         }
         std::thread::sleep(longest.mul_f64(fastrand::f64()));
         child.kill().expect("a kill");
@@ -87,7 +143,7 @@ fn kill_and_continue(stage: &Stage, kills: usize, longest: Duration) -> usize {
         match status.code() {
             None => killed += 1,
             // It was quicker.
-            Some(0) => return killed,
+            Some(0) => return (killed, sent),
             Some(code) => panic!("exit code {code}"),
         }
         if first && !has_run {
@@ -96,6 +152,8 @@ fn kill_and_continue(stage: &Stage, kills: usize, longest: Duration) -> usize {
             continue;
         }
         first = false;
+        send(stage, sent);
+        sent += 1;
     }
 }
 
@@ -110,8 +168,9 @@ fn an_undisturbed_run_has_ten_iterations() {
 #[test]
 fn a_run_that_is_killed_ten_times_loses_nothing() {
     let stage = ten_iterations();
-    let kills = kill_and_continue(&stage, 10, Duration::from_millis(250));
+    let (kills, sent) = kill_and_continue(&stage, 10, Duration::from_millis(250));
     assert_nothing_is_lost(&stage);
+    assert_messages_arrived_once(&stage, sent);
     assert!(kills > 0, "not killed once");
     let gone = || stage.pids().into_iter().all(|pid| !is_alive(pid));
     wait_until("the end of all agents", gone);
@@ -124,8 +183,10 @@ fn a_run_that_is_killed_two_hundred_times_loses_nothing() {
     let mut kills = 0;
     while kills < 200 {
         let stage = ten_iterations();
-        kills += kill_and_continue(&stage, 20, Duration::from_millis(200));
+        let (killed, sent) = kill_and_continue(&stage, 20, Duration::from_millis(200));
+        kills += killed;
         assert_nothing_is_lost(&stage);
+        assert_messages_arrived_once(&stage, sent);
     }
     eprintln!("{kills} kills");
 }
