@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::{Partial, PartialCli, PartialEventLoop, SplitError, split_words};
+use crate::engine::Asking;
+
+use super::run::Rehearsal;
 
 /// Runs a headless coding agent in a loop until the work is verifiably done.
 #[derive(Debug, Parser)]
@@ -27,6 +30,12 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Run the loop (the default when only flags are given)
     Run(Box<RunArguments>),
+    /// Let an agent explore this codebase and write codebase_map.md; nothing else may change
+    Understand(Box<UnderstandArguments>),
+    /// Write a commented ralph.yml and PROMPT.md; overwrites nothing
+    Init,
+    /// Tell a run something while it is at work: a message for the next prompt, or an order
+    Tell(TellArguments),
     /// List the agents: found, version, how each would be called
     Agents(ListArguments),
     /// Check agents and configuration; exit 1 if something needed is broken
@@ -80,12 +89,63 @@ pub(super) struct RunArguments {
     /// Stop when this many tokens have been used
     #[arg(long, value_name = "N")]
     pub(super) max_tokens: Option<u64>,
+    /// Go on with a run that has ended in whatever way [default: the newest of this directory]
+    #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, conflicts_with = "dry_run")]
+    pub(super) resume: Option<Option<String>>,
+    /// Go on even if the configuration has changed since
+    #[arg(long, requires = "resume")]
+    pub(super) yes: bool,
+    /// Ask between iterations: go on, go on without asking, or quit
+    #[arg(long, conflicts_with = "json")]
+    pub(super) interactive: bool,
     /// Show the exact call that an iteration would make; start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
     /// With --dry-run: print the first iteration's prompt, exactly, and nothing else
     #[arg(long, requires = "dry_run", conflicts_with = "json")]
     pub(super) show_prompt: bool,
+    #[command(flatten)]
+    pub(super) show: ShowArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ralph understand 3")]
+pub(super) struct UnderstandArguments {
+    /// How many iterations at most [default: 5]
+    #[arg(value_name = "N")]
+    pub(super) iterations: Option<u64>,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
+    /// Show the exact call that an iteration would make; start nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) show: ShowArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ralph tell \"the tests live in spec/, not in tests/\"")]
+pub(super) struct TellArguments {
+    /// The message, or the run and the message [default run: the newest of this directory]
+    #[arg(value_name = "[RUN] TEXT", num_args = 0..=2)]
+    pub(super) words: Vec<String>,
+    /// Rest when the iteration that runs now has ended
+    #[arg(long, group = "order")]
+    pub(super) pause: bool,
+    /// Go on after a pause
+    #[arg(long, group = "order")]
+    pub(super) resume: bool,
+    /// Wait no longer, for a usage limit or anything else
+    #[arg(long, group = "order")]
+    pub(super) wake: bool,
+    /// Stop the iteration that runs now, and go on with the next
+    #[arg(long, group = "order")]
+    pub(super) stop_iteration: bool,
+}
+
+/// How a run is shown.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct ShowArguments {
     /// Print the journal's records as JSON lines, live, and nothing else
     #[arg(long)]
     pub(super) json: bool,
@@ -226,6 +286,22 @@ impl ChoiceArguments {
 }
 
 impl RunArguments {
+    pub(super) fn rehearsal(&self) -> Rehearsal {
+        match (self.dry_run, self.show_prompt) {
+            (false, _) => Rehearsal::None,
+            (true, false) => Rehearsal::Call,
+            (true, true) => Rehearsal::Prompt,
+        }
+    }
+
+    pub(super) fn asking(&self) -> Asking {
+        if self.interactive {
+            Asking::BetweenIterations
+        } else {
+            Asking::Never
+        }
+    }
+
     pub(super) fn wishes(&self) -> Result<Partial, SplitError> {
         let mut wishes = self.choice.wishes()?;
         wishes.event_loop = PartialEventLoop {

@@ -40,6 +40,16 @@ pub(super) enum CliError {
     },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
+    #[error("the configuration has changed since this run began:\n  {}", changes.join("\n  "))]
+    SettingsChanged { changes: Vec<String> },
+    #[error("run {id} has left neither a run.json nor a journal that can be read")]
+    NoHeader { id: String },
+    #[error("--interactive needs a terminal to ask on")]
+    NobodyToAsk,
+    #[error("there is nothing to tell")]
+    NothingToTell,
+    #[error("cannot write {}: {source}", path.display())]
+    Init { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -81,11 +91,17 @@ impl CliError {
             | Self::UnknownTranscript { .. }
             | Self::Hats(_)
             | Self::UnknownName { .. }
+            | Self::SettingsChanged { .. }
+            | Self::NobodyToAsk
+            | Self::NothingToTell
+            | Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. })
             | Self::NotYet { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
             | Self::Run(_)
+            | Self::NoHeader { .. }
+            | Self::Init { .. }
             | Self::Demo(_)
             | Self::Output(_) => Exit::Failed,
         }
@@ -110,6 +126,19 @@ impl CliError {
                     "wait for it, stop it, or work in another directory (a git worktree, for example)".into(),
                 ]
             }
+            Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. }) => {
+                vec!["ls .agent/runs shows the runs of this directory, the newest last".into()]
+            }
+            Self::SettingsChanged { .. } => vec![
+                "to go on with the new configuration: add --yes".into(),
+                "to keep the old one: undo the change, or begin a new run with ralph run".into(),
+            ],
+            Self::NoHeader { .. } => vec!["begin a new run: ralph run".into()],
+            Self::NobodyToAsk => vec!["leave it out where no one is there to answer".into()],
+            Self::NothingToTell => {
+                vec!["ralph tell \"use the new API\", or --pause, --resume, --wake, --stop-iteration".into()]
+            }
+            Self::Init { .. } => vec!["check free space and permissions".into()],
             Self::Store(StoreError::Io { .. }) | Self::Run(_) => {
                 vec!["check free space and permissions; what was written before is still there".into()]
             }

@@ -36,7 +36,9 @@ impl From<&RunOutcome> for Exit {
             RunOutcome::Complete { .. } => Self::Success,
             RunOutcome::Failed { .. } | RunOutcome::AuthRequired { .. } => Self::Failed,
             RunOutcome::LimitReached { .. } => Self::Limit,
-            RunOutcome::Interrupted { by: Interrupt::Int } => Self::Interrupted,
+            RunOutcome::Interrupted {
+                by: Interrupt::Int | Interrupt::Quit,
+            } => Self::Interrupted,
             RunOutcome::Interrupted { by: Interrupt::Term } => Self::Terminated,
             RunOutcome::Interrupted { by: Interrupt::Hup } => Self::HungUp,
         }

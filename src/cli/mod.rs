@@ -8,9 +8,14 @@ mod error;
 mod exit;
 mod gates;
 mod hats;
+mod init;
 mod listing;
 mod policy;
+mod resume;
 mod run;
+mod saved;
+mod tell;
+mod understand;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -58,6 +63,9 @@ pub fn main() -> ExitCode {
 fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
     match command {
         Command::Run(arguments) => run::run(arguments, terminal),
+        Command::Understand(arguments) => understand::understand(arguments, terminal),
+        Command::Init => init::init(terminal),
+        Command::Tell(arguments) => tell::tell(arguments, terminal),
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
         Command::Hats(arguments) => hats::hats(arguments, terminal),

@@ -64,6 +64,7 @@ fn limits(event_loop: &EventLoop) -> Limits {
         cost_usd: event_loop.max_cost_usd,
         tokens: event_loop.max_tokens,
         consecutive_failures: event_loop.max_consecutive_failures,
+        no_progress: event_loop.max_no_progress,
     }
 }
 

@@ -1,52 +1,98 @@
 //! `ralph run`: from wishes to a driven loop, or to a description of what it would do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::agent::{self, Invocation, Selected};
-use crate::config::Settings;
-use crate::engine::{Engine, Hats, compose_first};
+use crate::config::{self, Partial, Settings};
+use crate::engine::{Asking, Engine, Hats, Restored, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
-use crate::run::{self, PromptSource, Setup};
+use crate::run::{self, Beginning, Hooks, Progress, PromptSource, Setup, Watched};
 use crate::store::Run;
 use crate::transcript::{self, Format};
 use crate::ui::{Face, Terminal, Verbosity};
 
-use super::args::RunArguments;
+use super::args::{RunArguments, ShowArguments};
 use super::context::{Context, refuse_what_is_not_there_yet};
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hats;
 use super::policy::policy;
+use super::resume;
+use super::saved::Saved;
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
-    let loaded = context.load(arguments.wishes()?, arguments.choice.config.as_ref())?;
-    loaded
-        .warnings
-        .iter()
-        .try_for_each(|warning| terminal.warn(warning))
-        .map_err(CliError::Output)?;
-    let plan = Plan::make(&context, loaded.settings)?;
-    if arguments.dry_run && arguments.show_prompt {
-        return dry_run::show_prompt(&plan, terminal);
+    if arguments.interactive && !terminal.can_ask() {
+        return Err(CliError::NobodyToAsk);
     }
-    if arguments.dry_run {
-        return dry_run::show(&plan, &context.cwd, arguments.json, terminal);
+    if let Some(given) = &arguments.resume {
+        return resume::resume(arguments, given.as_deref(), terminal);
     }
-    let verbosity = match (arguments.quiet, arguments.verbose) {
+    let request = Request {
+        flags: arguments.wishes()?,
+        config: arguments.choice.config.as_ref(),
+        asking: arguments.asking(),
+        rehearsal: arguments.rehearsal(),
+        show: arguments.show,
+    };
+    request.carry_out(terminal)
+}
+
+/// What is shown instead of done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rehearsal {
+    None,
+    /// The call that the first iteration would make.
+    Call,
+    /// The prompt that it would send.
+    Prompt,
+}
+
+/// A new run, as the command line wants it.
+pub(super) struct Request<'a> {
+    pub(super) flags: Partial,
+    pub(super) config: Option<&'a PathBuf>,
+    pub(super) asking: Asking,
+    pub(super) rehearsal: Rehearsal,
+    pub(super) show: ShowArguments,
+}
+
+impl Request<'_> {
+    pub(super) fn carry_out(self, terminal: &Terminal) -> Result<Exit, CliError> {
+        let context = Context::here()?;
+        let loaded = context.load(self.flags.clone(), self.config)?;
+        loaded
+            .warnings
+            .iter()
+            .try_for_each(|warning| terminal.warn(warning))
+            .map_err(CliError::Output)?;
+        let mut plan = Plan::make(&context, loaded.settings)?;
+        (plan.flags, plan.asking) = (self.flags, self.asking);
+        match self.rehearsal {
+            Rehearsal::None => {}
+            Rehearsal::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
+            Rehearsal::Prompt => return dry_run::show_prompt(&plan, terminal),
+        }
+        let mut face = face_for(self.show, terminal);
+        plan.carry_out(&context, face.as_mut())
+    }
+}
+
+/// The face that was asked for.
+pub(super) fn face_for(show: ShowArguments, terminal: &Terminal) -> Box<dyn Face> {
+    let verbosity = match (show.quiet, show.verbose) {
         (true, _) => Verbosity::Quiet,
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
-    let mut face = if arguments.json {
+    if show.json {
         terminal.json_face()
     } else {
         terminal.plain_face(verbosity)
-    };
-    plan.carry_out(&context, face.as_mut())
+    }
 }
 
 /// All that is decided before the first agent starts.
@@ -56,6 +102,9 @@ pub(super) struct Plan {
     pub(super) format: &'static Format,
     pub(super) prompt: PromptSource,
     pub(super) hats: Hats,
+    /// What the command line said, for `--continue`.
+    pub(super) flags: Partial,
+    pub(super) asking: Asking,
 }
 
 impl Plan {
@@ -74,6 +123,8 @@ impl Plan {
             format,
             prompt,
             hats,
+            flags: Partial::default(),
+            asking: Asking::Never,
         };
         // What no iteration could send is refused now, not after the first failure.
         plan.first_call(Path::new("prompt.md"))?;
@@ -90,33 +141,100 @@ impl Plan {
 
     pub(super) fn carry_out(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
         let now = Timestamp::now();
-        let run = Run::create(&context.cwd, now)?;
-        let header = RunHeader {
-            version: FORMAT_VERSION,
-            run_id: run.id().to_owned(),
-            ralph: env!("CARGO_PKG_VERSION").to_owned(),
-            agent: self.agent.name.clone(),
-            agent_version: self.agent.version.clone(),
-            transcript: self.format.name.to_owned(),
-            workspace: context.cwd.display().to_string(),
-            max_iterations: self.settings.event_loop.max_iterations,
-            max_runtime_seconds: Some(self.settings.event_loop.max_runtime_seconds),
-            max_tokens: self.settings.event_loop.max_tokens,
-            max_cost_usd: self.settings.event_loop.max_cost_usd,
+        let occasion = Occasion {
+            run: Run::create(&context.cwd, now)?,
+            now,
+            beginning: Beginning::Fresh,
+            restored: None,
+        };
+        self.carry_out_on(occasion, context, face)
+    }
+
+    /// Drives a new run, or one that goes on.
+    pub(super) fn carry_out_on(
+        self,
+        occasion: Occasion,
+        context: &Context,
+        face: &mut dyn Face,
+    ) -> Result<Exit, CliError> {
+        let Occasion {
+            run,
+            now,
+            beginning,
+            restored,
+        } = occasion;
+        let header = self.header(run.id(), &context.cwd);
+        run.write_header(&Saved::new(header.clone(), &self.settings, &self.flags))?;
+        let engine = match restored {
+            None => Engine::new(policy(&self, now)),
+            Some(restored) => {
+                // The clock of a run that goes on stood at zero this long ago, had it not stopped in between.
+                let zero = now.checked_sub(restored.elapsed()).unwrap_or(now);
+                Engine::resume(policy(&self, zero), restored)
+            }
         };
         let setup = Setup {
-            engine: Engine::new(policy(&self, now)),
+            engine: engine.asking(self.asking),
             header,
             run,
+            watched: self.watched(),
+            hooks: hooks(&self.settings.hooks),
             agent: self.agent,
             format: self.format,
             prompt: self.prompt,
             workspace: context.cwd.clone(),
             keeper: context.keeper.clone(),
             max_line_bytes: usize::try_from(self.settings.event_loop.max_line_bytes).unwrap_or(usize::MAX),
+            beginning,
         };
         let outcome = run::drive(setup, face)?;
         Ok(Exit::from(&outcome))
+    }
+
+    fn header(&self, run_id: &str, cwd: &Path) -> RunHeader {
+        RunHeader {
+            version: FORMAT_VERSION,
+            run_id: run_id.to_owned(),
+            ralph: env!("CARGO_PKG_VERSION").to_owned(),
+            agent: self.agent.name.clone(),
+            agent_version: self.agent.version.clone(),
+            transcript: self.format.name.to_owned(),
+            workspace: cwd.display().to_string(),
+            max_iterations: self.settings.event_loop.max_iterations,
+            max_runtime_seconds: Some(self.settings.event_loop.max_runtime_seconds),
+            max_tokens: self.settings.event_loop.max_tokens,
+            max_cost_usd: self.settings.event_loop.max_cost_usd,
+        }
+    }
+
+    fn watched(&self) -> Watched {
+        Watched {
+            progress: match self.settings.event_loop.max_no_progress {
+                0 => Progress::Unwatched,
+                _ => Progress::Watched,
+            },
+            allowed_paths: self.settings.event_loop.allowed_paths.clone(),
+        }
+    }
+}
+
+/// A run on disk, and where it stands.
+pub(super) struct Occasion {
+    pub(super) run: Run,
+    pub(super) now: Timestamp,
+    pub(super) beginning: Beginning,
+    /// What it had come to, if it goes on.
+    pub(super) restored: Option<Restored>,
+}
+
+fn hooks(hooks: &config::Hooks) -> Hooks {
+    Hooks {
+        on_start: hooks.on_start.clone(),
+        on_iteration: hooks.on_iteration.clone(),
+        on_complete: hooks.on_complete.clone(),
+        on_fail: hooks.on_fail.clone(),
+        on_rate_limit: hooks.on_rate_limit.clone(),
+        timeout: Duration::from_secs(hooks.timeout),
     }
 }
 

@@ -28,7 +28,8 @@ pub(super) fn check(wishes: &Partial, known: Known<'_>) -> Result<(), Complaint>
     check_names(wishes, known)?;
     check_texts(wishes)?;
     check_gates(wishes)?;
-    check_hats(wishes)
+    check_hats(wishes)?;
+    check_globs(wishes)
 }
 
 fn check_ranges(wishes: &Partial) -> Result<(), Complaint> {
@@ -59,6 +60,7 @@ fn check_ranges(wishes: &Partial) -> Result<(), Complaint> {
             ANY_TIME,
         ),
         ("event_loop.max_line_bytes", limits.max_line_bytes, LINE),
+        ("hooks.timeout", wishes.hooks.timeout, SOME_TIME),
     ] {
         check_range(key, given, allowed)?;
     }
@@ -143,6 +145,11 @@ fn check_texts(wishes: &Partial) -> Result<(), Complaint> {
         ("event_loop.prompt", wishes.event_loop.prompt.clone()),
         ("event_loop.prompt_file", path(&wishes.event_loop.prompt_file)),
         ("pricing", path(&wishes.pricing)),
+        ("hooks.on_start", wishes.hooks.on_start.clone()),
+        ("hooks.on_iteration", wishes.hooks.on_iteration.clone()),
+        ("hooks.on_complete", wishes.hooks.on_complete.clone()),
+        ("hooks.on_fail", wishes.hooks.on_fail.clone()),
+        ("hooks.on_rate_limit", wishes.hooks.on_rate_limit.clone()),
     ] {
         not_blank(key, given.as_deref())?;
     }
@@ -192,6 +199,31 @@ fn check_hats(wishes: &Partial) -> Result<(), Complaint> {
             &format!("hats.{name}.default_publishes"),
             hat.default_publishes.as_deref(),
         )?;
+    }
+    Ok(())
+}
+
+/// Globs are relative to the workspace, which is what they are held against.
+fn check_globs(wishes: &Partial) -> Result<(), Complaint> {
+    for (index, glob) in wishes.event_loop.allowed_paths.iter().flatten().enumerate() {
+        let key = format!("event_loop.allowed_paths[{index}]");
+        not_blank(&key, Some(glob))?;
+        if glob.starts_with('/') || glob.split('/').any(|part| matches!(part, "." | "..")) {
+            let problem = format!(
+                "must be relative to the workspace, without `.` or `..`, but is {}",
+                quoted(glob)
+            );
+            return Err(Complaint::about_value(key, problem)
+                .with_help(Some("write `src/**`, or `docs/*.md`".to_owned())));
+        }
+        if let Err(error) = globset::Glob::new(glob) {
+            let problem = format!(
+                "must be a pattern of paths, but {} is none: {}",
+                quoted(glob),
+                error.kind()
+            );
+            return Err(Complaint::about_value(key, problem));
+        }
     }
     Ok(())
 }

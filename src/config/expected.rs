@@ -25,7 +25,7 @@ impl Expected {
         let parent = key.strip_suffix(last).unwrap_or_default().trim_end_matches('.');
         match last {
             _ if key.is_empty() || matches!(parent, "adapters" | "hats") => Self::Section,
-            "cli" | "adapters" | "event_loop" | "hats" => Self::Section,
+            "cli" | "adapters" | "event_loop" | "hats" | "hooks" => Self::Section,
             item if item.ends_with(']') => {
                 if item.starts_with("gates[") {
                     Self::Section
@@ -33,7 +33,7 @@ impl Expected {
                     Self::Text
                 }
             }
-            "gates" | "args" | "triggers" | "publishes" => Self::List,
+            "gates" | "args" | "triggers" | "publishes" | "allowed_paths" => Self::List,
             "completion_promise" => Self::TextOrList,
             "prompt_mode" | "default_mode" | "completion_match" | "on_declared_failure" | "session" => {
                 Self::Word

@@ -18,9 +18,9 @@ mod yaml;
 mod tests;
 
 pub use mistake::{Complaint, ConfigError, Mistake};
-pub use partial::{Partial, PartialAdapter, PartialCli, PartialEventLoop, PartialHat};
+pub use partial::{Partial, PartialAdapter, PartialCli, PartialEventLoop, PartialHat, PartialHooks};
 pub use settings::{
-    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Mode, OnFailure, PromptMode, Session,
+    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Hooks, Mode, OnFailure, PromptMode, Session,
     Settings,
 };
 pub use words::{SplitError, split_words};

@@ -9,7 +9,7 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::settings::{
-    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Mode, OnFailure, PromptMode, Session,
+    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Hooks, Mode, OnFailure, PromptMode, Session,
     Settings,
 };
 
@@ -24,6 +24,8 @@ pub struct Partial {
     #[serde(default, deserialize_with = "may_be_empty")]
     pub event_loop: PartialEventLoop,
     pub gates: Option<Vec<Gate>>,
+    #[serde(default, deserialize_with = "may_be_empty")]
+    pub hooks: PartialHooks,
     #[serde(default, deserialize_with = "may_be_empty")]
     pub hats: BTreeMap<String, PartialHat>,
     pub session: Option<Session>,
@@ -83,6 +85,20 @@ pub struct PartialEventLoop {
     pub result_grace_seconds: Option<u64>,
     pub on_declared_failure: Option<OnFailure>,
     pub max_line_bytes: Option<u64>,
+    pub max_no_progress: Option<u64>,
+    pub allowed_paths: Option<Vec<String>>,
+}
+
+/// See [`Hooks`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialHooks {
+    pub on_start: Option<String>,
+    pub on_iteration: Option<String>,
+    pub on_complete: Option<String>,
+    pub on_fail: Option<String>,
+    pub on_rate_limit: Option<String>,
+    pub timeout: Option<u64>,
 }
 
 /// See [`Hat`].
@@ -116,6 +132,7 @@ impl Partial {
         }
         self.event_loop.apply_to(&mut settings.event_loop);
         grant(self.gates, &mut settings.gates);
+        self.hooks.apply_to(&mut settings.hooks);
         for (name, hat) in self.hats {
             hat.apply_to(settings.hats.entry(name).or_default());
         }
@@ -177,6 +194,19 @@ impl PartialEventLoop {
         grant(self.result_grace_seconds, &mut event_loop.result_grace_seconds);
         grant(self.on_declared_failure, &mut event_loop.on_declared_failure);
         grant(self.max_line_bytes, &mut event_loop.max_line_bytes);
+        grant(self.max_no_progress, &mut event_loop.max_no_progress);
+        grant(self.allowed_paths, &mut event_loop.allowed_paths);
+    }
+}
+
+impl PartialHooks {
+    fn apply_to(self, hooks: &mut Hooks) {
+        grant(self.on_start, &mut hooks.on_start);
+        grant(self.on_iteration, &mut hooks.on_iteration);
+        grant(self.on_complete, &mut hooks.on_complete);
+        grant(self.on_fail, &mut hooks.on_fail);
+        grant(self.on_rate_limit, &mut hooks.on_rate_limit);
+        grant(self.timeout, &mut hooks.timeout);
     }
 }
 

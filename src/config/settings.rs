@@ -13,6 +13,7 @@ pub struct Settings {
     pub adapters: BTreeMap<String, AdapterSettings>,
     pub event_loop: EventLoop,
     pub gates: Vec<Gate>,
+    pub hooks: Hooks,
     pub hats: BTreeMap<String, Hat>,
     pub session: Session,
     /// The user's price list, as an absolute path.
@@ -125,6 +126,10 @@ pub struct EventLoop {
     pub result_grace_seconds: u64,
     pub on_declared_failure: OnFailure,
     pub max_line_bytes: u64,
+    /// Iterations in a row that change nothing; 0 is no limit.
+    pub max_no_progress: u64,
+    /// Globs, relative to the workspace; empty allows everything.
+    pub allowed_paths: Vec<String>,
 }
 
 impl Default for EventLoop {
@@ -144,6 +149,8 @@ impl Default for EventLoop {
             result_grace_seconds: 30,
             on_declared_failure: OnFailure::default(),
             max_line_bytes: 256 * 1024 * 1024,
+            max_no_progress: 5,
+            allowed_paths: Vec::new(),
         }
     }
 }
@@ -182,6 +189,31 @@ pub struct Gate {
 impl Gate {
     fn default_timeout() -> u64 {
         600
+    }
+}
+
+/// Commands that are told what happens in a run. They get a JSON document on stdin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hooks {
+    pub on_start: Option<String>,
+    pub on_iteration: Option<String>,
+    pub on_complete: Option<String>,
+    pub on_fail: Option<String>,
+    pub on_rate_limit: Option<String>,
+    /// Seconds.
+    pub timeout: u64,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            on_start: None,
+            on_iteration: None,
+            on_complete: None,
+            on_fail: None,
+            on_rate_limit: None,
+            timeout: 30,
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn policy() -> Policy {
             cost_usd: None,
             tokens: None,
             consecutive_failures: 5,
+            no_progress: 5,
         },
         timing: Timing {
             wall: None,

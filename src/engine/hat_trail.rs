@@ -47,6 +47,7 @@ impl Ended {
             | IterationOutcome::AuthRequired { .. }
             | IterationOutcome::LimitReached { .. }
             | IterationOutcome::Interrupted
+            | IterationOutcome::Skipped
             | IterationOutcome::CouldNotStart { .. } => Some(Self::Failed),
         }
     }

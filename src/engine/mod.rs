@@ -4,14 +4,18 @@
 mod backoff;
 mod hat_trail;
 mod hats;
+mod letters;
 mod limit_words;
 mod marker;
 mod policy;
 mod post;
+mod progress;
 mod prompt;
 mod reset;
+mod restored;
 mod rounds;
 mod said;
+mod steering;
 mod stops;
 mod topic;
 mod wearing;
@@ -24,11 +28,15 @@ mod completions;
 mod conversations;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod resumptions;
 
 pub use hat_trail::HatTrail;
 pub use hats::{HatError, HatRule, Hats};
 pub use marker::{Markers, Placement};
 pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};
+pub use restored::Restored;
+pub use steering::{Answer, Asking};
 
 pub use wiring::{Edge, HatFinding, HatSeverity, edges, examine};
 
@@ -37,12 +45,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunEvent, RunHeader,
+    Failure, GateResult, Interrupt, IterationOutcome, Limit, Order, Pause, ProcessEnd, RunEvent, RunHeader,
     RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
 };
 
 use backoff::Backoff;
+use letters::Letters;
 use post::{Ended, Post};
+use progress::Progress;
 use prompt::{Notes, OUTPUT_BUDGET, Refused};
 use work::{Judged, StopCause, Stopping, Verdict, Work};
 
@@ -63,6 +73,15 @@ pub fn compose_first(task: &str, policy: &Policy) -> String {
 #[derive(Debug)]
 pub enum Input {
     Started(RunHeader),
+    /// A run that had ended goes on; what is different now, for the record.
+    Resumed {
+        header: RunHeader,
+        changed: Vec<String>,
+    },
+    /// How the workspace looks before an iteration; comes before its prompt, if at all.
+    Looked {
+        fingerprint: String,
+    },
     /// The user's prompt as it reads now, or why it cannot be read.
     Prompt(Result<String, String>),
     Launched {
@@ -76,6 +95,10 @@ pub enum Input {
     Heard,
     Transcript(TranscriptEvent),
     Stderr(String),
+    /// The agent changed files that it may not change; comes before its exit.
+    Strayed {
+        files: Vec<String>,
+    },
     Exited {
         end: ProcessEnd,
         swept: u64,
@@ -88,6 +111,12 @@ pub enum Input {
     Interrupted(Interrupt),
     /// The user wants to wait no longer.
     Woken,
+    /// Something was left in the run's inbox.
+    Told {
+        id: String,
+        order: Order,
+    },
+    Answered(Answer),
     /// The deadline has come.
     Tick,
 }
@@ -110,6 +139,8 @@ pub enum Action {
         grace: Duration,
     },
     Kill,
+    /// Ask the user whether to go on.
+    Ask,
     Finish(RunOutcome),
 }
 
@@ -144,6 +175,14 @@ pub struct Engine {
     interrupted: Option<Interrupt>,
     retry: Backoff,
     unstated_limit: Backoff,
+    /// Used by attempts that a crash cut off; counts against the budget only.
+    abandoned: Usage,
+    letters: Letters,
+    progress: Progress,
+    wishes: steering::Wishes,
+    /// Of a resumed run: complete but for its last word; waiting for a limit.
+    completed: Option<String>,
+    resets_at: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -156,6 +195,10 @@ enum State {
         since: Duration,
         until: Duration,
         why: Pause,
+    },
+    /// The user paused the run, or is being asked.
+    Resting {
+        since: Duration,
     },
     Over,
 }
@@ -188,6 +231,12 @@ impl Engine {
             waited: Duration::ZERO,
             notes: Notes::default(),
             interrupted: None,
+            abandoned: Usage::default(),
+            letters: Letters::default(),
+            progress: Progress::default(),
+            wishes: steering::Wishes::default(),
+            completed: None,
+            resets_at: None,
         }
     }
 
@@ -195,7 +244,7 @@ impl Engine {
     pub fn deadline(&self) -> Option<Duration> {
         let runtime = self.runtime_deadline();
         match &self.state {
-            State::New | State::Reading | State::Over => None,
+            State::New | State::Reading | State::Resting { .. } | State::Over => None,
             State::Waiting {
                 until,
                 why: Pause::RateLimit,
@@ -231,6 +280,8 @@ impl Engine {
                 self.iteration = 1;
                 self.begin(at, &mut out);
             }
+            Input::Resumed { header, changed } => self.resumed(at, header, changed, &mut out),
+            Input::Looked { fingerprint } => self.look(at, fingerprint, &mut out),
             Input::Prompt(prompt) => self.prompt_read(at, prompt, &mut out),
             Input::Launched { pid, command } => {
                 let iteration = self.iteration;
@@ -260,12 +311,30 @@ impl Engine {
                     }));
                 }
             }
+            Input::Strayed { files } => {
+                if let State::Working(work) = &mut self.state {
+                    work.strayed = files;
+                }
+            }
             Input::Exited { end, swept } => self.exited(at, end, swept, &mut out),
             Input::GateEnded { end, output } => self.gate_ended(at, end, &output, &mut out),
             Input::Interrupted(by) => self.interrupt(at, by, &mut out),
-            Input::Woken => self.end_wait(at, &mut out),
+            Input::Woken => self.wake(at, &mut out),
+            Input::Told { id, order } => self.told(at, id, order, &mut out),
+            Input::Answered(answer) => self.answered(at, answer, &mut out),
             Input::Tick => self.tick(at, &mut out),
         }
+        self.note(&out);
         out
+    }
+
+    /// What was told to the world is also known here.
+    fn note(&mut self, actions: &[Action]) {
+        for action in actions {
+            if let Action::Emit(event) = action {
+                self.letters.note(event);
+                self.progress.note(event);
+            }
+        }
     }
 }

@@ -39,6 +39,8 @@ pub struct Limits {
     pub cost_usd: Option<f64>,
     pub tokens: Option<u64>,
     pub consecutive_failures: u64,
+    /// Iterations in a row that change nothing; 0 for no limit.
+    pub no_progress: u64,
 }
 
 /// Deadlines within one iteration, and pauses between them.

@@ -1,5 +1,7 @@
 //! The prompt of one iteration: the user's words first, unchanged, then what ralph has to add, as little as it can.
 
+use std::borrow::Cow;
+
 use crate::event::{GateResult, ProcessEnd};
 
 use super::marker::Markers;
@@ -12,7 +14,9 @@ pub(crate) const OUTPUT_BUDGET: usize = 8 * 1024;
 pub(crate) struct Notes {
     pub(crate) hat: Option<String>,
     pub(crate) refused: Option<Refused>,
-    pub(crate) ignored: Option<(String, &'static str)>,
+    pub(crate) ignored: Option<(String, Cow<'static, str>)>,
+    /// Files that were changed and may not be.
+    pub(crate) strayed: Vec<String>,
 }
 
 /// A gate that did not believe the agent.
@@ -43,6 +47,13 @@ pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &Not
     }
     if let Some(refused) = &notes.refused {
         section(&explain_refusal(refused));
+    }
+    if !notes.strayed.is_empty() {
+        section(&format!(
+            "Your last attempt did not count, because it changed files that you may not change: {}. Undo those \
+             changes, and leave such files alone.",
+            notes.strayed.join(", ")
+        ));
     }
     if let Some((marker, reason)) = &notes.ignored {
         section(&format!(
@@ -203,7 +214,7 @@ mod tests {
     #[test]
     fn an_ignored_marker_is_explained_even_when_the_task_names_it() {
         let notes = Notes {
-            ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence")),
+            ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence".into())),
             ..Notes::default()
         };
         let prompt = compose("Say LOOP_COMPLETE.", &markers(), &[], &notes);
@@ -217,7 +228,7 @@ mod tests {
     #[test]
     fn an_echoed_prompt_never_completes() {
         let notes = Notes {
-            ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence")),
+            ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence".into())),
             ..Notes::default()
         };
         let prompt = compose("Fix it.", &markers(), &["true"], &notes);

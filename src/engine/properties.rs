@@ -101,6 +101,7 @@ impl World {
                 assert!(!self.interrupted, "nothing begins after an interrupt");
                 self.outside = Outside::Gate;
             }
+            Action::Ask => panic!("nobody wanted to be asked"),
             Action::Stop { .. } => assert!(child_runs, "there is nothing to stop"),
             Action::Kill => {
                 assert!(child_runs, "there is nothing to kill");

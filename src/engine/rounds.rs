@@ -7,6 +7,7 @@ impl Engine {
     pub(super) fn begin(&mut self, at: Duration, out: &mut Vec<Action>) {
         match self.limit_reached(at) {
             Some(limit) => self.finish(at, RunOutcome::LimitReached { limit }, out),
+            None if self.rested(at, out).is_some() => {}
             None => {
                 self.state = State::Reading;
                 out.push(Action::ReadPrompt);
@@ -34,7 +35,8 @@ impl Engine {
             .iter()
             .map(|gate| gate.command.as_str())
             .collect();
-        let prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
+        let mut prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
+        self.letters.add_to(&mut prompt);
         let (iteration, attempt) = (self.iteration, self.attempt);
         let prompt_bytes = prompt.len() as u64;
         out.push(Action::Emit(RunEvent::IterationStarted {
@@ -104,7 +106,7 @@ impl Engine {
             }));
         }
         self.notes = Notes {
-            ignored,
+            ignored: ignored.map(|(marker, reason)| (marker, reason.into())),
             ..Notes::default()
         };
         match self.unless_events_wait(verdict, out) {
@@ -118,7 +120,9 @@ impl Engine {
         let (started, usage) = match std::mem::replace(&mut self.state, State::Over) {
             State::Working(work) => (work.started, work.usage),
             State::Gating(gating) => (gating.work.started, gating.work.usage),
-            State::New | State::Reading | State::Waiting { .. } | State::Over => return,
+            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
+                return;
+            }
         };
         self.spent.add(&usage);
         if !matches!(outcome, IterationOutcome::RateLimited { .. }) {
@@ -132,6 +136,7 @@ impl Engine {
             duration_ms: millis(at - started),
             usage,
         }));
+        self.notes.strayed = restored::strayed(&outcome);
         if let Some(by) = self.interrupted {
             return self.finish(at, RunOutcome::Interrupted { by }, out);
         }
@@ -140,6 +145,9 @@ impl Engine {
             IterationOutcome::Continued { .. } => {
                 self.failures_in_a_row = 0;
                 self.limits_in_a_row = 0;
+                self.next_iteration(at, Pause::Cooldown, self.policy.timing.cooldown, out);
+            }
+            IterationOutcome::Skipped => {
                 self.next_iteration(at, Pause::Cooldown, self.policy.timing.cooldown, out);
             }
             IterationOutcome::RateLimited { resets_at, .. } => self.wait_for_limit(at, resets_at, out),
@@ -184,6 +192,7 @@ impl Engine {
     fn next_iteration(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {
         self.attempt = 1;
         self.iteration += 1;
+        self.is_between_iterations();
         // Said before a pointless wait, not after it.
         if let Some(limit) = self.limit_reached(at) {
             return self.finish(at, RunOutcome::LimitReached { limit }, out);
@@ -210,14 +219,14 @@ impl Engine {
     }
 
     /// How long until a wall-clock time; `None` if it has passed, or this limit has already been waited for in vain.
-    fn until(&self, at: Duration, reset: Timestamp) -> Option<Duration> {
+    pub(super) fn until(&self, at: Duration, reset: Timestamp) -> Option<Duration> {
         let now = self.policy.started_at.checked_add(at).ok()?;
         Duration::try_from(reset.duration_since(now))
             .ok()
             .filter(|wait| !wait.is_zero())
     }
 
-    fn wait(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {
+    pub(super) fn wait(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {
         out.push(Action::Emit(RunEvent::Waiting {
             why,
             wait_ms: millis(wait),

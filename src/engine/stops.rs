@@ -13,7 +13,7 @@ impl Engine {
             max_seconds: self.policy.limits.runtime.as_secs(),
         };
         match &self.state {
-            State::New | State::Reading | State::Over => {}
+            State::New | State::Reading | State::Resting { .. } | State::Over => {}
             State::Waiting { why, .. } => match why {
                 Pause::Cooldown | Pause::Backoff if out_of_time => {
                     self.finish(at, RunOutcome::LimitReached { limit: runtime }, out);
@@ -46,13 +46,14 @@ impl Engine {
                     Interrupt::Int => "interrupted; a second Ctrl-C kills the agent at once",
                     Interrupt::Term => "told to terminate",
                     Interrupt::Hup => "the terminal went away",
+                    Interrupt::Quit => "as you asked",
                 };
                 out.push(Action::Emit(RunEvent::Stopping {
                     reason: reason.to_owned(),
                 }));
                 self.stop(at, StopCause::Interrupt, out);
             }
-            State::New | State::Reading | State::Waiting { .. } => {
+            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } => {
                 self.finish(at, RunOutcome::Interrupted { by }, out);
             }
             State::Over => {}
@@ -64,7 +65,9 @@ impl Engine {
         let stopping = match &mut self.state {
             State::Working(work) => &mut work.stopping,
             State::Gating(gating) => &mut gating.stopping,
-            State::New | State::Reading | State::Waiting { .. } | State::Over => return,
+            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
+                return;
+            }
         };
         match stopping {
             None => {
@@ -82,7 +85,9 @@ impl Engine {
         let stopping = match &mut self.state {
             State::Working(work) => &mut work.stopping,
             State::Gating(gating) => &mut gating.stopping,
-            State::New | State::Reading | State::Waiting { .. } | State::Over => return,
+            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
+                return;
+            }
         };
         if let Some(stopping) = stopping {
             stopping.at = at;
@@ -115,12 +120,14 @@ impl Engine {
         let running = match &self.state {
             State::Working(work) => Some(&work.usage),
             State::Gating(gating) => Some(&gating.work.usage),
-            State::New | State::Reading | State::Waiting { .. } | State::Over => None,
+            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => None,
         };
         let cost = |usage: &Usage| usage.cost_usd.unwrap_or(0.0);
         let tokens = |usage: &Usage| usage.tokens().unwrap_or(0);
-        let total_cost = cost(&self.spent) + running.map_or(0.0, cost);
-        let total_tokens = tokens(&self.spent).saturating_add(running.map_or(0, tokens));
+        let total_cost = cost(&self.spent) + cost(&self.abandoned) + running.map_or(0.0, cost);
+        let total_tokens = tokens(&self.spent)
+            .saturating_add(tokens(&self.abandoned))
+            .saturating_add(running.map_or(0, tokens));
         if let Some(max_usd) = self.policy.limits.cost_usd
             && total_cost >= max_usd - 1e-9
         {
@@ -197,6 +204,7 @@ impl Engine {
             output: output.clone(),
         }));
         match cause {
+            Some(StopCause::Skip) => return self.settle(at, IterationOutcome::Skipped, out),
             Some(StopCause::Interrupt) => return self.settle(at, IterationOutcome::Interrupted, out),
             Some(StopCause::Limit(limit)) => {
                 return self.settle(at, IterationOutcome::LimitReached { limit }, out);

@@ -25,6 +25,8 @@ pub(crate) enum StopCause {
     /// It had given its result and did not go.
     Lingering,
     Limit(Limit),
+    /// The user wants the next iteration.
+    Skip,
     Interrupt,
 }
 
@@ -52,6 +54,8 @@ pub(crate) struct Work {
     pub(crate) started: Duration,
     pub(crate) stopping: Option<Stopping>,
     pub(crate) usage: Usage,
+    /// What the agent changed and may not change.
+    pub(crate) strayed: Vec<String>,
     prompt: String,
     reading: Reading,
     heard: Duration,
@@ -89,6 +93,8 @@ const LONGEST_QUOTE: usize = 400;
 const STDERR_LINES: usize = 20;
 /// Anthropic's status for an overloaded service; it passes as a usage limit does.
 const OVERLOADED: u16 = 529;
+/// Files that are named one by one.
+const MOST_NAMES: usize = 20;
 
 impl Work {
     pub(crate) fn new(at: Duration, prompt: String, reading: Reading) -> Self {
@@ -96,6 +102,7 @@ impl Work {
             started: at,
             stopping: None,
             usage: Usage::default(),
+            strayed: Vec::new(),
             prompt,
             reading,
             heard: at,
@@ -137,7 +144,7 @@ impl Work {
             TranscriptEvent::ToolEnd { tool } => {
                 self.running_tools.remove(&tool.id);
             }
-            TranscriptEvent::Usage { usage } => self.count(usage),
+            TranscriptEvent::Usage { usage } => count(&mut self.usage, usage),
             TranscriptEvent::Meta { meta } => self.note(meta),
         }
         self.forget_a_result_that_was_not_the_last_word(event);
@@ -163,14 +170,6 @@ impl Work {
         if let (true, Some(finished)) = (goes_on, &mut self.finished) {
             finished.text = None;
         }
-    }
-
-    fn count(&mut self, usage: &Usage) {
-        match usage.scope {
-            UsageScope::Step => self.usage.add(usage),
-            UsageScope::Iteration | UsageScope::Session => self.usage = usage.clone(),
-        }
-        self.usage.scope = UsageScope::Step;
     }
 
     fn note(&mut self, meta: &Meta) {
@@ -259,6 +258,7 @@ impl Work {
             Claim::None | Claim::Done { .. } | Claim::Failed { .. } => None,
         };
         let verdict = self.stopped(at).unwrap_or_else(|| match self.failure(end) {
+            None if !self.strayed.is_empty() => failed(self.out_of_bounds()),
             Some(failure) => {
                 let clock = WallClock {
                     now: policy.started_at.checked_add(at).unwrap_or(policy.started_at),
@@ -287,11 +287,19 @@ impl Work {
         let after_seconds = (at - self.started).as_secs();
         let outcome = match self.stopping?.cause {
             StopCause::Interrupt => IterationOutcome::Interrupted,
+            StopCause::Skip => IterationOutcome::Skipped,
             StopCause::Limit(limit) => IterationOutcome::LimitReached { limit },
             StopCause::Timeout(limit) => IterationOutcome::TimedOut { limit, after_seconds },
             StopCause::Lingering => return None,
         };
         Some(Verdict::Settled(outcome))
+    }
+
+    /// Enough of the names to find the rest.
+    fn out_of_bounds(&self) -> Failure {
+        let files: Vec<String> = self.strayed.iter().take(MOST_NAMES).cloned().collect();
+        let more = (self.strayed.len() - files.len()) as u64;
+        Failure::OutsideAllowedPaths { files, more }
     }
 
     /// Exit code and terminal event together: either can fail an iteration, neither alone can save it.
@@ -344,6 +352,15 @@ pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     pub(crate) topics: Vec<TopicEvent>,
     pub(crate) ignored: Option<(String, &'static str)>,
+}
+
+/// Adds a usage figure to what an iteration has used so far, or puts it in its place.
+pub(crate) fn count(used: &mut Usage, usage: &Usage) {
+    match usage.scope {
+        UsageScope::Step => used.add(usage),
+        UsageScope::Iteration | UsageScope::Session => *used = usage.clone(),
+    }
+    used.scope = UsageScope::Step;
 }
 
 fn failed(failure: Failure) -> Verdict {

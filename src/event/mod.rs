@@ -2,6 +2,7 @@
 //! No behaviour beyond arithmetic lives here; nothing here reads a clock, a disk or a process.
 
 mod json;
+mod order;
 mod outcome;
 mod run;
 mod topic;
@@ -9,8 +10,9 @@ mod transcript;
 mod usage;
 
 pub use json::Json;
+pub use order::Order;
 pub use outcome::{Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit};
-pub use run::{GateResult, Level, Pause, RunEvent, RunHeader, StreamName};
+pub use run::{GateResult, Level, Pause, Resumption, RunEvent, RunHeader, StreamName};
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,

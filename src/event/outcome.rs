@@ -62,6 +62,8 @@ pub enum IterationOutcome {
         limit: Limit,
     },
     Interrupted,
+    /// The user stopped this iteration; the run goes on with the next.
+    Skipped,
     CouldNotStart {
         error: String,
     },
@@ -81,6 +83,12 @@ pub enum Failure {
     NoOutput,
     /// A structured stream that ended without its terminal event: truncated output.
     NoTerminalEvent,
+    /// Files were changed that `allowed_paths` does not name; the first of them, and how many more there are.
+    OutsideAllowedPaths {
+        files: Vec<String>,
+        #[serde(default)]
+        more: u64,
+    },
 }
 
 /// A limit in time on one iteration.
@@ -121,6 +129,8 @@ pub enum Interrupt {
     Term,
     /// The terminal went away.
     Hup,
+    /// The answer to the question between two iterations.
+    Quit,
 }
 
 /// How the run ended.

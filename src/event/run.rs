@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{IterationOutcome, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent, Usage};
+use super::{IterationOutcome, Order, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent, Usage};
 
 /// One thing that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunEvent {
     RunStarted(RunHeader),
+    /// A run that had ended, in whatever way, goes on.
+    RunResumed(Box<Resumption>),
     IterationStarted {
         /// 1 is the first. An iteration that is run again keeps its number.
         iteration: u64,
@@ -85,6 +87,22 @@ pub enum RunEvent {
         wait_ms: u64,
     },
     WaitEnded,
+    /// The user left something in the run's inbox. `id` is its name there; it is taken in once.
+    Told {
+        id: String,
+        #[serde(flatten)]
+        order: Order,
+    },
+    /// The state of the workspace as an iteration begins, and for how many iterations in a row nothing has changed.
+    Progress {
+        iteration: u64,
+        fingerprint: String,
+        unchanged: u64,
+    },
+    /// Nothing happens until the user lets the run go on.
+    Paused,
+    /// The user is asked whether the run is to go on.
+    Asking,
     /// The run is about to end; the agent, if any, is being stopped.
     Stopping {
         reason: String,
@@ -100,6 +118,23 @@ pub enum RunEvent {
         duration_ms: u64,
         usage: Usage,
     },
+}
+
+/// Where a run goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resumption {
+    #[serde(flatten)]
+    pub header: RunHeader,
+    /// What runs next.
+    pub iteration: u64,
+    pub attempt: u64,
+    /// Iterations that had ended before.
+    pub iterations: u64,
+    /// What they had used.
+    pub usage: Usage,
+    /// Settings that are different from now on, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
 }
 
 /// What is fixed for a whole run.

@@ -19,6 +19,7 @@ mod feed;
 mod keeper;
 mod launch;
 mod lines;
+mod marked;
 mod pool;
 mod read;
 mod ready;
@@ -32,6 +33,7 @@ pub use child::Child;
 pub use error::ProcessError;
 pub use keeper::{Keeper, keep_if_asked};
 pub use lines::{Line, LineSplitter};
+pub use marked::stop_marked;
 pub use pool::{CHUNK_BYTES, Chunk};
 pub use read::{STDERR_CHUNKS, STDOUT_CHUNKS};
 

@@ -7,16 +7,21 @@ use rustix::time::{ClockId, clock_gettime};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     start: Duration,
+    elapsed: Duration,
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
-        Self { start: now() }
+    /// A clock that already shows some time: that of a run that goes on.
+    pub(super) fn start_at(elapsed: Duration) -> Self {
+        Self {
+            start: now(),
+            elapsed,
+        }
     }
 
     /// Since the run began.
     pub(super) fn elapsed(self) -> Duration {
-        now().saturating_sub(self.start)
+        self.elapsed + now().saturating_sub(self.start)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::engine::Input;
+use crate::engine::{Answer, Input};
 use crate::event::Interrupt;
 use crate::process::Report;
 
@@ -17,8 +17,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 pub(super) type Generation = u64;
 
 pub(super) enum Message {
-    Child { generation: Generation, report: Report },
+    Child {
+        generation: Generation,
+        report: Report,
+    },
     Signal(i32),
+    /// What went wrong with it, if something did.
+    HookEnded(Option<String>),
+    Answer(Answer),
 }
 
 pub(super) struct Inbox {

@@ -3,30 +3,40 @@
 
 mod clock;
 mod gate;
+mod hooks;
 mod inbox;
+mod mail;
 mod perform;
 mod session;
 mod summary;
+mod workspace;
+
+pub use hooks::Hooks;
+pub use workspace::{Progress, Watched};
 
 pub use gate::{GateReport, run_gate};
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::agent::Selected;
 use crate::engine::{Engine, Input};
-use crate::event::{Interrupt, Record, RunEvent, RunHeader, RunOutcome, Sink};
+use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Sink};
 use crate::process::{Ended, Keeper, Report};
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
 use crate::ui::Face;
 
 use clock::Clock;
+use hooks::Hooking;
 use inbox::{Generation, Inbox, Message};
+use mail::Mail;
 use session::{Session, SessionKind};
+use workspace::Workspace;
 
 /// What cannot be mended by trying again.
 #[derive(Debug, thiserror::Error)]
@@ -70,21 +80,53 @@ pub struct Setup {
     pub workspace: PathBuf,
     pub keeper: Keeper,
     pub max_line_bytes: usize,
+    pub watched: Watched,
+    pub hooks: Hooks,
+    pub beginning: Beginning,
+}
+
+/// Whether a run is new, or goes on.
+#[derive(Debug, Clone, Default)]
+pub enum Beginning {
+    #[default]
+    Fresh,
+    Resumed {
+        /// How long the run had taken before, on its own clock.
+        elapsed: Duration,
+        /// The number of its last record.
+        seq: u64,
+        /// What was taken out of its inbox before.
+        received: Vec<String>,
+        /// Settings that are different now, for the record.
+        changed: Vec<String>,
+    },
 }
 
 /// Drives a run to its end.
 pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> {
     let inbox = Inbox::open().map_err(RunError::Signals)?;
-    setup.run.write_header(&setup.header)?;
     let journal = setup.run.journal()?;
     let header = setup.header.clone();
+    let (first, elapsed, seq, received) = match setup.beginning.clone() {
+        Beginning::Fresh => (Input::Started(header), Duration::ZERO, 0, Vec::new()),
+        Beginning::Resumed {
+            elapsed,
+            seq,
+            received,
+            changed,
+        } => (Input::Resumed { header, changed }, elapsed, seq, received),
+    };
     let mut hands = Hands {
+        hooking: Hooking::begin(setup.hooks.clone(), setup.keeper.clone(), inbox.sender()),
+        listening: Listening::No,
+        mail: Mail::new(setup.run.orders(), received),
+        tree: Workspace::open(&setup.workspace, &setup.keeper, &setup.watched),
         setup,
         inbox,
         journal,
         face: Some(face),
-        clock: Clock::start(),
-        seq: 0,
+        clock: Clock::start_at(elapsed),
+        seq,
         generation: 0,
         iteration: 0,
         hat: None,
@@ -92,8 +134,15 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         session: None,
         todo: VecDeque::new(),
     };
-    hands.todo.push_back(Input::Started(header));
+    hands.todo.push_back(first);
     hands.work()
+}
+
+/// Whether somebody listens to the keyboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listening {
+    No,
+    Yes,
 }
 
 /// The state of the hands: what is open, what runs, what is still to be told to the engine.
@@ -112,6 +161,11 @@ struct Hands<'a> {
     files: Option<IterationFiles>,
     session: Option<Session>,
     todo: VecDeque<Input>,
+    hooking: Hooking,
+    mail: Mail,
+    listening: Listening,
+    /// Only if there is something to watch.
+    tree: Option<Workspace>,
 }
 
 impl Hands<'_> {
@@ -128,7 +182,12 @@ impl Hands<'_> {
             }
             match self.next_message()? {
                 Some(Message::Child { generation, report }) => self.hear(generation, report)?,
-                Some(Message::Signal(signal)) => self.todo.extend(inbox::meaning(signal)),
+                Some(Message::Signal(signal)) => {
+                    self.look_into_inbox()?;
+                    self.todo.extend(inbox::meaning(signal));
+                }
+                Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
+                Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
                 None => self.todo.push_back(Input::Tick),
             }
         }
@@ -136,6 +195,13 @@ impl Hands<'_> {
 
     /// The next message, or nothing when a deadline came first. Before waiting, what was said is made visible.
     fn next_message(&mut self) -> Result<Option<Message>, RunError> {
+        let now = self.clock.elapsed();
+        if self.mail.due_in(now).is_zero() {
+            self.look_into_inbox()?;
+            if !self.todo.is_empty() {
+                return Ok(None);
+            }
+        }
         if let Some(message) = self.inbox.take() {
             return Ok(Some(message));
         }
@@ -144,7 +210,10 @@ impl Hands<'_> {
         let now = self.clock.elapsed();
         let deadline = self.setup.engine.deadline().map(|due| due.saturating_sub(now));
         let redraw = self.face.as_ref().and_then(|face| face.wants_tick());
-        Ok(self.inbox.wait(deadline.into_iter().chain(redraw).min()))
+        let mail = Some(self.mail.due_in(now));
+        Ok(self
+            .inbox
+            .wait(deadline.into_iter().chain(redraw).chain(mail).min()))
     }
 
     fn hear(&mut self, generation: Generation, report: Report) -> Result<(), RunError> {
@@ -168,21 +237,25 @@ impl Hands<'_> {
                     Ok(())
                 }
             },
-            Report::Ended(ended) => {
-                self.ended(ended);
-                Ok(())
-            }
+            Report::Ended(ended) => self.ended(ended),
         }
     }
 
-    fn ended(&mut self, ended: Ended) {
+    fn ended(&mut self, ended: Ended) -> Result<(), RunError> {
         let Some(mut session) = self.session.take() else {
-            return;
+            return Ok(());
         };
+        let mut complaint = None;
         let todo = &mut self.todo;
         match &mut session.work {
             SessionKind::Agent(agent) => {
                 agent.finish(&mut |input| todo.push_back(input));
+                let strayed = self.tree.as_mut().map(Workspace::strayed);
+                match strayed {
+                    Some(Ok(files)) if !files.is_empty() => todo.push_back(Input::Strayed { files }),
+                    Some(Err(why)) => complaint = Some(why),
+                    Some(Ok(_)) | None => {}
+                }
                 todo.push_back(Input::Exited {
                     end: ended.end,
                     swept: ended.swept,
@@ -195,6 +268,20 @@ impl Hands<'_> {
                 });
             }
         }
+        self.complain_of_tree(complaint)
+    }
+
+    /// What cannot be looked at cannot be judged; the run goes on, and says so.
+    fn complain_of_tree(&mut self, complaint: Option<String>) -> Result<(), RunError> {
+        match complaint {
+            Some(why) => self.warn(format!("cannot tell what has changed in the workspace: {why}")),
+            None => Ok(()),
+        }
+    }
+
+    fn warn(&mut self, text: String) -> Result<(), RunError> {
+        let level = Level::Warning;
+        self.emit(RunEvent::Notice { level, text })
     }
 
     /// Stamps an event and gives it to every sink, the journal first.

@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::sync::mpsc::Sender;
 
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
-use crate::engine::{Action, GateRule, Input};
+use crate::engine::{Action, Answer, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
 use crate::process::{Child, Environment, LineSplitter, Report, Spec, Stdin, Transport};
 use crate::transcript::Opening;
 
 use super::inbox::Message;
 use super::session::{AgentSession, Excerpt, Session, SessionKind, Stream};
-use super::{Hands, RunError, gate, summary};
+use super::{Hands, Listening, Progress, RunError, gate, summary};
 
 /// Wide enough that no program thinks of wrapping.
 const TERMINAL_SIZE: (u16, u16) = (50, 500);
@@ -20,11 +20,10 @@ impl Hands<'_> {
     /// Does one thing; returns how the run ended if that was its end.
     pub(super) fn perform(&mut self, action: Action) -> Result<Option<RunOutcome>, RunError> {
         match action {
-            Action::Emit(event) => {
-                self.keep(&event)?;
-                self.emit(event)?;
-            }
+            Action::Emit(event) => self.tell(event)?,
             Action::ReadPrompt => {
+                self.look_into_inbox()?;
+                self.look_at_tree()?;
                 let prompt = self.setup.prompt.read();
                 self.todo.push_back(Input::Prompt(prompt));
             }
@@ -35,6 +34,8 @@ impl Hands<'_> {
                 prompt,
             } => {
                 self.hat = hat;
+                // Before there is a trace of an attempt anywhere else, the journal has it.
+                self.flush()?;
                 let input = self.launch(iteration, attempt, &prompt)?;
                 self.todo.push_back(input);
             }
@@ -49,9 +50,94 @@ impl Hands<'_> {
                     session.child.kill();
                 }
             }
+            Action::Ask => self.ask(),
             Action::Finish(outcome) => return Ok(Some(outcome)),
         }
         Ok(None)
+    }
+
+    /// Tells an event to the world: files of its own first, then the sinks, then whoever waits for it.
+    fn tell(&mut self, event: RunEvent) -> Result<(), RunError> {
+        self.keep(&event)?;
+        let complaint = self.hooking.tell(&event, &self.setup.header);
+        if let Some(text) = complaint {
+            self.warn(text)?;
+        }
+        if let RunEvent::RunEnded { .. } = &event {
+            self.wait_for_hooks()?;
+        }
+        let told = match &event {
+            RunEvent::Told { id, .. } => Some(id.clone()),
+            _ => None,
+        };
+        self.emit(event)?;
+        if let Some(id) = told {
+            self.mail.journaled(&id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn hook_ended(&mut self, complaint: Option<String>) -> Result<(), RunError> {
+        self.hooking.waiting -= 1;
+        match complaint {
+            Some(text) => self.warn(text),
+            None => Ok(()),
+        }
+    }
+
+    /// The end of the run is its last word: what hooks have to complain of comes before it. They have their time, but
+    /// a user who presses Ctrl-C does not want to wait for them.
+    fn wait_for_hooks(&mut self) -> Result<(), RunError> {
+        self.flush()?;
+        while self.hooking.waiting > 0 {
+            match self.inbox.wait(None) {
+                Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
+                Some(Message::Signal(signal)) => {
+                    if let Some(Input::Interrupted(_)) = super::inbox::meaning(signal) {
+                        return Ok(());
+                    }
+                }
+                Some(Message::Child { .. } | Message::Answer(_)) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// How the workspace looks before an iteration.
+    fn look_at_tree(&mut self) -> Result<(), RunError> {
+        let Some(tree) = &mut self.tree else { return Ok(()) };
+        match tree.look() {
+            Ok(fingerprint) if tree.progress == Progress::Watched => {
+                self.todo.push_back(Input::Looked { fingerprint });
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(why) => self.complain_of_tree(Some(why)),
+        }
+    }
+
+    /// Reads answers from the keyboard, from the first question to the end of the run.
+    fn ask(&mut self) {
+        if std::mem::replace(&mut self.listening, Listening::Yes) == Listening::Yes {
+            return;
+        }
+        let sender = self.inbox.sender();
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            loop {
+                line.clear();
+                let read = std::io::stdin().read_line(&mut line);
+                let answer = match (read, line.trim()) {
+                    (Ok(0) | Err(_), _) | (_, "q" | "quit" | "n" | "no") => Answer::Quit,
+                    (_, "" | "y" | "yes") => Answer::GoOn,
+                    (_, "a" | "all") => Answer::GoOnWithoutAsking,
+                    _ => continue,
+                };
+                if sender.send(Message::Answer(answer)).is_err() || answer == Answer::Quit {
+                    break;
+                }
+            }
+        });
     }
 
     /// Some events also have a file of their own.

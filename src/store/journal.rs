@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::event::{Record, RunEvent, Sink};
 
-use super::{StoreError, at, create_new};
+use super::{StoreError, at, recall};
 
 /// While the agent floods us, records are written together in pieces of about this size.
 const BATCH: usize = 64 * 1024;
@@ -23,9 +23,18 @@ pub struct Journal {
 }
 
 impl Journal {
+    #[cfg(test)]
     pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            file: create_new(path)?,
+            file: super::create_new(path)?,
+            waiting: Vec::with_capacity(KEPT),
+        })
+    }
+
+    /// Opens a journal at its end, a new one or one that another process has left.
+    pub(super) fn append(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            file: recall::reopen(path)?,
             waiting: Vec::with_capacity(KEPT),
         })
     }
@@ -74,6 +83,8 @@ impl Sink for Journal {
 fn is_boundary(event: &RunEvent) -> bool {
     match event {
         RunEvent::RunStarted(_)
+        | RunEvent::RunResumed(_)
+        | RunEvent::Told { .. }
         | RunEvent::GateEnded { .. }
         | RunEvent::IterationEnded { .. }
         | RunEvent::RunEnded { .. } => true,
@@ -88,6 +99,9 @@ fn is_boundary(event: &RunEvent) -> bool {
         | RunEvent::GateStarted { .. }
         | RunEvent::Waiting { .. }
         | RunEvent::WaitEnded
+        | RunEvent::Progress { .. }
+        | RunEvent::Paused
+        | RunEvent::Asking
         | RunEvent::Stopping { .. }
         | RunEvent::Notice { .. } => false,
     }

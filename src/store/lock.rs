@@ -6,8 +6,11 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, at};
@@ -38,6 +41,18 @@ impl fmt::Display for Holder {
     }
 }
 
+impl Holder {
+    fn is_alive(&self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+    }
+}
+
+/// A holder that was killed while it started a child can leave the lock with that child, until the child has become
+/// the program that it is to be. That is a moment; longer than this it does not take.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 impl Lock {
     pub(super) fn take(path: &Path, now: Timestamp) -> Result<Self, StoreError> {
         let mut options = OpenOptions::new();
@@ -49,14 +64,19 @@ impl Lock {
             .truncate(false)
             .mode(0o600);
         let mut file = options.open(path).map_err(at("open", path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Locked {
-                    holder: who(&mut file),
-                });
+        let patience = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    let holder = who(&mut file);
+                    if holder.is_alive() || Instant::now() > patience {
+                        return Err(StoreError::Locked { holder });
+                    }
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                Err(TryLockError::Error(source)) => return Err(at("lock", path)(source)),
             }
-            Err(TryLockError::Error(source)) => return Err(at("lock", path)(source)),
         }
         let holder = Holder {
             pid: std::process::id(),
@@ -84,7 +104,7 @@ impl Lock {
 
 fn who(file: &mut File) -> Holder {
     let mut text = String::new();
-    let read = file.read_to_string(&mut text).ok();
+    let read = file.rewind().and_then(|()| file.read_to_string(&mut text)).ok();
     let holder = read.and_then(|_| serde_json::from_str(&text).ok());
     holder.unwrap_or(Holder {
         pid: 0,
@@ -113,6 +133,24 @@ mod tests {
         drop(lock);
         assert_eq!(Lock::holder(&path), None);
         Lock::take(&path, now).unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_outlives_its_dead_holder_by_a_moment_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let mut dead = std::process::Command::new("true").spawn().unwrap();
+        dead.wait().unwrap();
+        let lock = Lock::take(&path, Timestamp::UNIX_EPOCH).unwrap();
+        let text = format!("{{\"pid\":{},\"since\":\"2020-01-01T00:00:00Z\"}}", dead.id());
+        std::fs::write(&path, text).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(100));
+                drop(lock);
+            });
+            Lock::take(&path, Timestamp::UNIX_EPOCH).unwrap();
+        });
     }
 
     #[test]

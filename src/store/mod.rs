@@ -3,11 +3,17 @@
 
 mod journal;
 mod lock;
+mod orders;
+mod past;
 mod raw;
+mod recall;
 
 pub use journal::Journal;
 pub use lock::{Holder, Lock};
+pub use orders::{Found, OrderBox};
+pub use past::{find_run, newest_run};
 pub use raw::RawOutput;
+pub use recall::{Recalled, recall};
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -24,6 +30,10 @@ pub const DIRECTORY: &str = ".agent";
 pub enum StoreError {
     #[error("another ralph is at work in this directory: {holder}")]
     Locked { holder: Holder },
+    #[error("there is no run {id} here")]
+    NoSuchRun { id: String },
+    #[error("there is no run here yet")]
+    NoRun,
     #[error("cannot {action} {}", path.display())]
     Io {
         action: &'static str,
@@ -67,9 +77,14 @@ impl Run {
         &self.directory
     }
 
+    /// Opens the inbox through which the user speaks to this run.
+    pub fn orders(&self) -> OrderBox {
+        OrderBox::of(&self.directory)
+    }
+
     /// Opens the journal, and points `.agent/events.jsonl` at it.
     pub fn journal(&self) -> Result<Journal, StoreError> {
-        let journal = Journal::create(&self.directory.join("events.jsonl"))?;
+        let journal = Journal::append(&self.journal_path())?;
         let link = self.directory.join("../../events.jsonl");
         let target = Path::new("runs").join(&self.id).join("events.jsonl");
         replace_link(&link, &target).map_err(at("link", &link))?;
@@ -87,13 +102,17 @@ impl Run {
 
     /// Makes the directory of one try of an iteration. A later try never overwrites an earlier one.
     pub fn iteration(&self, iteration: u64, attempt: u64) -> Result<IterationFiles, StoreError> {
+        let directory = self.iteration_directory(iteration, attempt);
+        make_directory(&directory)?;
+        Ok(IterationFiles { directory })
+    }
+
+    fn iteration_directory(&self, iteration: u64, attempt: u64) -> PathBuf {
         let name = match attempt {
             1 => format!("{iteration:04}"),
             attempt => format!("{iteration:04}-{attempt}"),
         };
-        let directory = self.directory.join("iterations").join(name);
-        make_directory(&directory)?;
-        Ok(IterationFiles { directory })
+        self.directory.join("iterations").join(name)
     }
 
     fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {

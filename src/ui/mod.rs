@@ -15,7 +15,7 @@ pub use json::JsonLines;
 pub use plain::{Plain, PlainOptions, Verbosity};
 pub use sentences::{Verdict, gate_words, iteration_verdict, run_verdict};
 pub use table::{Cell, Table};
-pub use terminal::{ColourChoice, Terminal};
+pub use terminal::{ColourChoice, Confirmed, Terminal};
 pub use tone::Tone;
 
 use std::io;

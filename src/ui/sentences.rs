@@ -69,6 +69,7 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
             Verdict::paused(format!("stopped at the run's limit of {}", limit_words(*limit)))
         }
         IterationOutcome::Interrupted => Verdict::paused("interrupted"),
+        IterationOutcome::Skipped => Verdict::paused("stopped as you asked, going on with the next"),
         IterationOutcome::CouldNotStart { error } => {
             Verdict::bad(with_message("could not start the agent".into(), error))
         }
@@ -91,18 +92,19 @@ pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
             Interrupt::Int => "Interrupted by Ctrl-C.",
             Interrupt::Term => "Stopped by a termination signal.",
             Interrupt::Hup => "Stopped: the terminal went away.",
+            Interrupt::Quit => "Stopped as you asked.",
         }),
     }
 }
 
 /// What the user can do now, where that is not plain.
-pub(super) fn run_advice(outcome: &RunOutcome) -> Option<String> {
+pub(super) fn run_advice(outcome: &RunOutcome, run_id: &str) -> Option<String> {
+    let go_on = format!("ralph run --continue {run_id}");
     match outcome {
-        RunOutcome::AuthRequired { .. } => Some("log the agent in, and run ralph again".into()),
-        RunOutcome::LimitReached { limit } => {
-            Some(format!("raise {}, and run ralph again", limit_key(*limit)))
-        }
-        RunOutcome::Complete { .. } | RunOutcome::Failed { .. } | RunOutcome::Interrupted { .. } => None,
+        RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {go_on}")),
+        RunOutcome::LimitReached { limit } => Some(format!("raise {}, then: {go_on}", limit_key(*limit))),
+        RunOutcome::Interrupted { .. } | RunOutcome::Failed { .. } => Some(format!("to go on: {go_on}")),
+        RunOutcome::Complete { .. } => None,
     }
 }
 
@@ -119,6 +121,16 @@ fn failure_words(failure: &Failure) -> String {
         Failure::AgentError { message } => with_message("the agent reported an error".into(), message),
         Failure::Declared { marker } => format!("the agent gave {marker}"),
         Failure::NoOutput => "the agent ended without any output".into(),
+        Failure::OutsideAllowedPaths { files, more } => {
+            let others = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                "the agent changed what it may not (allowed_paths): {}{others}",
+                files.join(", ")
+            )
+        }
         Failure::NoTerminalEvent => "the agent's output broke off before its final event".into(),
     }
 }
@@ -217,6 +229,10 @@ mod tests {
             }),
             failed(Failure::NoOutput),
             failed(Failure::NoTerminalEvent),
+            failed(Failure::OutsideAllowedPaths {
+                files: vec!["src/a.rs".into(), "b".into()],
+                more: 3,
+            }),
             IterationOutcome::TimedOut {
                 limit: TimeLimit::Wall,
                 after_seconds: 300,
@@ -240,6 +256,7 @@ mod tests {
                 limit: Limit::Cost { max_usd: 5.0 },
             },
             IterationOutcome::Interrupted,
+            IterationOutcome::Skipped,
             IterationOutcome::CouldNotStart {
                 error: "no such file".into(),
             },
@@ -263,6 +280,7 @@ mod tests {
         ✗ failed: the agent gave TASK_FAILED
         ✗ failed: the agent ended without any output
         ✗ failed: the agent's output broke off before its final event
+        ✗ failed: the agent changed what it may not (allowed_paths): src/a.rs, b and 3 more
         ✗ timed out: still running after 5m00s
         ✗ timed out: no output for 10m00s
         ! rate limited until 00:00, not counted: usage limit
@@ -270,6 +288,7 @@ mod tests {
         ✗ the agent is not logged in: run claude login
         ! stopped at the run's limit of $5.00
         ! interrupted
+        ! stopped as you asked, going on with the next
         ✗ could not start the agent: no such file
         ");
     }
@@ -297,27 +316,29 @@ mod tests {
             RunOutcome::Interrupted { by: Interrupt::Int },
             RunOutcome::Interrupted { by: Interrupt::Term },
             RunOutcome::Interrupted { by: Interrupt::Hup },
+            RunOutcome::Interrupted { by: Interrupt::Quit },
         ];
         let lines: Vec<String> = outcomes
             .iter()
             .map(|outcome| {
                 let verdict = run_verdict(outcome);
-                let advice = run_advice(outcome).unwrap_or_default();
+                let advice = run_advice(outcome, "RUN").unwrap_or_default();
                 format!("{} {} [{advice}]", verdict.mark, verdict.sentence)
             })
             .collect();
         insta::assert_snapshot!(lines.join("\n"), @"
         ✓ Complete: the agent gave LOOP_COMPLETE. []
-        ✗ Gave up: 5 failures in a row. []
-        ✗ Stopped: the agent is not logged in: run `claude /login`. [log the agent in, and run ralph again]
-        ✗ Stopped: the agent is not logged in. [log the agent in, and run ralph again]
-        ! Stopped at the limit of 100 iterations. [raise max_iterations, and run ralph again]
-        ! Stopped at the limit of 4h00m. [raise max_runtime_seconds, and run ralph again]
-        ! Stopped at the limit of $20.00. [raise max_cost_usd, and run ralph again]
-        ! Stopped at the limit of 1,000,000 tokens. [raise max_tokens, and run ralph again]
-        ! Interrupted by Ctrl-C. []
-        ! Stopped by a termination signal. []
-        ! Stopped: the terminal went away. []
+        ✗ Gave up: 5 failures in a row. [to go on: ralph run --continue RUN]
+        ✗ Stopped: the agent is not logged in: run `claude /login`. [log the agent in, then: ralph run --continue RUN]
+        ✗ Stopped: the agent is not logged in. [log the agent in, then: ralph run --continue RUN]
+        ! Stopped at the limit of 100 iterations. [raise max_iterations, then: ralph run --continue RUN]
+        ! Stopped at the limit of 4h00m. [raise max_runtime_seconds, then: ralph run --continue RUN]
+        ! Stopped at the limit of $20.00. [raise max_cost_usd, then: ralph run --continue RUN]
+        ! Stopped at the limit of 1,000,000 tokens. [raise max_tokens, then: ralph run --continue RUN]
+        ! Interrupted by Ctrl-C. [to go on: ralph run --continue RUN]
+        ! Stopped by a termination signal. [to go on: ralph run --continue RUN]
+        ! Stopped: the terminal went away. [to go on: ralph run --continue RUN]
+        ! Stopped as you asked. [to go on: ralph run --continue RUN]
         ");
     }
 }

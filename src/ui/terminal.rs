@@ -15,6 +15,15 @@ pub enum ColourChoice {
     Never,
 }
 
+/// The answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Confirmed {
+    Yes,
+    No,
+    NobodyToAsk,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub struct Terminal {
     colour: ColourChoice,
@@ -64,6 +73,27 @@ impl Terminal {
     pub fn tinted(&self, text: &str, tone: Tone) -> String {
         let style = tone.style(self.colours(&io::stdout()));
         format!("{style}{text}{style:#}")
+    }
+
+    /// Whether there is somebody who sees a question and can answer it.
+    pub fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && (io::stdout().is_terminal() || io::stderr().is_terminal())
+    }
+
+    /// Asks a question that is answered with y or n; everything but a yes is a no.
+    pub fn confirm(&self, question: &str) -> io::Result<Confirmed> {
+        if !self.can_ask() {
+            return Ok(Confirmed::NobodyToAsk);
+        }
+        let mut stderr = io::stderr().lock();
+        stderr.write_all(clean::clean(question).as_bytes())?;
+        stderr.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Confirmed::Yes,
+            _ => Confirmed::No,
+        })
     }
 
     pub fn warn(&self, text: &str) -> io::Result<()> {

@@ -49,6 +49,8 @@ const STEPS: &[(&str, Step)] = &[
         let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
         fs::write(path, unescape(text)?).map(|()| Flow::Next)
     }),
+    ("say-in-iteration", say_in_iteration),
+    ("run", run),
     ("ignore", ignore),
     ("fork-and-hold-stdout", |player, seconds| {
         player.leave(Leftover::HoldingStdout, seconds)
@@ -177,6 +179,27 @@ fn repeat(_: &mut Player, rest: &str) -> io::Result<Flow> {
     }
     stdout.flush()?;
     Ok(Flow::Next)
+}
+
+/// `say-in-iteration 10 text`: only then.
+fn say_in_iteration(_: &mut Player, rest: &str) -> io::Result<Flow> {
+    let (iteration, text) = rest.split_once(' ').unwrap_or((rest, ""));
+    if std::env::var("RALPH_ITERATION").is_ok_and(|now| now == iteration) {
+        return put(&mut io::stdout(), &[&unescape(text)?, b"\n".as_slice()].concat());
+    }
+    Ok(Flow::Next)
+}
+
+/// A shell command in the working directory, which must succeed.
+fn run(_: &mut Player, command: &str) -> io::Result<Flow> {
+    let status = std::process::Command::new("/bin/sh")
+        .args(["-c", command])
+        .status()?;
+    if status.success() {
+        Ok(Flow::Next)
+    } else {
+        Err(io::Error::other(format!("{status}: {command}")))
+    }
 }
 
 fn read_stdin(player: &mut Player, _: &str) -> io::Result<Flow> {

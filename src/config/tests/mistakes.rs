@@ -918,3 +918,73 @@ fn blank_topic_of_a_hat() {
       |                            ^^^
     "#);
 }
+
+#[test]
+fn a_pattern_of_paths_that_is_none() {
+    insta::assert_snapshot!(complaint_about("event_loop:\n  allowed_paths: [\"src/**\", \"a[b\"]\n"), @r#"
+    `event_loop.allowed_paths[1]` must be a pattern of paths, but `a[b` is none: unclosed character class; missing ']'
+     --> /tmp/x/project/ralph.yml:2:29
+      |
+    2 |   allowed_paths: ["src/**", "a[b"]
+      |                             ^^^^^
+    "#);
+}
+
+#[test]
+fn a_pattern_of_paths_outside_of_the_workspace() {
+    insta::assert_snapshot!(complaint_about("event_loop:\n  allowed_paths:\n    - ../other/**\n"), @"
+    `event_loop.allowed_paths[0]` must be relative to the workspace, without `.` or `..`, but is `../other/**`
+     --> /tmp/x/project/ralph.yml:3:7
+      |
+    3 |     - ../other/**
+      |       ^^^^^^^^^^^
+      |
+      = help: write `src/**`, or `docs/*.md`
+    ");
+}
+
+#[test]
+fn patterns_of_paths_that_are_no_list() {
+    insta::assert_snapshot!(complaint_about("event_loop:\n  allowed_paths: src\n"), @r#"
+    `event_loop.allowed_paths` must be a list, but is `src`
+     --> /tmp/x/project/ralph.yml:2:18
+      |
+    2 |   allowed_paths: src
+      |                  ^^^
+      |
+      = help: a list is written `["src"]`, or as lines that begin with `- `
+    "#);
+}
+
+#[test]
+fn a_hook_that_does_not_exist() {
+    insta::assert_snapshot!(complaint_about("hooks:\n  on_failure: mail me\n"), @"
+    `hooks.on_failure` is not a known key
+     --> /tmp/x/project/ralph.yml:2:3
+      |
+    2 |   on_failure: mail me
+      |   ^^^^^^^^^^
+      |
+      = help: did you mean `on_fail`?
+    ");
+}
+
+#[test]
+fn a_hook_without_a_command_and_one_without_time() {
+    insta::assert_snapshot!(complaint_about("hooks:\n  on_fail: ' '\n"), @"
+    `hooks.on_fail` must not be empty
+     --> /tmp/x/project/ralph.yml:2:12
+      |
+    2 |   on_fail: ' '
+      |            ^^^
+    ");
+    insta::assert_snapshot!(complaint_about("hooks:\n  timeout: 0\n"), @"
+    `hooks.timeout` must be at least 1, but is `0`
+     --> /tmp/x/project/ralph.yml:2:12
+      |
+    2 |   timeout: 0
+      |            ^
+      |
+      = help: leave it out for the default
+    ");
+}

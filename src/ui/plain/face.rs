@@ -119,6 +119,7 @@ impl Face {
         let at = record.at;
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header, at),
+            RunEvent::RunResumed(resumption) => self.run_resumed(resumption, at),
             RunEvent::IterationStarted {
                 iteration,
                 attempt,
@@ -141,11 +142,7 @@ impl Face {
                 duration_ms,
                 swept,
             } => self.agent_ended(*end, *duration_ms, *swept),
-            RunEvent::GateStarted {
-                iteration: _,
-                name,
-                command,
-            } => self.gate_started(name, command, at),
+            RunEvent::GateStarted { name, command, .. } => self.gate_started(name, command, at),
             RunEvent::GateEnded {
                 iteration: _,
                 name,
@@ -162,6 +159,10 @@ impl Face {
             } => self.iteration_ended(outcome, *duration_ms, usage, at),
             RunEvent::Waiting { why, wait_ms } => self.waiting(*why, *wait_ms, at),
             RunEvent::WaitEnded => self.wait_ended(at),
+            RunEvent::Told { order, .. } => self.told(order),
+            RunEvent::Progress { unchanged, .. } => self.progress(*unchanged),
+            RunEvent::Paused => self.paused(),
+            RunEvent::Asking => self.asking(),
             RunEvent::Stopping { reason } => self.stopping(reason, at),
             RunEvent::Notice { level, text } => self.note(notice_label(*level), text),
             RunEvent::RunEnded {

@@ -9,6 +9,7 @@ mod meta;
 mod page;
 mod report;
 mod status;
+mod steering;
 #[cfg(test)]
 mod tests;
 mod tools;

@@ -84,7 +84,7 @@ impl Face {
                 header.run_id
             );
             self.field("journal", &journal);
-            if let Some(advice) = sentences::run_advice(outcome) {
+            if let Some(advice) = sentences::run_advice(outcome, &header.run_id) {
                 self.field("next", &advice);
             }
         }

@@ -755,6 +755,7 @@ fn a_night_of_trouble() {
       time        1m10s
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      next        to go on: ralph run --continue 20260301-080000-3f2a
     ");
 }
 
@@ -1096,6 +1097,7 @@ fn hostile_text_is_only_text() {
       time        1m10s
       gates       tests failed ×1
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      next        to go on: ralph run --continue 20260301-080000-3f2a
     ");
 }
 
@@ -1320,4 +1322,65 @@ fn memory_does_not_grow_with_the_stream() {
             .iter()
             .all(|tool| tool.argument.len() < 1000)
     );
+}
+
+#[test]
+fn a_run_that_goes_on_and_listens_to_its_user() {
+    let page = told(PLAIN, |story| {
+        story.tell(RunEvent::RunResumed(Box::new(Resumption {
+            header: header(),
+            iteration: 4,
+            attempt: 2,
+            iterations: 3,
+            usage: Usage::default(),
+            changed: vec!["event_loop.max_iterations: 10 → 20".into()],
+        })));
+        for order in [
+            Order::Message {
+                text: "use the \u{1b}[2Jnew API".into(),
+            },
+            Order::Pause,
+            Order::Resume,
+            Order::Wake,
+            Order::StopIteration,
+        ] {
+            story.tell(RunEvent::Told {
+                id: "1.json".into(),
+                order,
+            });
+        }
+        for unchanged in [0, 1, 2] {
+            story.tell(RunEvent::Progress {
+                iteration: 4,
+                fingerprint: "0123".into(),
+                unchanged,
+            });
+        }
+        story.tell(RunEvent::Paused);
+        story.tell(RunEvent::WaitEnded);
+        story.tell(RunEvent::Asking);
+    });
+    insta::assert_snapshot!(page, @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+       NOTE │ going on with iteration 4
+       NOTE │ changed: event_loop.max_iterations: 10 → 20
+       USER │ use the new API
+       USER │ pause after this iteration
+       USER │ go on
+       USER │ wait no longer
+       USER │ stop this iteration, go on with the next
+       WARN │ nothing has changed in the last iteration
+       WARN │ nothing has changed in the last 2 iterations
+       WAIT │ paused; to go on: ralph tell --resume
+       WAIT │ go on? Enter: yes · a: yes, and do not ask again · q: quit
+    ");
 }

@@ -1,0 +1,123 @@
+//! `ralph run --continue`: a run that ended, in whatever way, goes on. What it had come to is in its journal; what it
+//! was begun with, in its `run.json`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::config::Origin;
+use crate::engine::Restored;
+use crate::event::{RunHeader, RunOutcome};
+use crate::process::stop_marked;
+use crate::run::Beginning;
+use crate::store::{Recalled, Run, newest_run, recall};
+use crate::ui::{Confirmed, Terminal};
+
+use super::args::RunArguments;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+use super::run::{Occasion, Plan, face_for};
+use super::saved::{Change, Saved};
+
+/// What a dead run's agent has to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// `given` is the run's name, or nothing for the newest.
+pub(super) fn resume(
+    arguments: &RunArguments,
+    given: Option<&str>,
+    terminal: &Terminal,
+) -> Result<Exit, CliError> {
+    let context = Context::here()?;
+    let id = match given {
+        Some(id) => id.to_owned(),
+        None => newest_run(&context.cwd)?,
+    };
+    let now = Timestamp::now();
+    let run = Run::reopen(&context.cwd, &id, now)?;
+    let mut restored = restore(&run)?;
+    if let Some(RunOutcome::Complete { .. }) = restored.outcome() {
+        let text = format!("Run {id} is complete; there is nothing left to do.\n");
+        terminal.print(&text).map_err(CliError::Output)?;
+        return Ok(Exit::Success);
+    }
+    let journaled = || restored.header().cloned().map(Saved::from_journal);
+    let saved: Saved = run
+        .read_header()
+        .or_else(journaled)
+        .ok_or_else(|| CliError::NoHeader { id: id.clone() })?;
+    let flags = saved.flags_under(&arguments.wishes()?);
+    let loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;
+    let changes = saved.changes(&loaded.settings);
+    let said_now = serde_json::to_value(arguments.wishes()?).unwrap_or_default();
+    let unasked: Vec<&Change> = changes
+        .iter()
+        // What was said on this very command line is no surprise.
+        .filter(|change| loaded.origin(&change.key) != Origin::Flag || !says(&said_now, &change.key))
+        .collect();
+    accept(&unasked, arguments, terminal)?;
+    let stopped = stop_marked("RALPH_RUN_ID", &id, GRACE);
+    if stopped > 0 {
+        let text = format!("stopped what the run had left behind ({stopped} processes)");
+        terminal.warn(&text).map_err(CliError::Output)?;
+    }
+    let mut plan = Plan::make(&context, loaded.settings)?;
+    plan.flags = flags;
+    plan.asking = arguments.asking();
+    let mut changed: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    changed.extend(other_agent(&saved.header, &plan));
+    restored.first_free_attempt(run.first_free_attempt(restored.iteration()));
+    let beginning = Beginning::Resumed {
+        elapsed: restored.elapsed(),
+        seq: restored.seq(),
+        received: restored.received().to_vec(),
+        changed,
+    };
+    let mut face = face_for(arguments.show, terminal);
+    let occasion = Occasion {
+        run,
+        now,
+        beginning,
+        restored: Some(restored),
+    };
+    plan.carry_out_on(occasion, &context, face.as_mut())
+}
+
+fn restore(run: &Run) -> Result<Restored, CliError> {
+    let mut restored = Restored::default();
+    let journal = run.journal_path();
+    if journal.exists() {
+        recall(&journal, |recalled| match recalled {
+            Recalled::Whole(record) => restored.fold(&record),
+            Recalled::Passed { seq, at } => restored.seen(seq, at),
+        })?;
+    }
+    Ok(restored)
+}
+
+fn says(said: &serde_json::Value, key: &str) -> bool {
+    let pointer = format!("/{}", key.replace('.', "/"));
+    said.pointer(&pointer).is_some_and(|value| !value.is_null())
+}
+
+/// A run that goes on under other settings than it was begun with must be wanted.
+fn accept(changes: &[&Change], arguments: &RunArguments, terminal: &Terminal) -> Result<(), CliError> {
+    if changes.is_empty() || arguments.yes {
+        return Ok(());
+    }
+    let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    let question = format!(
+        "The configuration has changed since this run began:\n  {}\nGo on with the new one? [y/N] ",
+        lines.join("\n  ")
+    );
+    match terminal.confirm(&question).map_err(CliError::Output)? {
+        Confirmed::Yes => Ok(()),
+        Confirmed::No | Confirmed::NobodyToAsk => Err(CliError::SettingsChanged { changes: lines }),
+    }
+}
+
+/// The same settings can find another agent: one was installed, or removed.
+fn other_agent(before: &RunHeader, plan: &Plan) -> Option<String> {
+    (before.agent != plan.agent.name).then(|| format!("agent: {} → {}", before.agent, plan.agent.name))
+}

@@ -1,0 +1,54 @@
+//! `ralph tell`: words for a run under way, or a small order. They lie in its inbox until it takes them.
+
+use jiff::Timestamp;
+
+use crate::event::Order;
+use crate::store::{DIRECTORY, Lock, OrderBox, newest_run};
+use crate::ui::Terminal;
+
+use super::args::TellArguments;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+
+pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+    let context = Context::here()?;
+    let (run, order) = order(arguments)?;
+    let id = match run {
+        Some(id) => id,
+        None => newest_run(&context.cwd)?,
+    };
+    OrderBox::open(&context.cwd, &id)?.put(order, Timestamp::now())?;
+    let at_work = Lock::holder(&context.cwd.join(DIRECTORY).join("lock")).is_some();
+    let when = if at_work {
+        "it is taken in within a second, and goes into the next prompt if it is a message"
+    } else {
+        "no ralph is at work here now; it waits for: ralph run --continue"
+    };
+    terminal
+        .print(&format!("Told run {id}; {when}.\n"))
+        .map_err(CliError::Output)?;
+    Ok(Exit::Success)
+}
+
+/// One word is the message, two are the run and the message; an order needs no message.
+fn order(arguments: &TellArguments) -> Result<(Option<String>, Order), CliError> {
+    let orders = [
+        (arguments.pause, Order::Pause),
+        (arguments.resume, Order::Resume),
+        (arguments.wake, Order::Wake),
+        (arguments.stop_iteration, Order::StopIteration),
+    ];
+    if let Some((_, order)) = orders.into_iter().find(|(wanted, _)| *wanted) {
+        return Ok((arguments.words.first().cloned(), order));
+    }
+    let (run, text) = match &arguments.words[..] {
+        [text] => (None, text),
+        [run, text] => (Some(run.clone()), text),
+        _ => return Err(CliError::NothingToTell),
+    };
+    if text.trim().is_empty() {
+        return Err(CliError::NothingToTell);
+    }
+    Ok((run, Order::Message { text: text.clone() }))
+}

@@ -1,0 +1,62 @@
+//! `ralph understand`: a loop that only reads, and writes down what it understood in one file.
+
+use crate::config::Partial;
+use crate::engine::Asking;
+use crate::ui::Terminal;
+
+use super::args::UnderstandArguments;
+use super::error::CliError;
+use super::exit::Exit;
+use super::run::{Rehearsal, Request};
+
+/// The one file that the agent may change.
+pub(super) const MAP: &str = "codebase_map.md";
+const ITERATIONS: u64 = 5;
+
+const PROMPT: &str = "\
+Get to know this codebase and describe it for somebody who will work on it tomorrow.
+
+Write your findings to codebase_map.md in the current directory, and change no other file: do not edit, create, move,
+delete, format, install or commit anything else. Running commands that only read is fine.
+
+If codebase_map.md already exists, it is your own work from an earlier round: check it against the code, correct what
+is wrong, and go deeper where it is thin. Do not start over.
+
+The map should say, in plain words and with paths:
+
+1. what the project does, and for whom;
+2. the parts it consists of: for each directory that matters, what lives there and what does not;
+3. how one typical request, command or job travels through the code, file by file;
+4. how to build, test, run and check it: the exact commands, tried out where that changes nothing;
+5. the conventions that a newcomer would otherwise break: naming, errors, tests, generated files;
+6. where the difficult or fragile places are, and why;
+7. what you could not find out.
+
+Prefer what you have seen in the code to what a README claims, and say where the two disagree. Keep it under 400 lines.
+";
+
+/// The run's flags, with the task and its bounds filled in.
+pub(super) fn wishes(mut flags: Partial, iterations: Option<u64>) -> Partial {
+    flags.event_loop.prompt = Some(PROMPT.to_owned());
+    flags.event_loop.prompt_file = None;
+    flags.event_loop.max_iterations = Some(iterations.unwrap_or(ITERATIONS));
+    flags.event_loop.allowed_paths = Some(vec![MAP.to_owned()]);
+    // The project's gates are about its code, which stays as it is.
+    flags.gates = Some(Vec::new());
+    flags
+}
+
+pub(super) fn understand(arguments: &UnderstandArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+    let request = Request {
+        flags: wishes(arguments.choice.wishes()?, arguments.iterations),
+        config: arguments.choice.config.as_ref(),
+        asking: Asking::Never,
+        rehearsal: if arguments.dry_run {
+            Rehearsal::Call
+        } else {
+            Rehearsal::None
+        },
+        show: arguments.show,
+    };
+    request.carry_out(terminal)
+}

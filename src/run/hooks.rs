@@ -1,0 +1,209 @@
+//! Hooks: the user's commands that are told what happens. They run beside the loop, one after the other, each within
+//! its time; what goes wrong with them is a notice and nothing more.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
+use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
+
+use super::inbox::Message;
+
+/// The version of the document that hooks are given.
+const VERSION: u32 = 1;
+/// More than this many behind, and the next ones are left out.
+const MOST_WAITING: usize = 32;
+/// Shorter values are no secrets, and would be found everywhere.
+const SHORTEST_SECRET: usize = 6;
+const SECRET_NAMES: [&str; 3] = ["_API_KEY", "_TOKEN", "_SECRET"];
+const REDACTED: &str = "[redacted]";
+
+/// The user's commands, by what they want to know.
+#[derive(Debug, Clone, Default)]
+pub struct Hooks {
+    pub on_start: Option<String>,
+    pub on_iteration: Option<String>,
+    pub on_complete: Option<String>,
+    pub on_fail: Option<String>,
+    pub on_rate_limit: Option<String>,
+    pub timeout: Duration,
+}
+
+impl Hooks {
+    /// The command that wants to know of this event, and under which name.
+    fn wanting(&self, event: &RunEvent) -> Option<(&'static str, &String)> {
+        let (name, command) = match event {
+            RunEvent::RunStarted(_) | RunEvent::RunResumed(_) => ("start", &self.on_start),
+            RunEvent::IterationEnded {
+                outcome: IterationOutcome::RateLimited { .. },
+                ..
+            } => ("rate_limit", &self.on_rate_limit),
+            RunEvent::IterationEnded { .. } => ("iteration", &self.on_iteration),
+            RunEvent::RunEnded {
+                outcome: RunOutcome::Complete { .. },
+                ..
+            } => ("complete", &self.on_complete),
+            RunEvent::RunEnded { .. } => ("fail", &self.on_fail),
+            _ => return None,
+        };
+        command.as_ref().map(|command| (name, command))
+    }
+}
+
+/// Runs hooks in a thread of its own.
+pub(super) struct Hooking {
+    hooks: Hooks,
+    secrets: Vec<String>,
+    jobs: Sender<Job>,
+    /// Not yet done.
+    pub(super) waiting: usize,
+}
+
+struct Job {
+    name: &'static str,
+    spec: Spec,
+}
+
+impl Hooking {
+    pub(super) fn begin(hooks: Hooks, keeper: Keeper, inbox: Sender<Message>) -> Self {
+        let (jobs, next) = mpsc::channel::<Job>();
+        let bounds = Bounds {
+            timeout: hooks.timeout,
+            grace: Duration::from_millis(500),
+            max_bytes: 4096,
+        };
+        std::thread::spawn(move || {
+            for job in next {
+                let complaint = run(&keeper, &job, bounds);
+                if inbox.send(Message::HookEnded(complaint)).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            hooks,
+            secrets: secrets(std::env::vars_os()),
+            jobs,
+            waiting: 0,
+        }
+    }
+
+    /// Lets the hook run that wants to know of this event; a complaint if it cannot.
+    pub(super) fn tell(&mut self, event: &RunEvent, header: &RunHeader) -> Option<String> {
+        let (name, command) = self.hooks.wanting(event)?;
+        if self.waiting >= MOST_WAITING {
+            return Some(format!(
+                "the hook on_{name} is left out: {MOST_WAITING} others are still waiting"
+            ));
+        }
+        let mut document = json!({
+            "version": VERSION,
+            "event": name,
+            "run_id": header.run_id,
+            "workspace": header.workspace,
+            "agent": header.agent,
+            "at": Timestamp::now(),
+            "record": event,
+        });
+        redact(&mut document, &self.secrets);
+        let environment = Environment {
+            remove: Vec::new(),
+            set: vec![
+                ("RALPH_RUN_ID".into(), header.run_id.clone().into()),
+                ("RALPH_HOOK".into(), name.into()),
+            ],
+        };
+        let spec = Spec {
+            program: PathBuf::from("/bin/sh"),
+            args: vec!["-c".into(), OsString::from(command)],
+            environment,
+            cwd: PathBuf::from(&header.workspace),
+            stdin: Stdin::Feed(format!("{document}\n").into_bytes()),
+            stdout: Transport::Pipe,
+        };
+        if self.jobs.send(Job { name, spec }).is_ok() {
+            self.waiting += 1;
+        }
+        None
+    }
+}
+
+/// Runs one hook; says what went wrong.
+fn run(keeper: &Keeper, job: &Job, bounds: Bounds) -> Option<String> {
+    let name = job.name;
+    match capture(keeper, &job.spec, bounds) {
+        Err(error) => Some(format!("the hook on_{name} could not start: {error}")),
+        Ok(captured) => match captured.end {
+            Some(end) if end.success() => None,
+            Some(end) => {
+                let stderr = String::from_utf8_lossy(&captured.stderr);
+                let last = stderr.trim().lines().last().unwrap_or_default().to_owned();
+                let colon = if last.is_empty() { "" } else { ": " };
+                Some(format!("the hook on_{name} failed with {end}{colon}{last}"))
+            }
+            None => {
+                let seconds = bounds.timeout.as_secs();
+                Some(format!("the hook on_{name} was stopped after {seconds} s"))
+            }
+        },
+    }
+}
+
+/// The values of variables that are named like secrets, the longest first: one may contain another.
+fn secrets(environment: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    let mut secrets: Vec<String> = environment
+        .filter(|(name, _)| {
+            let name = name.to_string_lossy().to_ascii_uppercase();
+            SECRET_NAMES.iter().any(|ending| name.ends_with(ending))
+        })
+        .map(|(_, value)| value.to_string_lossy().into_owned())
+        .filter(|value| value.len() >= SHORTEST_SECRET)
+        .collect();
+    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets
+}
+
+fn redact(value: &mut Value, secrets: &[String]) {
+    match value {
+        Value::String(text) => {
+            for secret in secrets {
+                if text.contains(secret.as_str()) {
+                    *text = text.replace(secret.as_str(), REDACTED);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, secrets)),
+        Value::Object(members) => members.values_mut().for_each(|member| redact(member, secrets)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_the_environment_are_left_out_wherever_they_stand() {
+        let variables = [
+            ("OPENAI_API_KEY", "sk-123456"),
+            ("gh_token", "sk-123456-longer"),
+            ("MY_SECRET", "short"),
+            ("HOME", "/home/me"),
+        ];
+        let secrets = secrets(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+        assert_eq!(secrets, ["sk-123456-longer", "sk-123456"]);
+        let mut document = json!({"a": ["x sk-123456-longer y", {"b": "sk-123456"}], "c": "/home/me short"});
+        redact(&mut document, &secrets);
+        let expected = json!({"a": ["x [redacted] y", {"b": "[redacted]"}], "c": "/home/me short"});
+        assert_eq!(document, expected);
+    }
+}
