@@ -2,6 +2,7 @@
 //! No process, no clock, no judgement: what a marker means is decided in `engine`.
 
 mod claude;
+pub mod jq;
 mod parts;
 mod plain;
 mod rtf1;
@@ -9,7 +10,7 @@ mod rtf1;
 use crate::event::TranscriptEvent;
 
 /// Every format, one row each.
-pub static FORMATS: &[Format] = &[plain::FORMAT, rtf1::FORMAT, claude::FORMAT];
+pub static FORMATS: &[Format] = &[plain::FORMAT, rtf1::FORMAT, claude::FORMAT, jq::FORMAT];
 
 /// The format that `--transcript` calls by this name.
 pub fn find(name: &str) -> Option<&'static Format> {
