@@ -3,23 +3,30 @@
 
 mod builtin;
 mod detect;
+mod driven;
+pub mod driver;
 mod invocation;
 mod probe;
+mod provider;
 
 pub use builtin::{AGENTS, Agent, Delivery, Evidence, Large, NESTED_SESSION, PromptLimit, Small, Terminal};
 pub use detect::{Checked, Unusable, detect, survey};
+pub use driven::{driver_places, load_driver};
 pub use invocation::{Invocation, Selected, StdinSource};
 pub use probe::{PathProbe, Probe};
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::Settings;
+use crate::config::{Settings, SplitError};
+use crate::transcript::jq::{CompileError, Filter};
 
 /// The backend that is the user's own command line.
 pub const CUSTOM: &str = "custom";
 const AUTO: &str = "auto";
-const DRIVER: &str = "driver:";
+/// What a backend that is a driver script begins with.
+pub const DRIVER: &str = "driver:";
+const JQ: &str = "jq";
 
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -38,8 +45,16 @@ pub enum AgentError {
     CustomWithoutCommand,
     #[error("the custom command `{command}` was not found")]
     CustomNotFound { command: String },
-    #[error("`{name}` is not supported by this version of ralph")]
-    NotYet { name: String },
+    #[error("`{command}` (cli.claude_command) was not found")]
+    ProviderNotFound { command: String },
+    #[error("cli.claude_args `{line}` {error}")]
+    ProviderArguments { line: String, error: SplitError },
+    #[error(transparent)]
+    Driver(#[from] driver::DriverError),
+    #[error("--transcript jq needs a filter")]
+    NoFilter,
+    #[error(transparent)]
+    Filter(#[from] CompileError),
     #[error("the prompt is too long for {agent}: {size}, and the limit is {limit}")]
     PromptTooLong {
         agent: String,
@@ -57,9 +72,22 @@ pub fn names() -> Vec<&'static str> {
 
 /// Finds the agent that the settings ask for. Never a silent substitute.
 pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
+    let mut selected = choose(settings, probe)?;
+    match (&settings.cli.jq_filter, selected.format.as_str()) {
+        (Some(code), JQ) => selected.filter = Some(Filter::compile(code)?),
+        (None, JQ) if selected.filter.is_none() => return Err(AgentError::NoFilter),
+        _ => {}
+    }
+    Ok(selected)
+}
+
+fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
     let backend = settings.cli.backend.as_str();
     match backend {
         AUTO if settings.cli.command.is_some() => custom(settings, probe.as_ref()),
+        AUTO | provider::CLAUDE if provider::is_wanted(settings) => {
+            provider::provider(settings, probe.as_ref())
+        }
         AUTO => {
             let found = detect(probe, settings)?;
             Ok(Selected::builtin(
@@ -70,10 +98,10 @@ pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, 
             ))
         }
         CUSTOM => custom(settings, probe.as_ref()),
-        name if name.starts_with(DRIVER) => Err(AgentError::NotYet {
-            name: name.to_owned(),
-        }),
-        name => named(name, settings, probe.as_ref()),
+        name => match name.strip_prefix(DRIVER) {
+            Some(driver) => driven::driven(driver, settings, probe.as_ref()),
+            None => named(name, settings, probe.as_ref()),
+        },
     }
 }
 

@@ -84,21 +84,30 @@ pub(super) struct RunArguments {
 /// Which agent, by whose configuration.
 #[derive(Debug, Args)]
 pub(super) struct ChoiceArguments {
-    /// Which agent: auto, a built-in name, or custom
+    /// Which agent: auto, a built-in name, custom, or driver:NAME
     #[arg(long, value_name = "NAME")]
     pub(super) agent: Option<String>,
     /// Your own agent's command line; the prompt is added as its last argument
     #[arg(long, value_name = "COMMAND")]
     pub(super) agent_cmd: Option<String>,
-    /// How to read the agent's output: auto, plain, rtf1, claude …
+    /// How to read the agent's output: auto, plain, rtf1, claude, jq …
     #[arg(long, value_name = "FORMAT")]
     pub(super) transcript: Option<String>,
+    /// What of each JSON line to read; goes with --transcript jq
+    #[arg(long, value_name = "FILTER")]
+    pub(super) jq_filter: Option<String>,
+    /// Look for driver scripts here first
+    #[arg(long, value_name = "DIR")]
+    pub(super) driver_dir: Option<PathBuf>,
     /// The model that the agent is to use
     #[arg(long, value_name = "MODEL")]
     pub(super) model: Option<String>,
     /// Use this file instead of the nearest ralph.yml
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+    /// Run what this repository's configuration says, without asking (also: RALPH_TRUST=1)
+    #[arg(long)]
+    pub(super) trust: bool,
     /// Arguments for the agent itself, after `--`
     #[arg(last = true, value_name = "ARGS")]
     pub(super) extra: Vec<String>,
@@ -128,7 +137,12 @@ impl ChoiceArguments {
     pub(super) fn wishes(&self) -> Result<Partial, SplitError> {
         let mut cli = PartialCli {
             backend: self.agent.clone(),
-            transcript: self.transcript.clone(),
+            transcript: self
+                .transcript
+                .clone()
+                .or_else(|| self.jq_filter.as_ref().map(|_| "jq".to_owned())),
+            jq_filter: self.jq_filter.clone(),
+            driver_dir: self.driver_dir.clone(),
             model: self.model.clone(),
             extra_args: (!self.extra.is_empty()).then(|| self.extra.clone()),
             ..PartialCli::default()

@@ -72,15 +72,14 @@ fn user_directory() -> Option<PathBuf> {
 pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), CliError> {
     let missing = [
         (!settings.hats.is_empty(), "hats"),
-        (settings.session == config::Session::Continue, "session: continue"),
+        (
+            settings.session == config::Session::Continue && !settings.cli.backend.starts_with(agent::DRIVER),
+            "session: continue",
+        ),
         (settings.pricing.is_some(), "pricing"),
         (
             settings.cli.default_mode == config::Mode::Interactive,
             "cli.default_mode: interactive",
-        ),
-        (
-            settings.cli.claude_command.is_some() || settings.cli.claude_args.is_some(),
-            "cli.claude_command",
         ),
     ];
     match missing.into_iter().find(|(wanted, _)| *wanted) {

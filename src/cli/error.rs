@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::agent::driver::{DriverError, EMBEDDED};
 use crate::agent::{AGENTS, AgentError, Checked};
 use crate::config::{ConfigError, SplitError};
 use crate::run::RunError;
@@ -56,11 +57,16 @@ impl CliError {
             Self::Agent(error) => match error {
                 AgentError::NoneFound { .. }
                 | AgentError::NotInstalled { .. }
-                | AgentError::CustomNotFound { .. } => Exit::NoAgent,
+                | AgentError::CustomNotFound { .. }
+                | AgentError::ProviderNotFound { .. }
+                | AgentError::Driver(DriverError::NoProgram { .. }) => Exit::NoAgent,
                 AgentError::Disabled { .. }
                 | AgentError::Unknown { .. }
                 | AgentError::CustomWithoutCommand
-                | AgentError::NotYet { .. }
+                | AgentError::ProviderArguments { .. }
+                | AgentError::Driver(_)
+                | AgentError::NoFilter
+                | AgentError::Filter(_)
                 | AgentError::PromptTooLong { .. }
                 | AgentError::NulInPrompt => Exit::Usage,
             },
@@ -162,7 +168,18 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
         AgentError::PromptTooLong { .. } => {
             vec!["shorten it: put the details in files, and let the prompt name them".into()]
         }
-        AgentError::NotYet { .. } | AgentError::NulInPrompt => Vec::new(),
+        AgentError::ProviderNotFound { .. } => {
+            vec!["check its spelling, or give its full path; is it executable?".into()]
+        }
+        AgentError::ProviderArguments { .. } => {
+            vec!["close the quote; \"\" means no arguments at all".into()]
+        }
+        AgentError::NoFilter => vec![
+            "give one: --jq-filter '.text // empty'".into(),
+            "or in ralph.yml: cli.jq_filter".into(),
+        ],
+        AgentError::Driver(error) => driver_hints(error),
+        AgentError::Filter(_) | AgentError::NulInPrompt => Vec::new(),
     }
 }
 
@@ -175,4 +192,45 @@ fn why_not(checked: &Checked, width: usize) -> String {
         "  {:width$}  {why}  ({})",
         checked.agent.name, checked.agent.install
     )
+}
+
+pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
+    match error {
+        DriverError::NoBash | DriverError::NotBash { .. } => {
+            vec!["install bash (3.2 or newer), or use a built-in agent: ralph agents".into()]
+        }
+        DriverError::NotFound { looked, .. } => {
+            let looked = looked
+                .iter()
+                .map(|path| format!("  looked in {}", path.display()));
+            let known: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+            looked
+                .chain([
+                    format!("drivers that come with ralph: {}", known.join(", ")),
+                    "to write one: ralph drivers new NAME".into(),
+                ])
+                .collect()
+        }
+        DriverError::Outside { .. } => vec!["copy the file into the directory instead of linking it".into()],
+        DriverError::WorldWritable { path } => vec![format!("chmod o-w {}", path.display())],
+        DriverError::Missing { .. } | DriverError::NoCommand { .. } | DriverError::Silent { .. } => {
+            vec!["a skeleton that has them all: ralph drivers new NAME".into()]
+        }
+        DriverError::NoProgram { .. } => vec!["install it, or use another agent: ralph agents".into()],
+        DriverError::UnknownTool { valid, .. } => vec![format!("known to it: {}", valid.join(", "))],
+        DriverError::Exited { .. } | DriverError::Hook { .. } => {
+            vec![
+                "a hook tells success and failure with `return`; to see all of it: ralph drivers check NAME"
+                    .into(),
+            ]
+        }
+        DriverError::TimedOut { .. } | DriverError::TooMuch { .. } => {
+            vec!["mend the hook; to try it: ralph drivers check NAME".into()]
+        }
+        DriverError::BadName { .. }
+        | DriverError::NotAFile { .. }
+        | DriverError::Unreadable { .. }
+        | DriverError::Unpack { .. }
+        | DriverError::Process(_) => Vec::new(),
+    }
 }

@@ -125,7 +125,7 @@ fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) 
             let args = call
                 .args
                 .into_iter()
-                .map(|arg| arg.replace("THE PROMPT", "PROMPT"));
+                .map(|arg| arg.to_string_lossy().replace("THE PROMPT", "PROMPT"));
             (std::iter::once(program).chain(args).collect(), stdin)
         }
         Err(_) => (vec![program], "/dev/null"),

@@ -102,10 +102,14 @@ impl Hands<'_> {
         };
         let mut environment = self.environment(iteration);
         environment.set.push(("TMPDIR".into(), scratch.path().into()));
-        let command =
-            std::iter::once(invocation.program.display().to_string()).chain(invocation.args.clone());
+        let command = std::iter::once(invocation.program.display().to_string()).chain(
+            invocation
+                .args
+                .iter()
+                .map(|arg| arg.to_string_lossy().into_owned()),
+        );
         let command = command.collect();
-        let adapter = (self.setup.format.open)(&Opening { prompt });
+        let adapter = self.setup.agent.reads(self.setup.format, &Opening { prompt });
         let session = AgentSession::new(adapter, streams, scratch);
         let spec = self.spec(invocation, environment);
         Ok(match self.start(&spec, SessionKind::Agent(Box::new(session))) {
@@ -152,7 +156,7 @@ impl Hands<'_> {
         let (rows, columns) = TERMINAL_SIZE;
         Spec {
             program: invocation.program,
-            args: invocation.args.into_iter().map(OsString::from).collect(),
+            args: invocation.args,
             environment,
             cwd: self.setup.workspace.clone(),
             stdin: match invocation.stdin {

@@ -1,0 +1,5 @@
+//! Driver scripts under real bash: the measured command lines, and scripts that misbehave.
+
+mod golden;
+mod hostile;
+mod stage;
