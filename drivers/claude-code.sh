@@ -20,11 +20,16 @@ driver_supports_sessions() { return 0; }
 driver_supports_live_output() { return 0; }
 
 driver_build_command() {
-    local prompt_file="$1" loop_context="$2" session_id="$3" list tool
+    local prompt_file="$1" loop_context="$2" session_id="$3" prompt list tool
     CLAUDE_CMD_ARGS=()
     if [[ ! -f "$prompt_file" ]]; then
         echo "there is no prompt file $prompt_file" >&2
         return 1
+    fi
+    # Without the line break, a prompt that begins with a dash would be an option.
+    prompt="$(cat "$prompt_file")"
+    if [[ "$prompt" == -* ]]; then
+        prompt=$'\n'"$prompt"
     fi
     CLAUDE_CMD_ARGS=("$(driver_cli_binary)")
     if [[ "${CLAUDE_OUTPUT_FORMAT:-json}" == "json" ]]; then
@@ -52,7 +57,7 @@ driver_build_command() {
     if [[ -n "$loop_context" ]]; then
         CLAUDE_CMD_ARGS+=("--append-system-prompt" "$loop_context")
     fi
-    CLAUDE_CMD_ARGS+=("-p" "$(cat "$prompt_file")")
+    CLAUDE_CMD_ARGS+=("-p" "$prompt")
 }
 
 # A stream needs --verbose; without it the program refuses.

@@ -26,6 +26,10 @@ driver_build_command() {
     if [[ -n "$loop_context" ]]; then
         prompt="$loop_context"$'\n\n'"$prompt"
     fi
+    # Without the line break, a prompt that begins with a dash would be an option.
+    if [[ "$prompt" == -* ]]; then
+        prompt=$'\n'"$prompt"
+    fi
     CLAUDE_CMD_ARGS=("$(driver_cli_binary)" "--allow-all" "--no-ask-user")
     if [[ "${CLAUDE_OUTPUT_FORMAT:-json}" == "json" ]]; then
         CLAUDE_CMD_ARGS+=("--output-format" "json" "--stream" "off")

@@ -31,6 +31,15 @@ pub(super) enum Command {
     Agents(ListArguments),
     /// Check agents and configuration; exit 1 if something needed is broken
     Doctor(ListArguments),
+    /// List, check or begin driver scripts
+    Drivers(Box<DriversArguments>),
+    /// Show every setting and its origin; convert another Ralph's file
+    Config(Box<ConfigArguments>),
+    /// Run any agent, and speak as claude does: for tools that expect claude
+    #[command(disable_help_flag = true)]
+    AsClaude(AsClaudeArguments),
+    /// Allow what this repository's configuration would execute
+    Trust(Box<TrustArguments>),
     /// Show the whole loop on a throw-away project, with a built-in scripted agent
     Demo(DemoArguments),
     /// Print a completion script for your shell
@@ -117,6 +126,90 @@ pub(super) struct ChoiceArguments {
 pub(super) struct ListArguments {
     /// Print JSON
     #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DriversArguments {
+    #[command(subcommand)]
+    pub(super) command: DriversCommand,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DriversCommand {
+    /// The drivers of this project, and those that come with ralph
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Source a driver, call its hooks, compile its filter; exit 1 if something is broken
+    Check {
+        /// Which one [default: the configured one, or else all]
+        name: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a commented skeleton to .ralph/drivers/NAME.sh
+    New { name: String },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigArguments {
+    #[command(subcommand)]
+    pub(super) command: ConfigCommand,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Every setting as it is
+    Show {
+        /// Say where each comes from: file and line, variable, or command line
+        #[arg(long)]
+        origin: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the ralph.yml that says the same as another Ralph's file
+    Convert {
+        #[arg(long, value_enum)]
+        from: ForeignName,
+        /// The file [default: the one of this project]
+        file: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ForeignName {
+    Ralphrc,
+    Ralphex,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AsClaudeArguments {
+    /// --agent NAME [-p PROMPT] [--model MODEL]; whatever else claude would take is ignored
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub(super) words: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TrustArguments {
+    /// List what would be executed here, what is allowed, and why
+    #[arg(long)]
+    pub(super) show: bool,
+    /// Take back what was allowed for the files here
+    #[arg(long, conflicts_with = "show")]
+    pub(super) revoke: bool,
+    /// Print JSON; goes with --show
+    #[arg(long, requires = "show")]
     pub(super) json: bool,
     #[command(flatten)]
     pub(super) choice: ChoiceArguments,

@@ -57,7 +57,7 @@ impl Context {
 }
 
 /// `$XDG_CONFIG_HOME/ralph`, or else `~/.config/ralph`.
-fn user_directory() -> Option<PathBuf> {
+pub(super) fn user_directory() -> Option<PathBuf> {
     let set = |name| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())

@@ -1,5 +1,6 @@
 //! `ralph run --dry-run`: the exact call that an iteration would make. Starts nothing.
 
+use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -69,7 +70,19 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
     let task = plan.prompt.read().unwrap_or_default();
     let prompt = compose_first(&task, &policy);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
-    let invocation = plan.agent.invocation(&prompt, &prompt_file)?;
+    let invocation = match plan.agent.driver() {
+        None => plan.agent.invocation(&prompt, &prompt_file)?,
+        // A driver reads the file itself.
+        Some(_) => {
+            let unwritable = |source| CliError::Unwritable {
+                path: std::env::temp_dir(),
+                source,
+            };
+            let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
+            file.write_all(prompt.as_bytes()).map_err(unwritable)?;
+            plan.agent.invocation(&prompt, file.path())?
+        }
+    };
     let own = plan
         .agent
         .environment

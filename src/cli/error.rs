@@ -10,6 +10,7 @@ use crate::run::RunError;
 use crate::store::StoreError;
 use crate::transcript;
 
+use super::args::ForeignName;
 use super::exit::Exit;
 
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,18 @@ pub(super) enum CliError {
     PromptFile { path: PathBuf, source: io::Error },
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
+    #[error("{}", super::trust::described(subjects))]
+    Untrusted { subjects: Vec<super::trust::Subject> },
+    #[error("cannot remember what is allowed: {0}")]
+    Ledger(#[source] io::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error("there is no file of {} here", match from { ForeignName::Ralphrc => ".ralphrc", ForeignName::Ralphex => "ralphex" })]
+    NothingToConvert { from: ForeignName },
+    #[error("as-claude: {0}")]
+    AsClaude(String),
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
     #[error(transparent)]
@@ -76,12 +89,18 @@ impl CliError {
             | Self::EmptyPrompt
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
-            | Self::NotYet { .. } => Exit::Usage,
+            | Self::NotYet { .. }
+            | Self::NothingToConvert { .. }
+            | Self::AsClaude(_)
+            | Self::Untrusted { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory(_)
             | Self::Store(StoreError::Io { .. })
             | Self::Run(_)
             | Self::Demo(_)
+            | Self::Ledger(_)
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,
         }
     }
@@ -97,6 +116,11 @@ impl CliError {
                 "give it on the command line: ralph run -p \"make the tests pass\"".into(),
                 "or in a file: write PROMPT.md here, or name one with -P FILE".into(),
                 "or in ralph.yml: event_loop.prompt, event_loop.prompt_file".into(),
+            ],
+            Self::Untrusted { .. } => vec![
+                "they can come from somebody else, so nothing of it was started".into(),
+                "to allow it, until one byte of it changes: ralph trust".into(),
+                "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
             ],
             Self::EmptyPrompt => vec!["write into it what the agent is to do".into()],
             Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
@@ -114,7 +138,12 @@ impl CliError {
                     transcript::names().collect::<Vec<_>>().join(", ")
                 )]
             }
+            Self::NothingToConvert { .. } => vec!["name it: ralph config convert --from ralphrc FILE".into()],
+            Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
             Self::Config(_)
+            | Self::Ledger(_)
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. }
             | Self::AgentCommand(_)
             | Self::NotYet { .. }
             | Self::Demo(_)

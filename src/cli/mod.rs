@@ -1,14 +1,18 @@
 //! The door: arguments in, exit code out; errors become sentences with a remedy. One file per subcommand.
 
 mod args;
+mod as_claude;
+mod config;
 mod context;
 mod demo;
+mod drivers;
 mod dry_run;
 mod error;
 mod exit;
 mod listing;
 mod policy;
 mod run;
+mod trust;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -58,6 +62,10 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Run(arguments) => run::run(arguments, terminal),
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
+        Command::Drivers(arguments) => drivers::drivers(arguments, terminal),
+        Command::Config(arguments) => config::config(arguments, terminal),
+        Command::AsClaude(arguments) => as_claude::as_claude(arguments, terminal),
+        Command::Trust(arguments) => trust::trust(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();

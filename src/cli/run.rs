@@ -19,6 +19,7 @@ use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
 use super::policy::policy;
+use super::trust::{self, Consent};
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
@@ -28,7 +29,16 @@ pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit,
         .iter()
         .try_for_each(|warning| terminal.warn(warning))
         .map_err(CliError::Output)?;
+    // A dry run executes nothing but a driver's script.
+    if !arguments.dry_run || loaded.settings.cli.backend.starts_with(agent::DRIVER) {
+        trust::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
+    }
     let plan = Plan::make(&context, loaded.settings)?;
+    plan.agent
+        .warnings
+        .iter()
+        .try_for_each(|warning| terminal.warn(warning))
+        .map_err(CliError::Output)?;
     if arguments.dry_run {
         return dry_run::show(&plan, &context.cwd, arguments.json, terminal);
     }

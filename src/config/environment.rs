@@ -87,6 +87,7 @@ const NOT_WISHES: &[&str] = &[
     "RALPH_HAT",
     "RALPH_BIN",
     "RALPH_TRUST",
+    "RALPH_AS_CLAUDE",
 ];
 
 /// The environment as a layer.

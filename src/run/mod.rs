@@ -2,6 +2,7 @@
 //! engine asks for is done. Decides nothing itself.
 
 mod clock;
+mod driven;
 mod inbox;
 mod perform;
 mod session;
@@ -22,6 +23,7 @@ use crate::transcript::Format;
 use crate::ui::Face;
 
 use clock::Clock;
+use driven::Driven;
 use inbox::{Generation, Inbox, Message};
 use session::{Session, SessionKind};
 
@@ -86,6 +88,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         iteration: 0,
         files: None,
         session: None,
+        driven: Driven::default(),
         todo: VecDeque::new(),
     };
     hands.todo.push_back(Input::Started(header));
@@ -106,6 +109,7 @@ struct Hands<'a> {
     iteration: u64,
     files: Option<IterationFiles>,
     session: Option<Session>,
+    driven: Driven,
     todo: VecDeque<Input>,
 }
 
@@ -153,9 +157,12 @@ impl Hands<'_> {
         match report {
             Report::Output { stream, chunk } => match &mut session.work {
                 SessionKind::Agent(agent) => {
-                    let todo = &mut self.todo;
+                    let (todo, driven) = (&mut self.todo, &mut self.driven);
                     agent
-                        .take(stream, &chunk, &mut |input| todo.push_back(input))
+                        .take(stream, &chunk, &mut |input| {
+                            driven.overhear(&input);
+                            todo.push_back(input);
+                        })
                         .map_err(RunError::Raw)
                 }
                 SessionKind::Gate(excerpt) => {
@@ -163,25 +170,28 @@ impl Hands<'_> {
                     Ok(())
                 }
             },
-            Report::Ended(ended) => {
-                self.ended(ended);
-                Ok(())
-            }
+            Report::Ended(ended) => self.ended(ended),
         }
     }
 
-    fn ended(&mut self, ended: Ended) {
+    fn ended(&mut self, ended: Ended) -> Result<(), RunError> {
         let Some(mut session) = self.session.take() else {
-            return;
+            return Ok(());
         };
-        let todo = &mut self.todo;
+        let (todo, driven) = (&mut self.todo, &mut self.driven);
         match &mut session.work {
             SessionKind::Agent(agent) => {
-                agent.finish(&mut |input| todo.push_back(input));
+                agent.finish(&mut |input| {
+                    driven.overhear(&input);
+                    todo.push_back(input);
+                });
                 todo.push_back(Input::Exited {
                     end: ended.end,
                     swept: ended.swept,
                 });
+                let output = self.files.as_ref().map(IterationFiles::stdout_path);
+                let notices = driven.conclude(&self.setup.agent, output);
+                notices.into_iter().try_for_each(|notice| self.emit(notice))?;
             }
             SessionKind::Gate(excerpt) => {
                 todo.push_back(Input::GateEnded {
@@ -190,6 +200,7 @@ impl Hands<'_> {
                 });
             }
         }
+        Ok(())
     }
 
     /// Stamps an event and gives it to every sink, the journal first.

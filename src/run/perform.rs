@@ -92,7 +92,11 @@ impl Hands<'_> {
                 error: error.to_string(),
             })
         };
-        let invocation = match self.setup.agent.invocation(prompt, &prompt_file) {
+        let invocation = match self
+            .setup
+            .agent
+            .resuming(prompt, &prompt_file, self.driven.session.as_deref())
+        {
             Ok(invocation) => invocation,
             Err(error) => return failed(&error),
         };

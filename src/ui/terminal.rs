@@ -66,6 +66,21 @@ impl Terminal {
         format!("{style}{text}{style:#}")
     }
 
+    /// Whether somebody is there to answer.
+    pub fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// Asks a question on stderr; only a yes is a yes.
+    pub fn ask(&self, question: &str) -> io::Result<bool> {
+        let mut stderr = io::stderr().lock();
+        write!(stderr, "{question} [y/N] ")?;
+        stderr.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+    }
+
     pub fn warn(&self, text: &str) -> io::Result<()> {
         self.complain("warning", Tone::Warning, text)
     }
