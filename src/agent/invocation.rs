@@ -396,7 +396,7 @@ mod tests {
             assert_eq!(call("codex", &prompt).args.last().unwrap(), "-", "{prompt:.10}");
         }
         let longest = format!("{} {}", "ü".repeat(3999), "ü".repeat(3000));
-        assert_eq!(*call("codex", &longest).args.last().unwrap(), longest);
+        assert_eq!(*call("codex", &longest).args.last().unwrap(), *longest);
         assert_eq!(
             call("codex", "resume").args.last().unwrap(),
             "-",

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
+use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
 use crate::engine::compose_first;
 use crate::run::PromptSource;
 use crate::ui::Terminal;
@@ -70,19 +70,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
     let task = plan.prompt.read().unwrap_or_default();
     let prompt = compose_first(&task, &policy);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
-    let invocation = match plan.agent.driver() {
-        None => plan.agent.invocation(&prompt, &prompt_file)?,
-        // A driver reads the file itself.
-        Some(_) => {
-            let unwritable = |source| CliError::Unwritable {
-                path: std::env::temp_dir(),
-                source,
-            };
-            let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
-            file.write_all(prompt.as_bytes()).map_err(unwritable)?;
-            plan.agent.invocation(&prompt, file.path())?
-        }
-    };
+    let invocation = invocation(plan, &prompt, &prompt_file)?;
     let own = plan
         .agent
         .environment
@@ -136,6 +124,20 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         },
         gates: policy.gates.into_iter().map(|gate| gate.command).collect(),
     })
+}
+
+fn invocation(plan: &Plan, prompt: &str, prompt_file: &Path) -> Result<Invocation, CliError> {
+    if plan.agent.driver().is_none() {
+        return Ok(plan.agent.invocation(prompt, prompt_file)?);
+    }
+    // A driver reads the file itself.
+    let unwritable = |source| CliError::Unwritable {
+        path: std::env::temp_dir(),
+        source,
+    };
+    let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
+    file.write_all(prompt.as_bytes()).map_err(unwritable)?;
+    Ok(plan.agent.invocation(prompt, file.path())?)
 }
 
 impl Call {

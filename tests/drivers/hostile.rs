@@ -278,12 +278,16 @@ fn the_drivers_that_come_with_ralph_keep_the_contract() {
         }
     }
     insta::assert_snapshot!(lines.join("\n"), @"
-    claude --output-format stream-json --verbose --permission-mode bypassPermissions --disallowedTools AskUserQuestion EnterPlanMode ExitPlanMode -p - do it
-    claude --output-format stream-json --verbose --permission-mode bypassPermissions --disallowedTools AskUserQuestion EnterPlanMode ExitPlanMode --resume s-1 -p - do it
+    claude --output-format stream-json --verbose --permission-mode bypassPermissions --disallowedTools AskUserQuestion EnterPlanMode ExitPlanMode -p 
+    - do it
+    claude --output-format stream-json --verbose --permission-mode bypassPermissions --disallowedTools AskUserQuestion EnterPlanMode ExitPlanMode --resume s-1 -p 
+    - do it
     codex exec --skip-git-repo-check --sandbox workspace-write --json -- - do it
     codex exec --skip-git-repo-check --sandbox workspace-write --json resume s-1 -- - do it
-    copilot --allow-all --no-ask-user --output-format json --stream off -p - do it
-    copilot --allow-all --no-ask-user --output-format json --stream off --resume=s-1 -p - do it
+    copilot --allow-all --no-ask-user --output-format json --stream off -p 
+    - do it
+    copilot --allow-all --no-ask-user --output-format json --stream off --resume=s-1 -p 
+    - do it
     cursor-agent -p --force --trust --output-format stream-json -- - do it
     cursor-agent -p --force --trust --output-format stream-json --resume s-1 -- - do it
     opencode run --auto --format json --thinking -- - do it

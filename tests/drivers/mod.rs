@@ -2,4 +2,7 @@
 
 mod golden;
 mod hostile;
+mod running;
+mod sandbox;
 mod stage;
+mod trust;

@@ -86,7 +86,7 @@ impl Project {
 
     pub(crate) fn complaint(&self) -> String {
         let root = self.directory.path().display().to_string();
-        let error = self.load().err().expect("a driver that cannot be loaded");
+        let error = self.load().expect_err("a driver that cannot be loaded");
         error.to_string().replace(&root, "/project")
     }
 }

@@ -99,77 +99,86 @@ pub(super) fn read(text: &str, scene: &Scene<'_>) -> Said {
 type Lookup<'a> = dyn Fn(&str) -> Option<(String, Place)> + 'a;
 
 fn translate(value_of: &Lookup<'_>, scene: &Scene<'_>, said: &mut Said) {
-    let either = |first: &str, second: &str| value_of(first).or_else(|| value_of(second));
-    let driver = value_of("PLATFORM_DRIVER").filter(|(name, _)| !name.is_empty());
+    let filled = |name: &str| value_of(name).filter(|(value, _)| !value.is_empty());
+    let driver = filled("PLATFORM_DRIVER");
     if let Some((name, place)) = &driver {
         said.wishes.cli.backend = Some(format!("driver:{name}"));
         said.place("cli.backend", place);
     }
-    if let Some((tools, place)) =
-        either("ALLOWED_TOOLS", "CLAUDE_ALLOWED_TOOLS").filter(|(tools, _)| !tools.is_empty())
-    {
+    if let Some((tools, place)) = filled("ALLOWED_TOOLS").or_else(|| filled("CLAUDE_ALLOWED_TOOLS")) {
         said.wishes.driver.allowed_tools = Some(tools);
         said.place("driver.allowed_tools", &place);
     }
-    if let Some((mode, place)) = value_of("CLAUDE_PERMISSION_MODE").filter(|(mode, _)| !mode.is_empty()) {
+    if let Some((mode, place)) = filled("CLAUDE_PERMISSION_MODE") {
         said.wishes.driver.permission_mode = Some(mode);
         said.place("driver.permission_mode", &place);
     }
-    match value_of("CLAUDE_OUTPUT_FORMAT") {
-        Some((word, place)) if word == "json" || word == "text" => {
-            let format = if word == "json" {
-                OutputFormat::Json
-            } else {
-                OutputFormat::Text
-            };
+    let command = filled("CLAUDE_CODE_CMD").filter(|(command, _)| driver.is_none() && command != "claude");
+    if let Some((command, place)) = command {
+        said.wishes.cli.claude_command = Some(command);
+        said.place("cli.claude_command", &place);
+    }
+    let driver = driver.map(|(name, _)| name);
+    let session = value_of("SESSION_CONTINUITY").or_else(|| value_of("CLAUDE_USE_CONTINUE"));
+    translate_session(session, driver.is_some(), scene, said);
+    translate_format(filled("CLAUDE_OUTPUT_FORMAT"), scene, said);
+    translate_timeout(filled("CLAUDE_TIMEOUT_MINUTES"), driver.as_deref(), scene, said);
+    translate_prompt(scene, said);
+}
+
+fn translate_format(given: Option<(String, Place)>, scene: &Scene<'_>, said: &mut Said) {
+    let Some((word, place)) = given else {
+        return;
+    };
+    let formats = [OutputFormat::Json, OutputFormat::Text];
+    match formats.into_iter().find(|format| format.word() == word) {
+        Some(format) => {
             said.wishes.driver.output_format = Some(format);
             said.place("driver.output_format", &place);
         }
-        Some((word, place)) => said.warnings.push(about(
+        None => said.warnings.push(about(
             scene,
             &place,
             "CLAUDE_OUTPUT_FORMAT",
             "json or text",
             &word,
         )),
-        None => {}
     }
-    if let Some((command, place)) =
-        value_of("CLAUDE_CODE_CMD").filter(|(command, _)| driver.is_none() && command != "claude")
-    {
-        said.wishes.cli.claude_command = Some(command);
-        said.place("cli.claude_command", &place);
-    }
-    translate_session(
-        either("SESSION_CONTINUITY", "CLAUDE_USE_CONTINUE"),
-        driver.is_some(),
-        scene,
-        said,
-    );
-    if let Some((minutes, place)) = value_of("CLAUDE_TIMEOUT_MINUTES") {
-        let agent = agent_of(driver.as_ref().map(|(name, _)| name.as_str()), scene.agents);
-        match minutes.parse::<u64>() {
-            Ok(minutes) if (1..=525_600).contains(&minutes) => {
-                said.wishes.adapters.entry(agent.clone()).or_default().timeout = Some(minutes * 60);
-                said.place(&format!("adapters.{agent}.timeout"), &place);
-            }
-            _ => said.warnings.push(about(
-                scene,
-                &place,
-                "CLAUDE_TIMEOUT_MINUTES",
-                "a number of minutes",
-                &minutes,
-            )),
+}
+
+fn translate_timeout(
+    given: Option<(String, Place)>,
+    driver: Option<&str>,
+    scene: &Scene<'_>,
+    said: &mut Said,
+) {
+    const MINUTES_OF_A_YEAR: u64 = 525_600;
+    let Some((word, place)) = given else {
+        return;
+    };
+    let agent = agent_of(driver, scene.agents);
+    match word.parse::<u64>() {
+        Ok(minutes @ 1..=MINUTES_OF_A_YEAR) => {
+            said.wishes.adapters.entry(agent.clone()).or_default().timeout = Some(minutes * 60);
+            said.place(&format!("adapters.{agent}.timeout"), &place);
         }
+        _ => said.warnings.push(about(
+            scene,
+            &place,
+            "CLAUDE_TIMEOUT_MINUTES",
+            "a number of minutes",
+            &word,
+        )),
     }
-    let root = scene
-        .path
-        .parent()
-        .filter(|parent| parent.file_name().is_some_and(|name| name == ".ralph"));
-    let prompt = root.map_or_else(
-        || scene.path.with_file_name(".ralph/PROMPT.md"),
-        |root| root.join("PROMPT.md"),
-    );
+}
+
+/// The prompt has a place of its own there, and needs no word in the file.
+fn translate_prompt(scene: &Scene<'_>, said: &mut Said) {
+    let inside = scene.path.parent().filter(|parent| parent.ends_with(".ralph"));
+    let prompt = match inside {
+        Some(directory) => directory.join("PROMPT.md"),
+        None => scene.path.with_file_name(".ralph").join("PROMPT.md"),
+    };
     if prompt.is_file() {
         said.wishes.event_loop.prompt_file = Some(prompt);
         said.place("event_loop.prompt_file", &Place::Line(1));

@@ -139,8 +139,11 @@ fn compile_main(
     };
     let library = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let all = own(BOUNDS).chain(library).chain(own(PRELUDE));
+    let mut definitions: Vec<Def<&str>> = Vec::new();
     // One by one: each then lives only as long as the filter's own text.
-    let mut definitions: Vec<Def<&str>> = all.map(|definition| -> Def<&str> { definition }).collect();
+    for definition in all {
+        definitions.push(definition);
+    }
     definitions.push(Def {
         name: MAIN,
         args: Vec::new(),
@@ -169,7 +172,7 @@ fn compile_main(
 /// What the language knows by nature, without what would reach outside, and with the tick.
 fn natives() -> impl Iterator<Item = Fun<Data>> {
     let tick: Fun<Data> = run((TICK, v(0), |cv| {
-        bome(fuel::burn().map(|()| cv.1).map_err(|reason| Error::str(reason)))
+        bome(fuel::burn().map(|()| cv.1).map_err(Error::str))
     }));
     let library = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     library

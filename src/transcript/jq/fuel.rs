@@ -47,7 +47,7 @@ fn stack_now() -> usize {
 }
 
 /// The definition, with a tick before its body and before each definition inside.
-pub(super) fn meter<'a>(definition: Def<&'a str>) -> Def<&'a str> {
+pub(super) fn meter(definition: Def<&str>) -> Def<&str> {
     let body = meter_term(definition.body);
     let tick = Box::new(Term::Call(TICK, Vec::new()));
     let unused = BinaryOp::Pipe(Some(Pattern::Var("$ralph")));
