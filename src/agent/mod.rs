@@ -47,7 +47,7 @@ pub enum AgentError {
     CustomNotFound { command: String },
     #[error("`{command}` (cli.claude_command) was not found")]
     ProviderNotFound { command: String },
-    #[error("cli.claude_args `{line}` {error}")]
+    #[error("`{line}`, of cli.claude_command or cli.claude_args, {error}")]
     ProviderArguments { line: String, error: SplitError },
     #[error(transparent)]
     Driver(#[from] driver::DriverError),
@@ -73,10 +73,18 @@ pub fn names() -> Vec<&'static str> {
 /// Finds the agent that the settings ask for. Never a silent substitute.
 pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
     let mut selected = choose(settings, probe)?;
+    // A filter for an agent of one's own can mean only one thing.
+    if selected.name == CUSTOM && settings.cli.jq_filter.is_some() && settings.cli.transcript.is_none() {
+        selected.format = JQ.to_owned();
+    }
     match (&settings.cli.jq_filter, selected.format.as_str()) {
         (Some(code), JQ) => selected.filter = Some(Filter::compile(code)?),
         (None, JQ) if selected.filter.is_none() => return Err(AgentError::NoFilter),
-        _ => {}
+        (Some(_), format) => {
+            let warning = format!("cli.jq_filter has no effect: the transcript is {format}, not jq");
+            selected.warnings.push(warning);
+        }
+        (None, _) => {}
     }
     Ok(selected)
 }

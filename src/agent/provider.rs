@@ -26,19 +26,11 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
     let cli = &settings.cli;
     let command = cli.claude_command.as_deref().unwrap_or(CLAUDE);
-    let expanded = expand_home(command);
-    let program = probe
-        .find(&expanded)
-        .ok_or_else(|| AgentError::ProviderNotFound {
-            command: command.to_owned(),
-        })?;
-    let mut args = match &cli.claude_args {
-        None => USUAL.iter().map(ToString::to_string).collect(),
-        Some(line) => split_words(line).map_err(|error| AgentError::ProviderArguments {
-            line: line.clone(),
-            error,
-        })?,
-    };
+    let (program, mut args) = locate(command, probe)?;
+    match &cli.claude_args {
+        None => args.extend(USUAL.iter().map(ToString::to_string)),
+        Some(line) => args.extend(words_of(line)?),
+    }
     let adapter = settings.adapters.get(CLAUDE);
     let model = cli
         .model
@@ -74,6 +66,26 @@ pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selecte
         args,
         delivery: PromptDelivery::Provider,
         prompt_limit: None,
+    })
+}
+
+/// The program, and the words that follow it where the command is more than a name (`npx some-package`).
+fn locate(command: &str, probe: &dyn Probe) -> Result<(PathBuf, Vec<String>), AgentError> {
+    if let Some(program) = probe.find(&expand_home(command)) {
+        return Ok((program, Vec::new()));
+    }
+    let mut words = words_of(command)?.into_iter();
+    let program = words.next().and_then(|word| probe.find(&expand_home(&word)));
+    let program = program.ok_or_else(|| AgentError::ProviderNotFound {
+        command: command.to_owned(),
+    })?;
+    Ok((program, words.collect()))
+}
+
+fn words_of(line: &str) -> Result<Vec<String>, AgentError> {
+    split_words(line).map_err(|error| AgentError::ProviderArguments {
+        line: line.to_owned(),
+        error,
     })
 }
 

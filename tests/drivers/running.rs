@@ -68,6 +68,15 @@ fn a_provider_is_called_as_claude_is() {
     );
     assert_eq!(argv.len(), 6);
 
+    let several = Sandbox::new()
+        .agent("npx", answer)
+        .file("project/.ralphrc", "CLAUDE_CODE_CMD=\"npx some-package\"\n");
+    assert_eq!(several.ralph(&["run", "-p", "hi", "-n", "1"]).code, 0);
+    assert_eq!(
+        several.argv(1)[..2],
+        ["some-package", "--dangerously-skip-permissions"]
+    );
+
     let config = "cli:\n  claude_command: other\n  claude_args: \"--a 'b c'\"\n";
     let quoted = Sandbox::new()
         .agent("other", answer)
@@ -281,6 +290,11 @@ fn a_custom_agent_is_read_with_a_jq_filter() {
     ]);
     assert_eq!(wrong.code, 2);
     insta::assert_snapshot!(wrong.stderr, @"error: the jq filter is wrong at line 1, column 5: expected term, found the end");
+    let configured = sandbox.file("project/ralph.yml", "cli: {command: mine, jq_filter: .t}\n");
+    assert_eq!(configured.ralph(&["run", "-p", "x", "-n", "1"]).code, 0);
+    let plain = configured.ralph(&["run", "--transcript", "plain", "-p", "x", "-n", "1"]);
+    assert!(plain.stderr.contains("cli.jq_filter has no effect"), "{plain:?}");
+    let sandbox = configured.file("project/ralph.yml", "");
     let none = sandbox.ralph(&["run", "--agent-cmd", "mine", "--transcript", "jq", "-p", "x"]);
     assert_eq!(
         (none.code, none.stderr.contains("--jq-filter")),
@@ -347,6 +361,7 @@ fn codex_speaks_as_claude_does() {
         .set("CODEX_MODEL", "o9");
     let done = sandbox.ralph(&[
         "as-claude",
+        "--dangerously-skip-permissions",
         "--agent",
         "codex",
         "--verbose",

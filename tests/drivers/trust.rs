@@ -144,6 +144,8 @@ fn nothing_of_a_driver_runs_before_it_is_allowed() {
     assert_eq!(sandbox.ralph(&["trust"]).code, 0);
     assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 0);
     assert!(sandbox.project().join("evil").exists());
+    let other = sandbox.ralph(&["doctor"]);
+    assert!(other.stdout.contains("The X"), "{other:?}");
     // What lies beside a driver counts with it.
     let sandbox = sandbox.file("project/.ralph/drivers/wrapper.py", "new");
     assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 2);
@@ -209,4 +211,15 @@ fn on_a_terminal_the_question_is_asked_and_the_answer_remembered() {
     let (code, screen) = sandbox.ralph_on_a_terminal("y\n", &["run"]);
     assert_eq!(code, 0, "{screen}");
     assert_eq!(sandbox.ralph(&["run"]).code, 0, "it was remembered");
+}
+
+#[test]
+fn allowing_what_is_here_means_every_driver_that_is_here() {
+    let sandbox = Sandbox::new()
+        .agent("x-cli", "say LOOP_COMPLETE")
+        .file("project/.ralph/drivers/x.sh", WHOLE)
+        .cloned();
+    assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 2);
+    assert_eq!(sandbox.ralph(&["trust"]).code, 0);
+    assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 0);
 }

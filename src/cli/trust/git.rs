@@ -1,5 +1,6 @@
 //! Whose is a file? Asks git, and only asks: nothing that the repository configures may run on the way.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ const REDIRECTING: &[&str] = &[
 ];
 
 impl Git {
-    /// Both the file and what it links to are looked at. What cannot be known is not the user's own.
+    /// Both the file and what it links to are looked at, and who owns them. What cannot be known is not the user's own.
     pub(super) fn owner(&self, path: &Path) -> Owner {
         let owner = self.owner_of(path);
         match (path.canonicalize(), &owner) {
@@ -55,6 +56,13 @@ impl Git {
     }
 
     fn owner_of(&self, path: &Path) -> Owner {
+        let me = rustix::process::geteuid().as_raw();
+        if path
+            .symlink_metadata()
+            .is_ok_and(|file| is_strangers(file.uid(), me))
+        {
+            return Owner::Others("it belongs to another user of this machine".to_owned());
+        }
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Owner::User("not a file");
         };
@@ -133,7 +141,24 @@ impl Git {
     }
 }
 
+/// Files are looked for in the directories above, too, and those may be open to everybody. What root owns is as good
+/// as one's own; root itself works in places that others own.
+fn is_strangers(owner: u32, me: u32) -> bool {
+    me != 0 && owner != me && owner != 0
+}
+
 struct Answer {
     code: i32,
     said: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_strangers;
+
+    #[test]
+    fn a_file_of_another_user_is_not_ones_own() {
+        assert!(is_strangers(1001, 1000));
+        assert!(!is_strangers(1000, 1000) && !is_strangers(0, 1000) && !is_strangers(1000, 0));
+    }
 }

@@ -48,6 +48,15 @@ enum Standing {
     Unknown,
 }
 
+/// How much is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// What this call would execute.
+    Call,
+    /// Every driver of the project, too: whoever allows what is here means all of it.
+    Project,
+}
+
 /// What was said on the command line, or in the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consent {
@@ -99,7 +108,7 @@ pub(super) fn trust(arguments: &TrustArguments, terminal: &Terminal) -> Result<E
     let context = Context::here()?;
     let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref())?;
     let mut ledger = Ledger::open().map_err(CliError::Ledger)?;
-    let subjects = subjects(&context, &loaded, &ledger)?;
+    let subjects = subjects(&context, &loaded, &ledger, Scope::Project)?;
     let text = if arguments.show {
         show(&subjects, &ledger, arguments.json)
     } else if arguments.revoke {
@@ -155,13 +164,18 @@ fn remember(ledger: &mut Ledger, subjects: &[Subject]) -> Result<(), CliError> {
 }
 
 fn unknown(context: &Context, loaded: &Loaded, ledger: &Ledger) -> Result<Vec<Subject>, CliError> {
-    let all = subjects(context, loaded, ledger)?;
+    let all = subjects(context, loaded, ledger, Scope::Call)?;
     Ok(all.into_iter().filter(Subject::is_unknown).collect())
 }
 
 /// Every file that would have something executed: configuration, the driver's script, and a program of the project's
 /// own that the configuration names.
-fn subjects(context: &Context, loaded: &Loaded, ledger: &Ledger) -> Result<Vec<Subject>, CliError> {
+fn subjects(
+    context: &Context,
+    loaded: &Loaded,
+    ledger: &Ledger,
+    scope: Scope,
+) -> Result<Vec<Subject>, CliError> {
     let probe = context.probe();
     let git = Git {
         program: probe.find("git"),
@@ -169,14 +183,27 @@ fn subjects(context: &Context, loaded: &Loaded, ledger: &Ledger) -> Result<Vec<S
     };
     let mut found = loaded.executes();
     let settings = &loaded.settings;
-    if let Some(name) = settings.cli.backend.strip_prefix(DRIVER)
-        && let Ok(Script::File(path)) = agent::driver_places(settings, &context.cwd).find(name)
-    {
-        found.push(Executes {
-            file: path,
+    let places = agent::driver_places(settings, &context.cwd);
+    let chosen = settings
+        .cli
+        .backend
+        .strip_prefix(DRIVER)
+        .map(|name| places.find(name));
+    let scripts = match scope {
+        Scope::Call => chosen.into_iter().collect(),
+        Scope::Project => places
+            .all()
+            .into_iter()
+            .map(|(_, script)| script)
+            .collect::<Vec<_>>(),
+    };
+    found.extend(scripts.into_iter().filter_map(|script| match script {
+        Ok(Script::File(file)) => Some(Executes {
+            file,
             commands: vec!["itself, in bash".to_owned()],
-        });
-    }
+        }),
+        Ok(Script::Embedded { .. }) | Err(_) => None,
+    }));
     // A bare name is looked up in PATH, which is the user's; a path leads into the project.
     let named = [&settings.cli.command, &settings.cli.claude_command];
     let programs = named
