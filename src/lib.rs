@@ -19,7 +19,7 @@ pub mod transcript;
 /// WHO: the table of agents, the user's own, detection, prompt delivery.
 pub mod agent;
 
-/// JUDGEMENT: limits, markers, gates, retries, waiting; a pure state machine.
+/// JUDGEMENT: limits, hats, markers, gates, retries, waiting; a pure state machine.
 #[deny(clippy::disallowed_methods)]
 pub mod engine;
 

@@ -20,6 +20,9 @@ pub struct Agent {
     /// Set in the agent's environment.
     pub environment: &'static [(&'static str, &'static str)],
     pub auth_hint: &'static str,
+    /// How its own message of a usage limit begins, where it says it in words only. A phrase that ends in a blank
+    /// may go on in any way; any other is the whole thought.
+    pub limits: &'static [&'static str],
     pub install: &'static str,
     /// The version that this row was checked against.
     pub tested_with: Evidence,
@@ -100,6 +103,23 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: Some(PromptLimit::Bytes(10_000_000)),
         environment: &[],
         auth_hint: "Run `claude` once and log in, or set ANTHROPIC_API_KEY.",
+        limits: &[
+            "Claude AI usage limit reached",
+            "Claude usage limit reached",
+            "You've hit your limit",
+            "You've hit your session limit",
+            "You've hit your weekly limit",
+            "You've hit your usage limit",
+            "You've hit your Opus limit",
+            "You've hit your Sonnet limit",
+            "You've reached your usage limit",
+            "5-hour limit reached",
+            "Session limit reached",
+            "Weekly limit reached",
+            "Opus weekly limit reached",
+            "Opus limit reached",
+            "Request rejected (429)",
+        ],
         install: "https://docs.claude.com/en/docs/claude-code",
         tested_with: Evidence::Version("2.1.197"),
     },
@@ -118,6 +138,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         auth_hint: "Run `kiro-cli login`, or set KIRO_API_KEY.",
+        limits: &[
+            "ThrottlingException",
+            "Monthly request limit reached",
+            "You've reached your monthly request limit",
+        ],
         install: "https://kiro.dev/docs/cli",
         tested_with: Evidence::Documentation,
     },
@@ -140,6 +165,14 @@ pub static AGENTS: &[Agent] = &[
         // Without its wrapper process it starts in half the time.
         environment: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         auth_hint: "Run `gemini` once and log in, or set GEMINI_API_KEY.",
+        limits: &[
+            "You exceeded your current quota",
+            "You have exhausted your capacity on this model",
+            "You have exhausted your daily quota on this model",
+            "RESOURCE_EXHAUSTED",
+            "Resource exhausted",
+            "Quota exceeded for quota metric ",
+        ],
         install: "https://github.com/google-gemini/gemini-cli",
         tested_with: Evidence::Version("0.61.0"),
     },
@@ -161,6 +194,12 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: Some(PromptLimit::Characters(1_048_576)),
         environment: &[],
         auth_hint: "Run `codex login`, or set CODEX_API_KEY.",
+        limits: &[
+            "You've hit your usage limit",
+            "exceeded retry limit, last status: 429 ",
+            "Rate limit reached for ",
+            "usage_limit_reached",
+        ],
         install: "https://github.com/openai/codex",
         tested_with: Evidence::Version("0.166.0"),
     },
@@ -182,6 +221,7 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         auth_hint: "Run `amp login`, or set AMP_API_KEY.",
+        limits: &[],
         install: "https://ampcode.com/manual",
         tested_with: Evidence::Documentation,
     },
@@ -204,6 +244,7 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         auth_hint: "Run `opencode auth login`.",
+        limits: &["Rate limit reached for "],
         install: "https://opencode.ai/docs",
         tested_with: Evidence::Version("1.18.33"),
     },
@@ -225,6 +266,13 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         auth_hint: "Run `copilot` once and `/login`, or set GH_TOKEN.",
+        limits: &[
+            "Rate limit reached for ",
+            "Sorry, you've hit a rate limit ",
+            "You've hit your rate limit",
+            "Sorry, you have exceeded your Copilot token usage",
+            "You have exceeded your premium request allowance",
+        ],
         install: "https://docs.github.com/copilot/how-tos/copilot-cli",
         tested_with: Evidence::Version("1.0.102"),
     },
@@ -246,9 +294,22 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         auth_hint: "Run `cursor-agent login`, or set CURSOR_API_KEY.",
+        limits: &["You've hit your usage limit", "resource_exhausted"],
         install: "https://cursor.com/cli",
         tested_with: Evidence::Documentation,
     },
+];
+
+/// How the message of a usage limit begins in any agent, the user's own included.
+pub static GENERAL_LIMITS: &[&str] = &[
+    "429 Too Many Requests",
+    "429 {",
+    "HTTP 429",
+    "Too many requests",
+    "Rate limit exceeded",
+    "Usage limit reached",
+    "rate_limit_error",
+    "rate_limit_exceeded",
 ];
 
 /// Variables that make an agent believe that it runs inside another agent's session; it then refuses to start, or

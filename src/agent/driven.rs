@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::Settings;
-use crate::transcript::{self, jq::Filter};
 
 use super::driver::{Asking, Driver, DriverError, Globals, HOOK_TIMEOUT, Host, Places, Support, check_tools};
-use super::invocation::PromptDelivery;
-use super::{AGENTS, Agent, AgentError, CUSTOM, Probe, Selected, Terminal};
+use super::invocation::{FilterCode, PromptDelivery};
+use super::{AGENTS, Agent, AgentError, CUSTOM, GENERAL_LIMITS, Probe, Selected, Terminal};
 
 /// What marks the directory of a project; drivers are looked for up to there.
 const ROOTS: &[&str] = &[".git", "ralph.yml", ".ralph", ".ralphrc"];
@@ -80,6 +79,12 @@ pub(super) fn driven(name: &str, settings: &Settings, probe: &dyn Probe) -> Resu
             known.map_or(Terminal::Pipe, |agent| agent.terminal)
         },
         auth_hint: known.map_or("", |agent| agent.auth_hint).to_owned(),
+        limits: known
+            .map_or(&[][..], |agent| agent.limits)
+            .iter()
+            .chain(GENERAL_LIMITS)
+            .copied()
+            .collect(),
         environment: Vec::new(),
         filter,
         warnings,
@@ -112,8 +117,8 @@ impl Driver {
     }
 }
 
-/// The format in which to read, and the filter beside it. A filter that does not compile leaves the raw lines.
-fn reading(driver: &Driver, settings: &Settings, warnings: &mut Vec<String>) -> (String, Option<Filter>) {
+/// The format in which to read, and the filter for it.
+fn reading(driver: &Driver, settings: &Settings, warnings: &mut Vec<String>) -> (String, Option<FilterCode>) {
     if let Some(named) = &settings.cli.transcript {
         return (named.clone(), None);
     }
@@ -122,33 +127,18 @@ fn reading(driver: &Driver, settings: &Settings, warnings: &mut Vec<String>) -> 
         return ("plain".to_owned(), None);
     }
     let structured = driver.drives().and_then(|agent| agent.structured.as_ref());
-    let native = structured
-        .map(|structured| structured.format)
-        .filter(|format| transcript::find(format).is_some());
-    let filter = Filter::compile(driver.filter.as_deref().unwrap_or("empty"));
-    match (native, filter) {
-        (Some(native), Ok(filter)) => (native.to_owned(), Some(filter)),
-        (Some(native), Err(error)) => {
-            warnings.push(format!("the driver {}: {error}; it is not used", driver.place));
-            (native.to_owned(), None)
-        }
-        (None, Ok(filter)) => {
-            if driver.filter.is_none() {
-                warnings.push(format!(
-                    "the driver {} defines no driver_stream_filter: nothing that its agent says will be seen",
-                    driver.place
-                ));
-            }
-            ("jq".to_owned(), Some(filter))
-        }
-        (None, Err(error)) => {
-            warnings.push(format!(
-                "the driver {}: {error}; its output is shown as it is",
-                driver.place
-            ));
-            ("plain".to_owned(), None)
-        }
+    let native = structured.map(|structured| structured.format);
+    if native.is_none() && driver.filter.is_none() {
+        warnings.push(format!(
+            "the driver {} defines no driver_stream_filter: nothing that its agent says will be seen",
+            driver.place
+        ));
     }
+    let filter = FilterCode::Driver {
+        code: driver.filter.clone().unwrap_or_else(|| "empty".to_owned()),
+        place: driver.place.clone(),
+    };
+    (native.unwrap_or("jq").to_owned(), Some(filter))
 }
 
 /// Under which name an agent's settings are found in `adapters`.

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{PromptMode, Settings};
-use crate::transcript::jq::{self, Filter};
-use crate::transcript::{Adapter, Format, Opening};
 
 use super::driven::adapter_name;
 use super::driver::Driver;
-use super::{Agent, AgentError, CUSTOM, Delivery, Large, PromptLimit, Small, Terminal};
+use super::{Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, Large, PromptLimit, Small, Terminal};
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
 const SMALL_PROMPT: usize = 7000;
@@ -28,15 +26,26 @@ pub struct Selected {
     pub format: String,
     pub terminal: Terminal,
     pub auth_hint: String,
+    /// How its message of a usage limit begins.
+    pub limits: Vec<&'static str>,
     /// Set in its environment.
     pub environment: Vec<(String, String)>,
-    /// What of its output is to be read, with `jq` or beside a native format.
-    pub filter: Option<Filter>,
+    /// The jq filter that says what of its output is to be read.
+    pub filter: Option<FilterCode>,
     /// What the user should be told about it, though it stops nothing.
     pub warnings: Vec<String>,
     pub(super) args: Vec<String>,
     pub(super) delivery: PromptDelivery,
     pub(super) prompt_limit: Option<PromptLimit>,
+}
+
+/// A jq filter, not yet compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilterCode {
+    /// The user's own: a mistake in it is an error.
+    User(String),
+    /// A driver's: a mistake in it is told, and the raw lines are shown.
+    Driver { code: String, place: String },
 }
 
 /// How prompts reach it.
@@ -109,6 +118,7 @@ impl Selected {
                 .unwrap_or_else(|| own_format.to_owned()),
             terminal: terminal(agent.terminal, settings),
             auth_hint: agent.auth_hint.to_owned(),
+            limits: agent.limits.iter().chain(GENERAL_LIMITS).copied().collect(),
             environment: agent
                 .environment
                 .iter()
@@ -136,6 +146,7 @@ impl Selected {
             format: cli.transcript.clone().unwrap_or_else(|| "plain".to_owned()),
             terminal: terminal(Terminal::Pipe, settings),
             auth_hint: String::new(),
+            limits: GENERAL_LIMITS.to_vec(),
             environment: Vec::new(),
             filter: None,
             warnings: Vec::new(),
@@ -234,15 +245,6 @@ impl Selected {
         match self.driver() {
             Some(driver) => adapter_name(driver),
             None => &self.name,
-        }
-    }
-
-    /// Reads one session of this agent.
-    pub fn reads(&self, format: &'static Format, opening: &Opening<'_>) -> Box<dyn Adapter> {
-        match &self.filter {
-            None => (format.open)(opening),
-            Some(filter) if format.name == "jq" => jq::open(filter.clone()),
-            Some(filter) => jq::beside((format.open)(opening), filter.clone()),
         }
     }
 

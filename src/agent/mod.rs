@@ -9,17 +9,18 @@ mod invocation;
 mod probe;
 mod provider;
 
-pub use builtin::{AGENTS, Agent, Delivery, Evidence, Large, NESTED_SESSION, PromptLimit, Small, Terminal};
+pub use builtin::{
+    AGENTS, Agent, Delivery, Evidence, GENERAL_LIMITS, Large, NESTED_SESSION, PromptLimit, Small, Terminal,
+};
 pub use detect::{Checked, Unusable, detect, survey};
 pub use driven::{driver_places, load_driver};
-pub use invocation::{Invocation, Selected, StdinSource};
+pub use invocation::{FilterCode, Invocation, Selected, StdinSource};
 pub use probe::{PathProbe, Probe};
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::{Settings, SplitError};
-use crate::transcript::jq::{CompileError, Filter};
 
 /// The backend that is the user's own command line.
 pub const CUSTOM: &str = "custom";
@@ -53,8 +54,6 @@ pub enum AgentError {
     Driver(#[from] driver::DriverError),
     #[error("--transcript jq needs a filter")]
     NoFilter,
-    #[error(transparent)]
-    Filter(#[from] CompileError),
     #[error("the prompt is too long for {agent}: {size}, and the limit is {limit}")]
     PromptTooLong {
         agent: String,
@@ -78,7 +77,7 @@ pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, 
         selected.format = JQ.to_owned();
     }
     match (&settings.cli.jq_filter, selected.format.as_str()) {
-        (Some(code), JQ) => selected.filter = Some(Filter::compile(code)?),
+        (Some(code), JQ) => selected.filter = Some(FilterCode::User(code.clone())),
         (None, JQ) if selected.filter.is_none() => return Err(AgentError::NoFilter),
         (Some(_), format) => {
             let warning = format!("cli.jq_filter has no effect: the transcript is {format}, not jq");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::config::{Settings, split_words};
 
 use super::invocation::PromptDelivery;
-use super::{AGENTS, AgentError, Probe, Selected, Terminal};
+use super::{AGENTS, AgentError, GENERAL_LIMITS, Probe, Selected, Terminal};
 
 /// The agent in whose place a provider stands.
 pub(super) const CLAUDE: &str = "claude";
@@ -60,6 +60,12 @@ pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selecte
         format: cli.transcript.clone().unwrap_or_else(|| CLAUDE.to_owned()),
         terminal: if cli.pty_mode { Terminal::Pty } else { own },
         auth_hint: itself.map_or("", |agent| agent.auth_hint).to_owned(),
+        limits: itself
+            .map_or(&[][..], |agent| agent.limits)
+            .iter()
+            .chain(GENERAL_LIMITS)
+            .copied()
+            .collect(),
         environment: Vec::new(),
         filter: None,
         warnings: Vec::new(),

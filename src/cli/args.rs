@@ -34,12 +34,16 @@ pub(super) enum Command {
     /// List, check or begin driver scripts
     Drivers(Box<DriversArguments>),
     /// Show every setting and its origin; convert another Ralph's file
-    Config(Box<ConfigArguments>),
+    Config(Box<SettingsArguments>),
     /// Run any agent, and speak as claude does: for tools that expect claude
     #[command(disable_help_flag = true)]
     AsClaude(AsClaudeArguments),
     /// Allow what this repository's configuration would execute
     Trust(Box<TrustArguments>),
+    /// List the hats, show one, check how they hang together, draw them
+    Hats(HatsArguments),
+    /// List the gates, or run them by hand as the loop would
+    Gates(GatesArguments),
     /// Show the whole loop on a throw-away project, with a built-in scripted agent
     Demo(DemoArguments),
     /// Print a completion script for your shell
@@ -60,7 +64,13 @@ pub(super) enum ColourWish {
 #[command(after_help = "Example: ralph run --agent codex -p \"make the tests pass\" --max-iterations 20")]
 pub(super) struct RunArguments {
     /// What the agent is to do
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "prompt_file")]
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        conflicts_with = "prompt_file",
+        allow_hyphen_values = true
+    )]
     pub(super) prompt: Option<String>,
     /// Read the prompt from a file, anew for each iteration [default: PROMPT.md]
     #[arg(short = 'P', long, value_name = "FILE")]
@@ -76,9 +86,15 @@ pub(super) struct RunArguments {
     /// Stop when this much has been spent
     #[arg(long, value_name = "USD")]
     pub(super) max_cost: Option<f64>,
+    /// Stop when this many tokens have been used
+    #[arg(long, value_name = "N")]
+    pub(super) max_tokens: Option<u64>,
     /// Show the exact call that an iteration would make; start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// With --dry-run: print the first iteration's prompt, exactly, and nothing else
+    #[arg(long, requires = "dry_run", conflicts_with = "json")]
+    pub(super) show_prompt: bool,
     /// Print the journal's records as JSON lines, live, and nothing else
     #[arg(long)]
     pub(super) json: bool,
@@ -131,6 +147,72 @@ pub(super) struct ListArguments {
     pub(super) choice: ChoiceArguments,
 }
 
+/// Whose configuration, and how it is shown.
+#[derive(Debug, Args)]
+pub(super) struct ConfigArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Use this file instead of the nearest ralph.yml
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct HatsArguments {
+    #[command(subcommand)]
+    pub(super) command: Option<HatsCommand>,
+    #[command(flatten)]
+    pub(super) config: ConfigArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum HatsCommand {
+    /// All hats (the default)
+    List(ConfigArguments),
+    /// One hat, with its instructions
+    Show {
+        name: String,
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
+    /// What is wrong with them; exit 2 if no run could be made
+    Validate(ConfigArguments),
+    /// Who hands which topic to whom
+    Graph {
+        /// As a mermaid flowchart
+        #[arg(long, conflicts_with = "json")]
+        mermaid: bool,
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct GatesArguments {
+    #[command(subcommand)]
+    pub(super) command: Option<GatesCommand>,
+    #[command(flatten)]
+    pub(super) config: ConfigArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum GatesCommand {
+    /// All gates (the default)
+    List(ConfigArguments),
+    /// Run all gates, or one; exit 1 if one fails
+    Run {
+        name: Option<String>,
+        /// Run what this repository's configuration says, without asking (also: RALPH_TRUST=1)
+        #[arg(long)]
+        trust: bool,
+        #[command(flatten)]
+        config: ConfigArguments,
+    },
+}
+
 #[derive(Debug, Args)]
 pub(super) struct DriversArguments {
     #[command(subcommand)]
@@ -160,7 +242,7 @@ pub(super) enum DriversCommand {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ConfigArguments {
+pub(super) struct SettingsArguments {
     #[command(subcommand)]
     pub(super) command: ConfigCommand,
     #[command(flatten)]
@@ -262,6 +344,7 @@ impl RunArguments {
             max_iterations: self.max_iterations,
             max_runtime_seconds: self.max_runtime,
             max_cost_usd: self.max_cost,
+            max_tokens: self.max_tokens,
             ..PartialEventLoop::default()
         };
         Ok(wishes)

@@ -8,12 +8,12 @@ use crate::agent;
 use crate::config::{Foreign, Loaded, Origin, equivalent_yaml};
 use crate::ui::{Cell, Table, Terminal, Tone, clean};
 
-use super::args::{ConfigArguments, ConfigCommand, ForeignName};
+use super::args::{ConfigCommand, ForeignName, SettingsArguments};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 
-pub(super) fn config(arguments: &ConfigArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn config(arguments: &SettingsArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
     let text = match &arguments.command {
         ConfigCommand::Show { origin, json } => {

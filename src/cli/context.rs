@@ -18,9 +18,15 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn here() -> Result<Self, CliError> {
-        let cwd = std::env::current_dir().map_err(CliError::WorkingDirectory)?;
+        // Once it is gone, only the shell's word for it is left.
+        let lost = || std::env::var_os("PWD").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let cwd =
+            std::env::current_dir().map_err(|source| CliError::WorkingDirectory { path: lost(), source })?;
         // It may exist and still be closed to us.
-        std::fs::metadata(cwd.join(".")).map_err(CliError::WorkingDirectory)?;
+        std::fs::metadata(cwd.join(".")).map_err(|source| CliError::WorkingDirectory {
+            path: cwd.clone(),
+            source,
+        })?;
         Ok(Self {
             cwd,
             keeper: Keeper::current(),
@@ -71,7 +77,6 @@ pub(super) fn user_directory() -> Option<PathBuf> {
 /// Settings that this version can read but not yet act on are refused: to ignore them would be to lie.
 pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), CliError> {
     let missing = [
-        (!settings.hats.is_empty(), "hats"),
         (
             settings.session == config::Session::Continue && !settings.cli.backend.starts_with(agent::DRIVER),
             "session: continue",

@@ -1,13 +1,11 @@
 //! `ralph run --dry-run`: the exact call that an iteration would make. Starts nothing.
 
-use std::io::Write;
 use std::path::Path;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
-use crate::engine::compose_first;
+use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
@@ -65,17 +63,23 @@ pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> 
     Ok(Exit::Success)
 }
 
+/// The prompt of the first iteration, byte for byte, and nothing else.
+pub(super) fn show_prompt(plan: &Plan, terminal: &Terminal) -> Result<Exit, CliError> {
+    let (prompt, _) = plan.first_call(Path::new("prompt.md"))?;
+    terminal.print(&prompt).map_err(CliError::Output)?;
+    Ok(Exit::Success)
+}
+
 fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
     let policy = policy(plan, Timestamp::UNIX_EPOCH);
-    let task = plan.prompt.read().unwrap_or_default();
-    let prompt = compose_first(&task, &policy);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
-    let invocation = invocation(plan, &prompt, &prompt_file)?;
+    let (prompt, invocation) = plan.first_call(&prompt_file)?;
     let own = plan
         .agent
         .environment
         .iter()
         .map(|(name, value)| format!("{name}={value}"));
+    let hat = plan.hats.first().map(|hat| format!("RALPH_HAT={hat}"));
     let set = [
         "RALPH_RUN_ID=RUN",
         "RALPH_ITERATION=1",
@@ -101,7 +105,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
             AgentTerminal::Pipe => "pipe",
             AgentTerminal::Pty => "pty",
         },
-        environment_set: own.chain(set.map(str::to_owned)).collect(),
+        environment_set: own.chain(set.map(str::to_owned)).chain(hat).collect(),
         environment_removed: NESTED_SESSION.to_vec(),
         transcript: plan.format.name,
         session: "fresh",
@@ -124,20 +128,6 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         },
         gates: policy.gates.into_iter().map(|gate| gate.command).collect(),
     })
-}
-
-fn invocation(plan: &Plan, prompt: &str, prompt_file: &Path) -> Result<Invocation, CliError> {
-    if plan.agent.driver().is_none() {
-        return Ok(plan.agent.invocation(prompt, prompt_file)?);
-    }
-    // A driver reads the file itself.
-    let unwritable = |source| CliError::Unwritable {
-        path: std::env::temp_dir(),
-        source,
-    };
-    let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
-    file.write_all(prompt.as_bytes()).map_err(unwritable)?;
-    Ok(plan.agent.invocation(prompt, file.path())?)
 }
 
 impl Call {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::agent::driver::{DriverError, EMBEDDED};
 use crate::agent::{AGENTS, AgentError, Checked};
 use crate::config::{ConfigError, SplitError};
+use crate::engine::HatError;
 use crate::run::RunError;
 use crate::store::StoreError;
 use crate::transcript;
@@ -15,8 +16,8 @@ use super::exit::Exit;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    #[error("the working directory is not accessible: {0}")]
-    WorkingDirectory(#[source] io::Error),
+    #[error("the working directory {} is not accessible: {source}", path.display())]
+    WorkingDirectory { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error("--agent-cmd {0}")]
@@ -25,10 +26,12 @@ pub(super) enum CliError {
     Agent(#[from] AgentError),
     #[error("there is no prompt")]
     NoPrompt,
-    #[error("the prompt is empty")]
-    EmptyPrompt,
+    #[error("{what} is empty")]
+    EmptyPrompt { what: String },
     #[error("cannot read the prompt file {}: {source}", path.display())]
     PromptFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Filter(#[from] crate::transcript::jq::CompileError),
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
     #[error("{}", super::trust::described(subjects))]
@@ -43,6 +46,14 @@ pub(super) enum CliError {
     AsClaude(String),
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Hats(#[from] HatError),
+    #[error("there is no {what} `{name}`")]
+    UnknownName {
+        what: &'static str,
+        name: String,
+        known: Vec<String>,
+    },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
     #[error(transparent)]
@@ -79,22 +90,24 @@ impl CliError {
                 | AgentError::ProviderArguments { .. }
                 | AgentError::Driver(_)
                 | AgentError::NoFilter
-                | AgentError::Filter(_)
                 | AgentError::PromptTooLong { .. }
                 | AgentError::NulInPrompt => Exit::Usage,
             },
             Self::Config(_)
             | Self::AgentCommand(_)
             | Self::NoPrompt
-            | Self::EmptyPrompt
+            | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
             | Self::NotYet { .. }
             | Self::NothingToConvert { .. }
             | Self::AsClaude(_)
-            | Self::Untrusted { .. } => Exit::Usage,
+            | Self::Filter(_)
+            | Self::Untrusted { .. }
+            | Self::Hats(_)
+            | Self::UnknownName { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
-            Self::WorkingDirectory(_)
+            Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
             | Self::Run(_)
             | Self::Demo(_)
@@ -109,7 +122,7 @@ impl CliError {
     pub(super) fn hints(&self) -> Vec<String> {
         match self {
             Self::Agent(error) => agent_hints(error),
-            Self::WorkingDirectory(_) => {
+            Self::WorkingDirectory { .. } => {
                 vec!["change to a directory that exists, and that you may enter".into()]
             }
             Self::NoPrompt => vec![
@@ -122,7 +135,7 @@ impl CliError {
                 "to allow it, until one byte of it changes: ralph trust".into(),
                 "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
             ],
-            Self::EmptyPrompt => vec!["write into it what the agent is to do".into()],
+            Self::EmptyPrompt { .. } => vec!["say what the agent is to do".into()],
             Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
             Self::Store(StoreError::Locked { .. }) => {
                 vec![
@@ -140,7 +153,19 @@ impl CliError {
             }
             Self::NothingToConvert { .. } => vec!["name it: ralph config convert --from ralphrc FILE".into()],
             Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
+            Self::Hats(HatError::ClaimedTwice { first, second, .. }) => vec![
+                format!("keep it in one of hats.{first}.triggers and hats.{second}.triggers"),
+                "ralph hats validate shows all that is wrong".into(),
+            ],
+            Self::Hats(HatError::NoDefault) => {
+                vec!["add `task.start` to the triggers of the hat that begins".into()]
+            }
+            Self::UnknownName { what, known, .. } if known.is_empty() => {
+                vec![format!("ralph.yml configures no {what}s")]
+            }
+            Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::Config(_)
+            | Self::Filter(_)
             | Self::Ledger(_)
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
@@ -208,7 +233,7 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             "or in ralph.yml: cli.jq_filter".into(),
         ],
         AgentError::Driver(error) => driver_hints(error),
-        AgentError::Filter(_) | AgentError::NulInPrompt => Vec::new(),
+        AgentError::NulInPrompt => Vec::new(),
     }
 }
 

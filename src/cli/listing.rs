@@ -277,6 +277,6 @@ pub(super) fn doctor_text(findings: &[Finding], terminal: &Terminal) -> String {
     text
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

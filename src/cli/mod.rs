@@ -9,8 +9,11 @@ mod drivers;
 mod dry_run;
 mod error;
 mod exit;
+mod gates;
+mod hats;
 mod listing;
 mod policy;
+mod reading;
 mod run;
 mod trust;
 
@@ -66,6 +69,8 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Config(arguments) => config::config(arguments, terminal),
         Command::AsClaude(arguments) => as_claude::as_claude(arguments, terminal),
         Command::Trust(arguments) => trust::trust(arguments, terminal),
+        Command::Hats(arguments) => hats::hats(arguments, terminal),
+        Command::Gates(arguments) => gates::gates(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();

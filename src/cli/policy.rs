@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
-use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure};
+use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure, Settings};
 use crate::engine::{
     Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading, Timing,
 };
@@ -28,11 +29,13 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
     let capabilities = plan.format.capabilities;
     Policy {
         started_at,
+        zone: TimeZone::system(),
         seed: fastrand::u64(..),
         limits: limits(event_loop),
         timing: timing(event_loop, &adapter, capabilities),
         markers: markers(event_loop),
-        gates: plan.settings.gates.iter().map(gate).collect(),
+        gates: gates(&plan.settings),
+        hats: plan.hats.clone(),
         reading: Reading {
             messages: if capabilities.messages {
                 Messages::Delimited
@@ -46,6 +49,7 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
             },
         },
         auth_hint: plan.agent.auth_hint.clone(),
+        limit_phrases: plan.agent.limits.clone(),
         on_declared_failure: match event_loop.on_declared_failure {
             OnFailure::Stop => OnDeclaredFailure::Stop,
             OnFailure::Retry => OnDeclaredFailure::Retry,
@@ -89,6 +93,10 @@ fn markers(event_loop: &EventLoop) -> Markers {
         CompletionMatch::Anywhere => Placement::Anywhere,
     };
     Markers::new(event_loop.completion_promise.clone(), placement)
+}
+
+pub(super) fn gates(settings: &Settings) -> Vec<GateRule> {
+    settings.gates.iter().map(gate).collect()
 }
 
 fn gate(gate: &Gate) -> GateRule {

@@ -1,16 +1,18 @@
 //! `ralph run`: from wishes to a driven loop, or to a description of what it would do.
 
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::agent::{self, Selected};
+use crate::agent::{self, Invocation, Selected};
 use crate::config::Settings;
-use crate::engine::Engine;
+use crate::engine::{Engine, Hats, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
-use crate::transcript::{self, Format};
+use crate::transcript::Format;
+use crate::transcript::jq::Filter;
 use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::RunArguments;
@@ -18,7 +20,9 @@ use super::context::{Context, refuse_what_is_not_there_yet};
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
+use super::hats;
 use super::policy::policy;
+use super::reading::reading;
 use super::trust::{self, Consent};
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -39,6 +43,9 @@ pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit,
         .iter()
         .try_for_each(|warning| terminal.warn(warning))
         .map_err(CliError::Output)?;
+    if arguments.dry_run && arguments.show_prompt {
+        return dry_run::show_prompt(&plan, terminal);
+    }
     if arguments.dry_run {
         return dry_run::show(&plan, &context.cwd, arguments.json, terminal);
     }
@@ -60,24 +67,48 @@ pub(super) struct Plan {
     pub(super) settings: Settings,
     pub(super) agent: Selected,
     pub(super) format: &'static Format,
+    pub(super) filter: Option<Filter>,
     pub(super) prompt: PromptSource,
+    pub(super) hats: Hats,
 }
 
 impl Plan {
     pub(super) fn make(context: &Context, settings: Settings) -> Result<Self, CliError> {
         refuse_what_is_not_there_yet(&settings)?;
+        let hats = Hats::new(hats::rules(&settings))?;
         let prompt = find_prompt(&settings, &context.cwd)?;
-        let agent = agent::resolve(&settings, &context.probe())?;
-        let unknown = || CliError::UnknownTranscript {
-            name: agent.format.clone(),
-        };
-        let format = transcript::find(&agent.format).ok_or_else(unknown)?;
-        Ok(Self {
+        let mut agent = agent::resolve(&settings, &context.probe())?;
+        let (format, filter) = reading(&mut agent)?;
+        let plan = Self {
             settings,
             agent,
             format,
+            filter,
             prompt,
-        })
+            hats,
+        };
+        // What no iteration could send is refused now, not after the first failure.
+        plan.first_call(Path::new("prompt.md"))?;
+        Ok(plan)
+    }
+
+    /// The first iteration's prompt, and the call that it leads to.
+    pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
+        let task = self.prompt.read().unwrap_or_default();
+        let prompt = compose_first(&task, &policy(self, Timestamp::UNIX_EPOCH));
+        if self.agent.driver().is_none() {
+            let invocation = self.agent.invocation(&prompt, prompt_file)?;
+            return Ok((prompt, invocation));
+        }
+        // A driver reads the file itself.
+        let unwritable = |source| CliError::Unwritable {
+            path: std::env::temp_dir(),
+            source,
+        };
+        let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
+        file.write_all(prompt.as_bytes()).map_err(unwritable)?;
+        let invocation = self.agent.invocation(&prompt, file.path())?;
+        Ok((prompt, invocation))
     }
 
     pub(super) fn carry_out(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
@@ -92,6 +123,8 @@ impl Plan {
             transcript: self.format.name.to_owned(),
             workspace: context.cwd.display().to_string(),
             max_iterations: self.settings.event_loop.max_iterations,
+            max_runtime_seconds: Some(self.settings.event_loop.max_runtime_seconds),
+            max_tokens: self.settings.event_loop.max_tokens,
             max_cost_usd: self.settings.event_loop.max_cost_usd,
         };
         let setup = Setup {
@@ -100,6 +133,7 @@ impl Plan {
             run,
             agent: self.agent,
             format: self.format,
+            filter: self.filter,
             prompt: self.prompt,
             workspace: context.cwd.clone(),
             keeper: context.keeper.clone(),
@@ -120,20 +154,22 @@ fn find_prompt(settings: &Settings, cwd: &Path) -> Result<PromptSource, CliError
             .map(PromptSource::File)
     };
     let source = written.or_else(named).or_else(usual).ok_or(CliError::NoPrompt)?;
-    let empty = match &source {
-        PromptSource::Text(text) => text.trim().is_empty(),
-        PromptSource::File(path) => read(path)?.trim_ascii().is_empty(),
+    let (empty, what) = match &source {
+        PromptSource::Text(text) => (text.trim().is_empty(), "the prompt".to_owned()),
+        PromptSource::File(path) => {
+            let text = std::fs::read(path).map_err(|source| CliError::PromptFile {
+                path: path.clone(),
+                source,
+            })?;
+            (
+                text.trim_ascii().is_empty(),
+                format!("the prompt file {}", path.display()),
+            )
+        }
     };
     if empty {
-        Err(CliError::EmptyPrompt)
+        Err(CliError::EmptyPrompt { what })
     } else {
         Ok(source)
     }
-}
-
-fn read(path: &PathBuf) -> Result<Vec<u8>, CliError> {
-    std::fs::read(path).map_err(|source| CliError::PromptFile {
-        path: path.clone(),
-        source,
-    })
 }

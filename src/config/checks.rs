@@ -27,7 +27,8 @@ pub(super) fn check(wishes: &Partial, known: Known<'_>) -> Result<(), Complaint>
     check_ranges(wishes)?;
     check_names(wishes, known)?;
     check_texts(wishes)?;
-    check_gates(wishes)
+    check_gates(wishes)?;
+    check_hats(wishes)
 }
 
 fn check_ranges(wishes: &Partial) -> Result<(), Complaint> {
@@ -176,6 +177,21 @@ fn check_gates(wishes: &Partial) -> Result<(), Complaint> {
             );
             return Err(Complaint::about_value(format!("gates[{index}].name"), problem));
         }
+    }
+    Ok(())
+}
+
+fn check_hats(wishes: &Partial) -> Result<(), Complaint> {
+    for (name, hat) in &wishes.hats {
+        for (key, topics) in [("triggers", &hat.triggers), ("publishes", &hat.publishes)] {
+            for (index, topic) in topics.iter().flatten().enumerate() {
+                not_blank(&format!("hats.{name}.{key}[{index}]"), Some(topic))?;
+            }
+        }
+        not_blank(
+            &format!("hats.{name}.default_publishes"),
+            hat.default_publishes.as_deref(),
+        )?;
     }
     Ok(())
 }

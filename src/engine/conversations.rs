@@ -1,5 +1,8 @@
 //! The engine's tests: conversations between what happened and what is to be done.
 
+mod hats;
+mod limits;
+
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart};
 
@@ -10,9 +13,10 @@ fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn policy() -> Policy {
+pub(super) fn policy() -> Policy {
     Policy {
         started_at: Timestamp::UNIX_EPOCH,
+        zone: jiff::tz::TimeZone::UTC,
         seed: 1,
         limits: Limits {
             iterations: 100,
@@ -31,16 +35,18 @@ fn policy() -> Policy {
         },
         markers: Markers::new(Vec::new(), Placement::Line),
         gates: Vec::new(),
+        hats: Hats::default(),
         reading: Reading {
             messages: Messages::Delimited,
             ending: Ending::TerminalEvent,
         },
         auth_hint: "Run `agent login`.".into(),
+        limit_phrases: vec!["You've hit your usage limit", "429 Too Many Requests"],
         on_declared_failure: OnDeclaredFailure::Stop,
     }
 }
 
-fn header() -> RunHeader {
+pub(super) fn header() -> RunHeader {
     RunHeader {
         version: 1,
         run_id: "r".into(),
@@ -50,11 +56,13 @@ fn header() -> RunHeader {
         transcript: "rtf1".into(),
         workspace: "/w".into(),
         max_iterations: 100,
+        max_runtime_seconds: None,
+        max_tokens: None,
         max_cost_usd: None,
     }
 }
 
-fn gate(name: &str) -> GateRule {
+pub(super) fn gate(name: &str) -> GateRule {
     GateRule {
         name: name.into(),
         command: format!("run {name}"),
@@ -106,6 +114,7 @@ impl Talk {
                     iteration: i,
                     attempt: a,
                     prompt,
+                    ..
                 },
             ] if (*i, *a) == (iteration, attempt) => prompt.clone(),
             other => panic!("expected the launch of iteration {iteration}, attempt {attempt}: {other:?}"),

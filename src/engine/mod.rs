@@ -2,20 +2,35 @@
 //! Time is an argument: the duration since the run began.
 
 mod backoff;
+mod hat_trail;
+mod hats;
+mod limit_words;
 mod marker;
 mod policy;
+mod post;
 mod prompt;
+mod reset;
 mod rounds;
 mod said;
 mod stops;
 mod topic;
+mod wearing;
+mod wiring;
 mod work;
 
 #[cfg(test)]
+mod completions;
+#[cfg(test)]
 mod conversations;
+#[cfg(test)]
+mod properties;
 
+pub use hat_trail::HatTrail;
+pub use hats::{HatError, HatRule, Hats};
 pub use marker::{Markers, Placement};
 pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};
+
+pub use wiring::{Edge, HatFinding, HatSeverity, edges, examine};
 
 use std::time::Duration;
 
@@ -27,13 +42,21 @@ use crate::event::{
 };
 
 use backoff::Backoff;
+use post::{Ended, Post};
 use prompt::{Notes, OUTPUT_BUDGET, Refused};
 use work::{Judged, StopCause, Stopping, Verdict, Work};
 
 /// The prompt of a run's first iteration.
 pub fn compose_first(task: &str, policy: &Policy) -> String {
     let gates: Vec<&str> = policy.gates.iter().map(|gate| gate.command.as_str()).collect();
-    prompt::compose(task, &policy.markers, &gates, &Notes::default())
+    let mut post = Post::new(policy.hats.clone());
+    // Nobody has been worn yet, so nobody can be worn out.
+    let _ = post.deliver();
+    let notes = Notes {
+        hat: post.section(),
+        ..Notes::default()
+    };
+    prompt::compose(task, &policy.markers, &gates, &notes)
 }
 
 /// Something happened.
@@ -78,6 +101,7 @@ pub enum Action {
     Launch {
         iteration: u64,
         attempt: u64,
+        hat: Option<String>,
         prompt: String,
     },
     RunGate(GateRule),
@@ -95,6 +119,8 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 const UNSTATED_LIMIT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
 /// A stated reset is met a little late rather than a little early.
 const AFTER_RESET: Duration = Duration::from_secs(1);
+/// How often in a row a stated reset is believed. "Try again in 1s", said for ever, would be a loop that nothing ends.
+const BELIEVED: u64 = 3;
 /// A child that outlives its stop ladder by this much is killed once more.
 const OVERDUE: Duration = Duration::from_secs(10);
 
@@ -114,6 +140,7 @@ pub struct Engine {
     /// Time that does not count as the run's own.
     waited: Duration,
     notes: Notes,
+    post: Post,
     interrupted: Option<Interrupt>,
     retry: Backoff,
     unstated_limit: Backoff,
@@ -149,6 +176,7 @@ impl Engine {
         Self {
             retry: Backoff::new(retry.0, retry.1, policy.seed),
             unstated_limit: Backoff::new(unstated.0, unstated.1, policy.seed),
+            post: Post::new(policy.hats.clone()),
             policy,
             state: State::New,
             iteration: 0,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
+use super::hats::Hats;
 use super::marker::Markers;
 
 /// The rules of one run.
@@ -11,15 +13,20 @@ use super::marker::Markers;
 pub struct Policy {
     /// Wall-clock time at which the run's own clock stood at zero; turns stated reset times into waits.
     pub started_at: Timestamp,
+    /// The zone of a stated reset time that names none.
+    pub zone: TimeZone,
     /// Makes the jitter of waits repeatable.
     pub seed: u64,
     pub limits: Limits,
     pub timing: Timing,
     pub markers: Markers,
     pub gates: Vec<GateRule>,
+    pub hats: Hats,
     pub reading: Reading,
     /// What the user can do when the agent is not logged in.
     pub auth_hint: String,
+    /// How the agent's message of a usage limit begins; looked for only where it failed.
+    pub limit_phrases: Vec<&'static str>,
     pub on_declared_failure: OnDeclaredFailure,
 }
 

@@ -7,9 +7,10 @@ use super::marker::Markers;
 /// How much of a gate's output goes into a prompt or the journal, in bytes.
 pub(crate) const OUTPUT_BUDGET: usize = 8 * 1024;
 
-/// What the last iteration left to be said in the next prompt.
+/// What is to be said beside the task: which hat is worn, and what the last iteration left to be said.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
+    pub(crate) hat: Option<String>,
     pub(crate) refused: Option<Refused>,
     pub(crate) ignored: Option<(String, &'static str)>,
 }
@@ -37,6 +38,9 @@ pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &Not
         prompt.push_str(gap);
         prompt.push_str(text);
     };
+    if let Some(hat) = &notes.hat {
+        section(hat);
+    }
     if let Some(refused) = &notes.refused {
         section(&explain_refusal(refused));
     }
@@ -45,7 +49,9 @@ pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &Not
             "Your last answer contained {marker}, but it was not taken as a sign that you are done: {reason}."
         ));
     }
-    if notes.ignored.is_some() || !markers.mentioned_in(task) {
+    let told =
+        markers.mentioned_in(task) || notes.hat.as_deref().is_some_and(|hat| markers.mentioned_in(hat));
+    if notes.ignored.is_some() || !told {
         section(&how_to_finish(markers, gates));
     }
     prompt
@@ -179,7 +185,7 @@ mod tests {
         };
         let notes = Notes {
             refused: Some(refused),
-            ignored: None,
+            ..Notes::default()
         };
         let prompt = compose(
             "Fix it, then say LOOP_COMPLETE.",
@@ -197,8 +203,8 @@ mod tests {
     #[test]
     fn an_ignored_marker_is_explained_even_when_the_task_names_it() {
         let notes = Notes {
-            refused: None,
             ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence")),
+            ..Notes::default()
         };
         let prompt = compose("Say LOOP_COMPLETE.", &markers(), &[], &notes);
         assert!(
@@ -211,8 +217,8 @@ mod tests {
     #[test]
     fn an_echoed_prompt_never_completes() {
         let notes = Notes {
-            refused: None,
             ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence")),
+            ..Notes::default()
         };
         let prompt = compose("Fix it.", &markers(), &["true"], &notes);
         let mut tail = Tail::default();

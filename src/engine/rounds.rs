@@ -25,6 +25,9 @@ impl Engine {
             Ok(task) => task,
             Err(reason) => return self.finish(at, RunOutcome::Failed { reason }, out),
         };
+        let Some(hat) = self.put_on_hat(at, out) else {
+            return;
+        };
         let gates: Vec<&str> = self
             .policy
             .gates
@@ -37,13 +40,14 @@ impl Engine {
         out.push(Action::Emit(RunEvent::IterationStarted {
             iteration,
             attempt,
-            hat: None,
+            hat: hat.clone(),
             prompt_bytes,
         }));
         self.state = State::Working(Box::new(Work::new(at, prompt.clone(), self.policy.reading)));
         out.push(Action::Launch {
             iteration,
             attempt,
+            hat,
             prompt,
         });
     }
@@ -54,6 +58,7 @@ impl Engine {
         };
         let iteration = self.iteration;
         let topics = work.hear(&event, &self.policy.markers);
+        topics.iter().for_each(|topic| self.post.publish(topic));
         let spending = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
         out.extend(
@@ -78,6 +83,7 @@ impl Engine {
             topics,
             ignored,
         } = work.judge(at, end, &self.policy);
+        topics.iter().for_each(|topic| self.post.publish(topic));
         out.extend(
             topics
                 .into_iter()
@@ -98,10 +104,10 @@ impl Engine {
             }));
         }
         self.notes = Notes {
-            refused: None,
             ignored,
+            ..Notes::default()
         };
-        match verdict {
+        match self.unless_events_wait(verdict, out) {
             Verdict::Settled(outcome) => self.settle(at, outcome, out),
             Verdict::Claimed { marker } => self.ask_gates(at, marker, out),
         }
@@ -118,6 +124,7 @@ impl Engine {
         if !matches!(outcome, IterationOutcome::RateLimited { .. }) {
             self.iterations_ended += 1;
         }
+        self.send_events(&outcome, out);
         out.push(Action::Emit(RunEvent::IterationEnded {
             iteration: self.iteration,
             attempt: self.attempt,
@@ -192,7 +199,11 @@ impl Engine {
         self.limits_in_a_row += 1;
         self.attempt += 1;
         let wait = match resets_at.and_then(|reset| self.until(at, reset)) {
-            Some(stated) => stated + AFTER_RESET,
+            Some(stated) if self.limits_in_a_row <= BELIEVED => stated + AFTER_RESET,
+            Some(stated) => {
+                let at_least = self.unstated_limit.after(self.limits_in_a_row - BELIEVED);
+                (stated + AFTER_RESET).max(at_least)
+            }
             None => self.unstated_limit.after(self.limits_in_a_row),
         };
         self.wait(at, Pause::RateLimit, wait, out);

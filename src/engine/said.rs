@@ -1,6 +1,8 @@
 //! What the assistant said in one iteration, as far as it matters: its final message, the markers in it, and the
 //! topics it published. Memory is bounded however long the agent talks.
 
+use std::borrow::Cow;
+
 use crate::event::{Flow, Tag, TopicEvent, TranscriptEvent};
 
 use super::marker::{self, Claim, EARLIER_MESSAGE, Markers, Tail};
@@ -74,7 +76,11 @@ impl Said {
         prompt: &str,
     ) -> (Claim, Vec<TopicEvent>) {
         let message = std::mem::take(&mut self.message);
-        let topics = topic::events_in(&message);
+        let topics = if self.has_messages {
+            topic::events_in(&message)
+        } else {
+            topic::events_in(&without_echo(&message, prompt))
+        };
         let last = if !self.has_messages {
             markers.in_tail(&self.tail, prompt)
         } else {
@@ -133,6 +139,15 @@ impl Said {
             .map_or(cut, |newline| cut + newline + 1);
         let fence = marker::fence_left_open(&self.message[..cut]).map(|line| format!("{line}\n"));
         self.message.replace_range(..cut, &fence.unwrap_or_default());
+    }
+}
+
+/// An output without the prompt that some agents print before they begin; what it shows as an example is no event.
+fn without_echo<'a>(output: &'a str, prompt: &str) -> Cow<'a, str> {
+    let prompt = prompt.trim();
+    match output.find(prompt) {
+        Some(_) if !prompt.is_empty() => Cow::Owned(output.replacen(prompt, "", 1)),
+        Some(_) | None => Cow::Borrowed(output),
     }
 }
 
@@ -269,6 +284,25 @@ mod tests {
         assert!(matches!(verdict(&events, None), Claim::Ignored { .. }));
         events.push(text("```\nLOOP_COMPLETE", Flow::Delta));
         assert_eq!(verdict(&events, None), done());
+    }
+
+    #[test]
+    fn an_echoed_prompt_publishes_nothing_and_the_same_words_after_it_do() {
+        let markers = Markers::new(Vec::new(), Placement::Line);
+        let prompt = "Build it, then say:\n<event topic=\"built\">ok</event>\n";
+        let topics_of = |lines: &str| {
+            let mut said = Said::new(false);
+            for line in lines.lines() {
+                let _ = said.hear(&text(line, Flow::Line), &markers);
+            }
+            said.finish(None, &markers, prompt).1.len()
+        };
+        assert_eq!(topics_of(&format!("> thinking\n{prompt}\nworking")), 0);
+        assert_eq!(
+            topics_of(&format!("{prompt}\n<event topic=\"built\">ok</event>")),
+            1
+        );
+        assert_eq!(topics_of("<event topic=\"built\">ok</event>"), 1);
     }
 
     #[test]

@@ -7,9 +7,16 @@ use crate::event::TopicEvent;
 const OPEN: &str = "<event";
 const CLOSE: &str = "</event>";
 
+/// How prompts show what an event looks like. An agent that echoes its prompt publishes nothing by it.
+pub(crate) const EXAMPLE: &str = "<event topic=\"TOPIC\">PAYLOAD</event>";
+const EXAMPLE_TOPIC: &str = "TOPIC";
+
 /// The events in a text, in order. A tag without its end is no event.
 pub(crate) fn events_in(text: &str) -> Vec<TopicEvent> {
-    Tags { text, from: 0 }.map(|tag| tag.event).collect()
+    Tags { text, from: 0 }
+        .map(|tag| tag.event)
+        .filter(|event| event.topic != EXAMPLE_TOPIC)
+        .collect()
 }
 
 /// The text with its events cut out.

@@ -1,19 +1,22 @@
 //! One iteration at work: what has been heard from the agent so far, which deadline comes next, and the verdict
 //! when it has ended.
 
-use std::collections::HashSet;
+mod classify;
+
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::event::{
-    ErrorClass, Failure, IterationOutcome, Limit, Meta, ProcessEnd, RateLimitStatus, TimeLimit, TopicEvent,
-    TranscriptEvent, Usage, UsageScope,
+    ErrorClass, Failure, IterationOutcome, Limit, Meta, ProcessEnd, RateLimitStatus, Tag, TimeLimit,
+    TopicEvent, TranscriptEvent, Usage, UsageScope,
 };
 
 use super::marker::{Claim, Markers};
 use super::policy::{Ending, Messages, Policy, Reading, Timing};
 use super::said::Said;
+use classify::WallClock;
 
 /// Why an agent that was still running was told to stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,9 +59,10 @@ pub(crate) struct Work {
     any_output: bool,
     running_tools: HashSet<String>,
     finished: Option<Finished>,
-    last_error: Option<(ErrorClass, String)>,
+    last_error: Option<AgentError>,
     rejected: Option<Rejection>,
-    last_stderr: String,
+    /// Its last lines that are not blank.
+    stderr: VecDeque<String>,
 }
 
 #[derive(Debug)]
@@ -68,6 +72,12 @@ struct Finished {
     text: Option<String>,
 }
 
+#[derive(Debug)]
+struct AgentError {
+    class: ErrorClass,
+    message: String,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Rejection {
     resets_at: Option<Timestamp>,
@@ -75,6 +85,10 @@ struct Rejection {
 
 /// A stderr line is quoted in a reason; more of it than this helps nobody.
 const LONGEST_QUOTE: usize = 400;
+/// How many of the last lines of stderr may hold the reason of a failure.
+const STDERR_LINES: usize = 20;
+/// Anthropic's status for an overloaded service; it passes as a usage limit does.
+const OVERLOADED: u16 = 529;
 
 impl Work {
     pub(crate) fn new(at: Duration, prompt: String, reading: Reading) -> Self {
@@ -91,7 +105,7 @@ impl Work {
             finished: None,
             last_error: None,
             rejected: None,
-            last_stderr: String::new(),
+            stderr: VecDeque::new(),
         }
     }
 
@@ -101,10 +115,14 @@ impl Work {
     }
 
     pub(crate) fn hear_stderr(&mut self, line: &str) {
-        if !line.trim().is_empty() {
-            self.last_stderr.clear();
-            self.last_stderr.extend(line.trim().chars().take(LONGEST_QUOTE));
+        if line.trim().is_empty() {
+            return;
         }
+        if self.stderr.len() == STDERR_LINES {
+            self.stderr.pop_front();
+        }
+        self.stderr
+            .push_back(line.trim().chars().take(LONGEST_QUOTE).collect());
     }
 
     /// Takes in one event; returns the topics that it brought to light.
@@ -122,7 +140,29 @@ impl Work {
             TranscriptEvent::Usage { usage } => self.count(usage),
             TranscriptEvent::Meta { meta } => self.note(meta),
         }
+        self.forget_a_result_that_was_not_the_last_word(event);
         self.said.hear(event, markers)
+    }
+
+    /// An agent may go on after its result: then what the result repeats is no longer the final message.
+    fn forget_a_result_that_was_not_the_last_word(&mut self, event: &TranscriptEvent) {
+        let goes_on = match event {
+            TranscriptEvent::Text {
+                tag: Tag::Ai,
+                text,
+                parent: None,
+                ..
+            } => !text.trim().is_empty(),
+            TranscriptEvent::ToolStart { tool } => tool.parent.is_none(),
+            TranscriptEvent::Text { .. }
+            | TranscriptEvent::ToolOutput { .. }
+            | TranscriptEvent::ToolEnd { .. }
+            | TranscriptEvent::Usage { .. }
+            | TranscriptEvent::Meta { .. } => false,
+        };
+        if let (true, Some(finished)) = (goes_on, &mut self.finished) {
+            finished.text = None;
+        }
     }
 
     fn count(&mut self, usage: &Usage) {
@@ -148,7 +188,20 @@ impl Work {
                     text,
                 });
             }
-            Meta::Error { class, message, .. } => self.last_error = Some((*class, message.clone())),
+            Meta::Error {
+                class,
+                message,
+                status,
+            } => {
+                let class = match status {
+                    Some(OVERLOADED) => ErrorClass::RateLimit,
+                    Some(_) | None => *class,
+                };
+                self.last_error = Some(AgentError {
+                    class,
+                    message: message.clone(),
+                });
+            }
             Meta::RateLimit {
                 status: RateLimitStatus::Rejected,
                 resets_at,
@@ -206,7 +259,14 @@ impl Work {
             Claim::None | Claim::Done { .. } | Claim::Failed { .. } => None,
         };
         let verdict = self.stopped(at).unwrap_or_else(|| match self.failure(end) {
-            Some(failure) => Verdict::Settled(self.classify(failure)),
+            Some(failure) => {
+                let clock = WallClock {
+                    now: policy.started_at.checked_add(at).unwrap_or(policy.started_at),
+                    zone: &policy.zone,
+                    phrases: &policy.limit_phrases,
+                };
+                Verdict::Settled(self.classify(failure, &clock))
+            }
             None => match claim {
                 Claim::Done { marker } => Verdict::Claimed { marker },
                 Claim::Failed { marker } => failed(Failure::Declared { marker }),
@@ -241,8 +301,10 @@ impl Work {
             .is_some_and(|stopping| stopping.cause == StopCause::Lingering);
         match &self.finished {
             Some(finished) if !finished.success => {
-                let message = self.last_error.as_ref().map(|(_, message)| message.clone());
-                let reason = message.or_else(|| finished.reason.clone());
+                let error = self.last_error.as_ref();
+                let reason = error
+                    .map(|error| error.message.clone())
+                    .or_else(|| finished.reason.clone());
                 return Some(Failure::AgentError {
                     message: reason.unwrap_or_else(|| "the agent reported an error".into()),
                 });
@@ -251,11 +313,8 @@ impl Work {
             Some(_) | None => {}
         }
         if !end.success() {
-            let error = self.last_error.as_ref().map(|(_, message)| message.clone());
-            return Some(Failure::Exit {
-                end,
-                message: error.unwrap_or_else(|| self.last_stderr.clone()),
-            });
+            let message = self.error_message();
+            return Some(Failure::Exit { end, message });
         }
         if !self.any_output
             && self
@@ -269,24 +328,12 @@ impl Work {
         cut_off.then_some(Failure::NoTerminalEvent)
     }
 
-    /// Some failures have a policy of their own.
-    fn classify(&self, failure: Failure) -> IterationOutcome {
-        let class = self.last_error.as_ref().map(|(class, _)| *class);
-        let message = || match &self.last_error {
-            Some((_, message)) => message.clone(),
-            None => self.last_stderr.clone(),
-        };
-        match (class, self.rejected) {
-            (_, Some(Rejection { resets_at })) => IterationOutcome::RateLimited {
-                resets_at,
-                message: message(),
-            },
-            (Some(ErrorClass::RateLimit), None) => IterationOutcome::RateLimited {
-                resets_at: None,
-                message: message(),
-            },
-            (Some(ErrorClass::Auth), None) => IterationOutcome::AuthRequired { message: message() },
-            (_, None) => IterationOutcome::Failed { failure },
+    /// The agent's own words for what went wrong.
+    fn error_message(&self) -> String {
+        let last_line = || self.stderr.back().cloned().unwrap_or_default();
+        match &self.last_error {
+            Some(error) => error.message.clone(),
+            None => last_line(),
         }
     }
 }

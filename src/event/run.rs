@@ -42,6 +42,14 @@ pub enum RunEvent {
         iteration: u64,
         event: TopicEvent,
     },
+    /// An event did not go where its topic says, or nowhere at all; why, in words for the user.
+    TopicRerouted {
+        iteration: u64,
+        topic: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hat: Option<String>,
+        reason: String,
+    },
     AgentEnded {
         iteration: u64,
         end: ProcessEnd,
@@ -107,6 +115,10 @@ pub struct RunHeader {
     pub transcript: String,
     pub workspace: String,
     pub max_iterations: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_runtime_seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
 }

@@ -3,10 +3,13 @@
 
 mod clock;
 mod driven;
+mod gate;
 mod inbox;
 mod perform;
 mod session;
 mod summary;
+
+pub use gate::{GateReport, run_gate};
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,6 +23,7 @@ use crate::event::{Interrupt, Record, RunEvent, RunHeader, RunOutcome, Sink};
 use crate::process::{Ended, Keeper, Report};
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
+use crate::transcript::jq::Filter;
 use crate::ui::Face;
 
 use clock::Clock;
@@ -65,6 +69,8 @@ pub struct Setup {
     pub run: Run,
     pub agent: Selected,
     pub format: &'static Format,
+    /// Beside the format, or for it.
+    pub filter: Option<Filter>,
     pub prompt: PromptSource,
     pub workspace: PathBuf,
     pub keeper: Keeper,
@@ -86,6 +92,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         seq: 0,
         generation: 0,
         iteration: 0,
+        hat: None,
         files: None,
         session: None,
         driven: Driven::default(),
@@ -107,6 +114,7 @@ struct Hands<'a> {
     generation: Generation,
     /// The iteration whose child runs now, or ran last, and its files until its outcome is written.
     iteration: u64,
+    hat: Option<String>,
     files: Option<IterationFiles>,
     session: Option<Session>,
     driven: Driven,

@@ -1,18 +1,17 @@
 //! What the engine asks for, done.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
 use crate::process::{Child, Environment, LineSplitter, Report, Spec, Stdin, Transport};
-use crate::transcript::Opening;
+use crate::transcript::{Opening, jq};
 
 use super::inbox::Message;
 use super::session::{AgentSession, Excerpt, Session, SessionKind, Stream};
-use super::{Hands, RunError, summary};
+use super::{Hands, RunError, gate, summary};
 
 /// Wide enough that no program thinks of wrapping.
 const TERMINAL_SIZE: (u16, u16) = (50, 500);
@@ -32,8 +31,10 @@ impl Hands<'_> {
             Action::Launch {
                 iteration,
                 attempt,
+                hat,
                 prompt,
             } => {
+                self.hat = hat;
                 let input = self.launch(iteration, attempt, &prompt)?;
                 self.todo.push_back(input);
             }
@@ -113,7 +114,7 @@ impl Hands<'_> {
                 .map(|arg| arg.to_string_lossy().into_owned()),
         );
         let command = command.collect();
-        let adapter = self.setup.agent.reads(self.setup.format, &Opening { prompt });
+        let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
         let session = AgentSession::new(adapter, streams, scratch);
         let spec = self.spec(invocation, environment);
         Ok(match self.start(&spec, SessionKind::Agent(Box::new(session))) {
@@ -125,14 +126,8 @@ impl Hands<'_> {
     }
 
     fn run_gate(&mut self, gate: &GateRule) {
-        let spec = Spec {
-            program: PathBuf::from("/bin/sh"),
-            args: vec!["-c".into(), OsString::from(&gate.command)],
-            environment: self.environment(self.iteration),
-            cwd: self.setup.workspace.clone(),
-            stdin: Stdin::Null,
-            stdout: Transport::Pipe,
-        };
+        let environment = self.environment(self.iteration);
+        let spec = gate::spec(&gate.command, environment, &self.setup.workspace);
         if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default())) {
             self.todo.push_back(Input::GateEnded {
                 end: None,
@@ -180,11 +175,20 @@ impl Hands<'_> {
             own.map(|(name, value)| (name.into(), value.into())).collect();
         set.push(("RALPH_RUN_ID".into(), self.setup.header.run_id.clone().into()));
         set.push(("RALPH_ITERATION".into(), iteration.to_string().into()));
+        if let Some(hat) = &self.hat {
+            set.push(("RALPH_HAT".into(), hat.into()));
+        }
         if let Ok(ralph) = std::env::current_exe() {
             set.push(("RALPH_BIN".into(), ralph.into()));
         }
         Environment {
-            remove: NESTED_SESSION.iter().map(OsString::from).collect(),
+            // Without a hat, none may shine through from a run around this one.
+            remove: NESTED_SESSION
+                .iter()
+                .copied()
+                .chain(["RALPH_HAT"])
+                .map(OsString::from)
+                .collect(),
             set,
         }
     }

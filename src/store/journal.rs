@@ -83,6 +83,7 @@ fn is_boundary(event: &RunEvent) -> bool {
         | RunEvent::Stderr { .. }
         | RunEvent::MarkerIgnored { .. }
         | RunEvent::Topic { .. }
+        | RunEvent::TopicRerouted { .. }
         | RunEvent::AgentEnded { .. }
         | RunEvent::GateStarted { .. }
         | RunEvent::Waiting { .. }

@@ -142,7 +142,7 @@ fn limit_key(limit: Limit) -> &'static str {
 }
 
 /// How a gate ended; nothing to add to its mark when it passed.
-pub(super) fn gate_words(result: GateResult) -> Option<String> {
+pub fn gate_words(result: GateResult) -> Option<String> {
     match result {
         GateResult::Passed => None,
         GateResult::Failed { end } => Some(end.to_string()),

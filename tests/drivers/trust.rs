@@ -113,8 +113,10 @@ fn gates_and_providers_and_drivers_are_asked_about() {
                 format!("{config}event_loop: {{prompt: go, max_iterations: 1}}\n"),
             )
             .cloned();
-        let refused = sandbox.ralph(&["run"]);
-        assert_eq!(refused.code, 2, "{config}: {refused:?}");
+        for command in [&["run"][..], &["gates", "run"]] {
+            let refused = sandbox.ralph(command);
+            assert_eq!(refused.code, 2, "{command:?} {config}: {refused:?}");
+        }
         assert!(!sandbox.project().join("evil").exists(), "{config}");
     }
 }

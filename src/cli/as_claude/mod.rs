@@ -16,13 +16,14 @@ use crate::agent::{Invocation, NESTED_SESSION, Selected, StdinSource, Terminal a
 use crate::config::{Loaded, Partial, PartialCli, Settings};
 use crate::event::StreamName;
 use crate::process::{Child, Environment, LineSplitter, Report, Spec, Stdin, Transport};
-use crate::transcript::{self, Opening};
+use crate::transcript::{Opening, jq};
 use crate::ui::Terminal;
 
 use super::args::AsClaudeArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
+use super::reading::reading;
 use super::trust::{self, Consent};
 use codex::Codex;
 use speech::{Events, Speech, Translate};
@@ -78,9 +79,9 @@ fn run(words: &Words, terminal: &Terminal, speech: &Speech<'_>) -> Result<speech
         let translate: Box<dyn Translate> = Box::new(Codex::new());
         (codex::call(program, settings, &file), Vec::new(), translate)
     } else {
-        let selected = agent::resolve(&loaded.settings, &context.probe())?;
+        let mut selected = agent::resolve(&loaded.settings, &context.probe())?;
         let call = selected.invocation(&prompt, &file)?;
-        let translate = events(&selected, &prompt)?;
+        let translate = events(&mut selected, &prompt)?;
         (call, selected.environment, translate)
     };
     let spec = spec(call, environment, &context.cwd, &words.agent);
@@ -139,14 +140,10 @@ fn prompt(words: &Words) -> Result<String, CliError> {
     Ok(prompt)
 }
 
-fn events(selected: &Selected, prompt: &str) -> Result<Box<dyn Translate>, CliError> {
-    let format = transcript::find(&selected.format).ok_or_else(|| CliError::UnknownTranscript {
-        name: selected.format.clone(),
-    })?;
-    Ok(Box::new(Events::new(
-        format,
-        selected.reads(format, &Opening { prompt }),
-    )))
+fn events(selected: &mut Selected, prompt: &str) -> Result<Box<dyn Translate>, CliError> {
+    let (format, filter) = reading(selected)?;
+    let adapter = jq::read(format, filter.as_ref(), &Opening { prompt });
+    Ok(Box::new(Events::new(format, adapter)))
 }
 
 fn spec(call: Invocation, environment: Vec<(String, String)>, cwd: &Path, agent: &str) -> Spec {

@@ -907,3 +907,14 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn blank_topic_of_a_hat() {
+    insta::assert_snapshot!(complaint_about("hats:\n  builder:\n    triggers: [plan.ready, \" \"]\n"), @r#"
+    `hats.builder.triggers[1]` must not be empty
+     --> /tmp/x/project/ralph.yml:3:28
+      |
+    3 |     triggers: [plan.ready, " "]
+      |                            ^^^
+    "#);
+}

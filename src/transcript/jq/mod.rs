@@ -10,7 +10,7 @@ pub use beside::beside;
 pub use filter::{CompileError, Filter, FilterError};
 
 use super::parts::{json_text, say_unreadable};
-use super::{Adapter, Capabilities, Format};
+use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Tag, TranscriptEvent};
 
 /// A text that never ends its line is shown in pieces of this size.
@@ -30,6 +30,15 @@ pub(super) const FORMAT: Format = Format {
     // Without a filter, every line stands for itself.
     open: |_| Box::new(Jq::new(None)),
 };
+
+/// Reads a session in this format, with this filter or beside it.
+pub fn read(format: &Format, filter: Option<&Filter>, opening: &Opening<'_>) -> Box<dyn Adapter> {
+    match filter {
+        None => (format.open)(opening),
+        Some(filter) if format.name == FORMAT.name => open(filter.clone()),
+        Some(filter) => beside((format.open)(opening), filter.clone()),
+    }
+}
 
 /// An adapter with this filter.
 pub fn open(filter: Filter) -> Box<dyn Adapter> {
@@ -130,7 +139,7 @@ impl Adapter for Jq {
 mod tests {
     use super::*;
 
-    fn read(filter: &str, lines: &[&str]) -> Vec<TranscriptEvent> {
+    fn heard(filter: &str, lines: &[&str]) -> Vec<TranscriptEvent> {
         let mut adapter = open(Filter::compile(filter).unwrap());
         let mut out = Vec::new();
         lines.iter().for_each(|line| adapter.feed(line, &mut out));
@@ -153,12 +162,12 @@ mod tests {
             r#"{"type":"other"}"#,
             r#"{"type":"delta","text":"COMPLETE\nmore"}"#,
         ];
-        assert_eq!(read(filter, &lines), ai(&["LOOP_COMPLETE", "more"]));
+        assert_eq!(heard(filter, &lines), ai(&["LOOP_COMPLETE", "more"]));
     }
 
     #[test]
     fn an_error_in_one_line_is_swallowed_and_counted() {
-        let out = read(".a + 1, \"\\n\"", &[r#"{"a":"x"}"#, r#"{"a":1}"#, r#"{"a":[]}"#]);
+        let out = heard(".a + 1, \"\\n\"", &[r#"{"a":"x"}"#, r#"{"a":1}"#, r#"{"a":[]}"#]);
         assert_eq!(out[..1], ai(&["2"])[..]);
         let TranscriptEvent::Text {
             tag: Tag::Sys, text, ..
@@ -170,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_json_is_shown_and_the_next_one_is_read() {
-        let out = read(".text", &["Error: not logged in", r#"{"text":"hi"}"#]);
+    fn a_line_that_is_no_json_is_shown_and_the_next_one_is_heard() {
+        let out = heard(".text", &["Error: not logged in", r#"{"text":"hi"}"#]);
         assert_eq!(out.len(), 3, "{out:?}");
         assert_eq!(out[1], TranscriptEvent::line(Tag::Sys, "Error: not logged in"));
         assert_eq!(out[2..], ai(&["hi"])[..]);
@@ -179,13 +188,13 @@ mod tests {
 
     #[test]
     fn empty_says_nothing() {
-        assert_eq!(read("empty", &[r#"{"text":"hi"}"#]), []);
+        assert_eq!(heard("empty", &[r#"{"text":"hi"}"#]), []);
     }
 
     #[test]
     fn a_text_without_line_endings_does_not_grow_for_ever() {
         let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(LONGEST_LINE / 2 + 1));
-        let out = read(".text", &[&long, &long, &long]);
+        let out = heard(".text", &[&long, &long, &long]);
         assert_eq!(out.len(), 2);
     }
 }

@@ -125,19 +125,16 @@ impl Face {
                 hat,
                 prompt_bytes: _,
             } => self.iteration_started(*iteration, *attempt, hat.as_deref(), at),
-            RunEvent::AgentStarted {
-                iteration: _,
-                pid,
-                command,
-            } => self.agent_started(*pid, command),
+            RunEvent::AgentStarted { pid, command, .. } => self.agent_started(*pid, command),
             RunEvent::Transcript { iteration: _, event } => self.transcript(event, at),
             RunEvent::Stderr { iteration: _, text } => self.stderr(text),
-            RunEvent::MarkerIgnored {
-                iteration: _,
-                marker,
-                reason,
-            } => self.note(labels::WARN, &format!("{marker} does not count: {reason}")),
+            RunEvent::MarkerIgnored { marker, reason, .. } => {
+                self.note(labels::WARN, &format!("{marker} does not count: {reason}"))
+            }
             RunEvent::Topic { iteration: _, event } => self.topic(event),
+            RunEvent::TopicRerouted {
+                topic, hat, reason, ..
+            } => self.topic_rerouted(topic, hat.as_deref(), reason),
             RunEvent::AgentEnded {
                 iteration: _,
                 end,
@@ -234,6 +231,17 @@ impl Face {
             self.page.put_spaced(Tone::Accent, target);
         }
         self.page.put_spaced(Tone::Plain, &event.payload);
+        self.page.end_row();
+    }
+
+    fn topic_rerouted(&mut self, topic: &str, hat: Option<&str>, reason: &str) {
+        self.page.line(labels::TOPIC);
+        self.page.put(Tone::Accent, topic);
+        if let Some(hat) = hat {
+            self.page.put_spaced(Tone::Plain, "→");
+            self.page.put_spaced(Tone::Accent, hat);
+        }
+        self.page.put_spaced(Tone::Plain, &format!("· {reason}"));
         self.page.end_row();
     }
 

@@ -14,10 +14,15 @@ impl Face {
     pub(super) fn run_started(&mut self, header: &RunHeader, at: Timestamp) {
         self.run_started = at;
         let version = header.agent_version.as_ref().map(|version| format!(" {version}"));
-        let mut limits = words::count(header.max_iterations, "iteration");
-        if let Some(budget) = header.max_cost_usd {
-            limits += &format!(" · {}", words::dollars(budget));
-        }
+        let limits = [
+            Some(words::count(header.max_iterations, "iteration")),
+            header
+                .max_runtime_seconds
+                .map(|seconds| words::duration(Duration::from_secs(seconds))),
+            header.max_cost_usd.map(words::dollars),
+            header.max_tokens.map(|tokens| words::count(tokens, "token")),
+        ];
+        let limits = limits.into_iter().flatten().collect::<Vec<_>>().join(" · ");
         self.page.bare(
             Tone::Strong,
             &format!("ralph {} · run {}", header.ralph, header.run_id),

@@ -189,6 +189,8 @@ fn header() -> RunHeader {
         transcript: "claude".into(),
         workspace: "/home/me/parser".into(),
         max_iterations: 100,
+        max_runtime_seconds: Some(14_400),
+        max_tokens: None,
         max_cost_usd: Some(20.0),
     }
 }
@@ -273,7 +275,7 @@ fn a_solo_run_with_tools() {
     insta::assert_snapshot!(told(PLAIN, solo), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -319,7 +321,7 @@ fn a_terminal_gets_wrapped_lines() {
     insta::assert_snapshot!(told(LIVE, solo), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -365,7 +367,7 @@ fn forty_columns_are_enough() {
     insta::assert_snapshot!(told(PlainOptions { width: 40, ..LIVE }, solo), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -422,7 +424,7 @@ fn verbose_shows_input_output_and_thoughts_in_full() {
     insta::assert_snapshot!(told(options, solo), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -496,7 +498,7 @@ fn colours_mark_what_words_already_say() {
     insta::assert_snapshot!(shown(&text), @"
     ␛[1mralph 0.1.0 · run 20260301-080000-3f2a␛[0m
     ␛[2m  agent       ␛[0mclaude 2.1.0
-    ␛[2m  limits      ␛[0m100 iterations · $20.00
+    ␛[2m  limits      ␛[0m100 iterations · 4h00m · $20.00
     ␛[2m  workspace   ␛[0m/home/me/parser
     ␛[2m  started     ␛[0m2026-03-01 08:00
 
@@ -562,6 +564,12 @@ fn a_gate_refuses_and_then_passes() {
                 payload: "the last test\npasses now".into(),
             },
         });
+        story.tell(RunEvent::TopicRerouted {
+            iteration: 2,
+            topic: "odd\x1b[2J".into(),
+            hat: Some("planner".into()),
+            reason: "no hat claims it".into(),
+        });
         story.said(TranscriptEvent::message(
             Tag::Ai,
             "Now it is really done.\n\nLOOP_COMPLETE",
@@ -580,7 +588,7 @@ fn a_gate_refuses_and_then_passes() {
     insta::assert_snapshot!(text, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -611,6 +619,7 @@ fn a_gate_refuses_and_then_passes() {
 
     ── iteration 2/100 · builder ───────────────────────────────────────── 08:00 ──
       TOPIC │ build.done → reviewer the last test passes now
+      TOPIC │ odd → planner · no hat claims it
          AI │ Now it is really done.
             │
             │ LOOP_COMPLETE
@@ -705,7 +714,7 @@ fn a_night_of_trouble() {
     insta::assert_snapshot!(text, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -777,7 +786,7 @@ fn parallel_tools_stay_told_apart() {
     insta::assert_snapshot!(text, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -872,7 +881,7 @@ fn deltas_join_to_lines() {
     insta::assert_snapshot!(told(PLAIN, deltas), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -892,7 +901,7 @@ fn deltas_show_at_once_on_a_terminal_and_wrap_whole_words() {
     insta::assert_snapshot!(shown(&text), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -1058,7 +1067,7 @@ fn hostile_text_is_only_text() {
     insta::assert_snapshot!(shown(&text), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
@@ -1165,7 +1174,7 @@ fn every_kind_of_meta_is_shown() {
     insta::assert_snapshot!(text, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
-      limits      100 iterations · $20.00
+      limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
 
