@@ -1,9 +1,13 @@
 //! How the selected agent is called with one prompt: arguments, stdin, terminal, environment.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::config::{PromptMode, Settings};
 
+use super::driven::adapter_name;
+use super::driver::Driver;
 use super::{Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, Large, PromptLimit, Small, Terminal};
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
@@ -26,27 +30,44 @@ pub struct Selected {
     pub limits: Vec<&'static str>,
     /// Set in its environment.
     pub environment: Vec<(String, String)>,
-    args: Vec<String>,
-    delivery: PromptDelivery,
-    prompt_limit: Option<PromptLimit>,
+    /// The jq filter that says what of its output is to be read.
+    pub filter: Option<FilterCode>,
+    /// What the user should be told about it, though it stops nothing.
+    pub warnings: Vec<String>,
+    pub(super) args: Vec<String>,
+    pub(super) delivery: PromptDelivery,
+    pub(super) prompt_limit: Option<PromptLimit>,
+}
+
+/// A jq filter, not yet compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilterCode {
+    /// The user's own: a mistake in it is an error.
+    User(String),
+    /// A driver's: a mistake in it is told, and the raw lines are shown.
+    Driver { code: String, place: String },
 }
 
 /// How prompts reach it.
 #[derive(Debug, Clone)]
-enum PromptDelivery {
+pub(super) enum PromptDelivery {
     Builtin(Delivery),
     /// The user's own command, told by the configuration.
     CustomArgument {
         flag: Option<String>,
     },
     CustomStdin,
+    /// In claude's place: `-p PROMPT`, and no other way.
+    Provider,
+    /// A script makes the whole command line.
+    Driver(Arc<Driver>),
 }
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub program: PathBuf,
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
     pub stdin: StdinSource,
     pub terminal: Terminal,
 }
@@ -103,6 +124,8 @@ impl Selected {
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
                 .collect(),
+            filter: None,
+            warnings: Vec::new(),
             args,
             delivery: PromptDelivery::Builtin(agent.prompt),
             prompt_limit: agent.prompt_limit,
@@ -125,6 +148,8 @@ impl Selected {
             auth_hint: String::new(),
             limits: GENERAL_LIMITS.to_vec(),
             environment: Vec::new(),
+            filter: None,
+            warnings: Vec::new(),
             args: cli
                 .args
                 .iter()
@@ -143,8 +168,18 @@ impl Selected {
         }
     }
 
-    /// The call for one prompt, which is also (or will be) in `prompt_file`.
+    /// The call for one prompt, which is also (or will be) in `prompt_file`; a driver's file must be there.
     pub fn invocation(&self, prompt: &str, prompt_file: &Path) -> Result<Invocation, AgentError> {
+        self.resuming(prompt, prompt_file, None)
+    }
+
+    /// The same, in a session that an earlier iteration left.
+    pub fn resuming(
+        &self,
+        prompt: &str,
+        prompt_file: &Path,
+        session: Option<&str>,
+    ) -> Result<Invocation, AgentError> {
         self.check_length(prompt)?;
         let file = || StdinSource::PromptFile(prompt_file.to_owned());
         let (tail, stdin) = match &self.delivery {
@@ -176,12 +211,61 @@ impl Selected {
                 )
             }
             PromptDelivery::CustomStdin => (Vec::new(), file()),
+            PromptDelivery::Provider => (vec!["-p".to_owned(), self.fitting(prompt)?], StdinSource::Null),
+            PromptDelivery::Driver(driver) => return self.driven(driver, prompt_file, session),
         };
-        let args = self.args.iter().cloned().chain(tail).collect();
+        let args = self
+            .args
+            .iter()
+            .cloned()
+            .chain(tail)
+            .map(OsString::from)
+            .collect();
         Ok(Invocation {
             program: self.program.clone(),
             args,
             stdin,
+            terminal: self.terminal,
+        })
+    }
+
+    /// The driver, where there is one.
+    pub fn driver(&self) -> Option<&Driver> {
+        match &self.delivery {
+            PromptDelivery::Driver(driver) => Some(driver),
+            PromptDelivery::Builtin(_)
+            | PromptDelivery::CustomArgument { .. }
+            | PromptDelivery::CustomStdin
+            | PromptDelivery::Provider => None,
+        }
+    }
+
+    /// Under which name its settings are in `adapters`.
+    pub fn adapter(&self) -> &str {
+        match self.driver() {
+            Some(driver) => adapter_name(driver),
+            None => &self.name,
+        }
+    }
+
+    fn driven(
+        &self,
+        driver: &Driver,
+        prompt_file: &Path,
+        session: Option<&str>,
+    ) -> Result<Invocation, AgentError> {
+        let mut argv = driver
+            .command(prompt_file, session.unwrap_or_default())?
+            .into_iter();
+        let program = argv.next().unwrap_or_default().into();
+        let args: Vec<OsString> = argv.chain(self.args.iter().map(OsString::from)).collect();
+        if let Some(long) = args.iter().find(|argument| argument.len() >= LONGEST_ARGUMENT) {
+            return Err(self.too_long(long.len()));
+        }
+        Ok(Invocation {
+            program,
+            args,
+            stdin: StdinSource::Null,
             terminal: self.terminal,
         })
     }
@@ -202,22 +286,30 @@ impl Selected {
 
     /// A prompt that begins with a dash would be read as an option; a line break before it is not.
     fn custom_argument(&self, prompt: &str) -> Result<String, AgentError> {
+        if prompt.starts_with('-') {
+            self.fitting(&format!("\n{prompt}"))
+        } else {
+            self.fitting(prompt)
+        }
+    }
+
+    /// The prompt, if the kernel can carry it as one argument.
+    fn fitting(&self, prompt: &str) -> Result<String, AgentError> {
         if prompt.contains('\0') {
             return Err(AgentError::NulInPrompt);
         }
-        let argument = if prompt.starts_with('-') {
-            format!("\n{prompt}")
-        } else {
-            prompt.to_owned()
-        };
-        if argument.len() < LONGEST_ARGUMENT {
-            return Ok(argument);
+        if prompt.len() < LONGEST_ARGUMENT {
+            return Ok(prompt.to_owned());
         }
-        Err(AgentError::PromptTooLong {
-            agent: format!("{} with prompt_mode: arg", self.display_name),
-            size: format!("{} bytes", prompt.len()),
+        Err(self.too_long(prompt.len()))
+    }
+
+    fn too_long(&self, bytes: usize) -> AgentError {
+        AgentError::PromptTooLong {
+            agent: format!("{}, which takes it as one argument", self.display_name),
+            size: format!("{bytes} bytes"),
             limit: format!("{} bytes", LONGEST_ARGUMENT - 1),
-        })
+        }
     }
 }
 
@@ -262,7 +354,7 @@ mod tests {
         format!(
             "{} {} < {stdin}",
             invocation.program.display(),
-            invocation.args.join(" ")
+            invocation.args.join(" ".as_ref()).display()
         )
     }
 
@@ -306,7 +398,7 @@ mod tests {
             assert_eq!(call("codex", &prompt).args.last().unwrap(), "-", "{prompt:.10}");
         }
         let longest = format!("{} {}", "ü".repeat(3999), "ü".repeat(3000));
-        assert_eq!(*call("codex", &longest).args.last().unwrap(), longest);
+        assert_eq!(*call("codex", &longest).args.last().unwrap(), *longest);
         assert_eq!(
             call("codex", "resume").args.last().unwrap(),
             "-",

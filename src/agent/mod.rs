@@ -3,25 +3,31 @@
 
 mod builtin;
 mod detect;
+mod driven;
+pub mod driver;
 mod invocation;
 mod probe;
+mod provider;
 
 pub use builtin::{
     AGENTS, Agent, Delivery, Evidence, GENERAL_LIMITS, Large, NESTED_SESSION, PromptLimit, Small, Terminal,
 };
 pub use detect::{Checked, Unusable, detect, survey};
-pub use invocation::{Invocation, Selected, StdinSource};
+pub use driven::{driver_places, load_driver};
+pub use invocation::{FilterCode, Invocation, Selected, StdinSource};
 pub use probe::{PathProbe, Probe};
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::Settings;
+use crate::config::{Settings, SplitError};
 
 /// The backend that is the user's own command line.
 pub const CUSTOM: &str = "custom";
 const AUTO: &str = "auto";
-const DRIVER: &str = "driver:";
+/// What a backend that is a driver script begins with.
+pub const DRIVER: &str = "driver:";
+const JQ: &str = "jq";
 
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
@@ -40,8 +46,14 @@ pub enum AgentError {
     CustomWithoutCommand,
     #[error("the custom command `{command}` was not found")]
     CustomNotFound { command: String },
-    #[error("`{name}` is not supported by this version of ralph")]
-    NotYet { name: String },
+    #[error("`{command}` (cli.claude_command) was not found")]
+    ProviderNotFound { command: String },
+    #[error("`{line}`, of cli.claude_command or cli.claude_args, {error}")]
+    ProviderArguments { line: String, error: SplitError },
+    #[error(transparent)]
+    Driver(#[from] driver::DriverError),
+    #[error("--transcript jq needs a filter")]
+    NoFilter,
     #[error("the prompt is too long for {agent}: {size}, and the limit is {limit}")]
     PromptTooLong {
         agent: String,
@@ -59,9 +71,30 @@ pub fn names() -> Vec<&'static str> {
 
 /// Finds the agent that the settings ask for. Never a silent substitute.
 pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
+    let mut selected = choose(settings, probe)?;
+    // A filter for an agent of one's own can mean only one thing.
+    if selected.name == CUSTOM && settings.cli.jq_filter.is_some() && settings.cli.transcript.is_none() {
+        selected.format = JQ.to_owned();
+    }
+    match (&settings.cli.jq_filter, selected.format.as_str()) {
+        (Some(code), JQ) => selected.filter = Some(FilterCode::User(code.clone())),
+        (None, JQ) if selected.filter.is_none() => return Err(AgentError::NoFilter),
+        (Some(_), format) => {
+            let warning = format!("cli.jq_filter has no effect: the transcript is {format}, not jq");
+            selected.warnings.push(warning);
+        }
+        (None, _) => {}
+    }
+    Ok(selected)
+}
+
+fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
     let backend = settings.cli.backend.as_str();
     match backend {
         AUTO if settings.cli.command.is_some() => custom(settings, probe.as_ref()),
+        AUTO | provider::CLAUDE if provider::is_wanted(settings) => {
+            provider::provider(settings, probe.as_ref())
+        }
         AUTO => {
             let found = detect(probe, settings)?;
             Ok(Selected::builtin(
@@ -72,10 +105,10 @@ pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, 
             ))
         }
         CUSTOM => custom(settings, probe.as_ref()),
-        name if name.starts_with(DRIVER) => Err(AgentError::NotYet {
-            name: name.to_owned(),
-        }),
-        name => named(name, settings, probe.as_ref()),
+        name => match name.strip_prefix(DRIVER) {
+            Some(driver) => driven::driven(driver, settings, probe.as_ref()),
+            None => named(name, settings, probe.as_ref()),
+        },
     }
 }
 

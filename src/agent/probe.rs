@@ -17,6 +17,11 @@ pub trait Probe: Send + Sync {
 
     /// The first line of what `--version` prints.
     fn version(&self, program: &Path) -> Result<String, Unusable>;
+
+    /// Where and under whom a driver's script can be run; nowhere, for one that only pretends.
+    fn place(&self) -> Option<(Keeper, PathBuf)> {
+        None
+    }
 }
 
 /// The real one: the user's PATH.
@@ -30,6 +35,10 @@ pub struct PathProbe {
 impl Probe for PathProbe {
     fn find(&self, program: &str) -> Option<PathBuf> {
         which::which_in(program, self.path.as_ref(), &self.cwd).ok()
+    }
+
+    fn place(&self) -> Option<(Keeper, PathBuf)> {
+        Some((self.keeper.clone(), self.cwd.clone()))
     }
 
     fn version(&self, program: &Path) -> Result<String, Unusable> {

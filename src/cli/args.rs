@@ -40,6 +40,15 @@ pub(super) enum Command {
     Agents(ListArguments),
     /// Check agents and configuration; exit 1 if something needed is broken
     Doctor(ListArguments),
+    /// List, check or begin driver scripts
+    Drivers(Box<DriversArguments>),
+    /// Show every setting and its origin; convert another Ralph's file
+    Config(Box<SettingsArguments>),
+    /// Run any agent, and speak as claude does: for tools that expect claude
+    #[command(disable_help_flag = true)]
+    AsClaude(AsClaudeArguments),
+    /// Allow what this repository's configuration would execute
+    Trust(Box<TrustArguments>),
     /// List the hats, show one, check how they hang together, draw them
     Hats(HatsArguments),
     /// List the gates, or run them by hand as the loop would
@@ -160,21 +169,30 @@ pub(super) struct ShowArguments {
 /// Which agent, by whose configuration.
 #[derive(Debug, Args)]
 pub(super) struct ChoiceArguments {
-    /// Which agent: auto, a built-in name, or custom
+    /// Which agent: auto, a built-in name, custom, or driver:NAME
     #[arg(long, value_name = "NAME")]
     pub(super) agent: Option<String>,
     /// Your own agent's command line; the prompt is added as its last argument
     #[arg(long, value_name = "COMMAND")]
     pub(super) agent_cmd: Option<String>,
-    /// How to read the agent's output: auto, plain, rtf1, claude …
+    /// How to read the agent's output: auto, plain, rtf1, claude, jq …
     #[arg(long, value_name = "FORMAT")]
     pub(super) transcript: Option<String>,
+    /// What of each JSON line to read; goes with --transcript jq
+    #[arg(long, value_name = "FILTER")]
+    pub(super) jq_filter: Option<String>,
+    /// Look for driver scripts here first
+    #[arg(long, value_name = "DIR")]
+    pub(super) driver_dir: Option<PathBuf>,
     /// The model that the agent is to use
     #[arg(long, value_name = "MODEL")]
     pub(super) model: Option<String>,
     /// Use this file instead of the nearest ralph.yml
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+    /// Run what this repository's configuration says, without asking (also: RALPH_TRUST=1)
+    #[arg(long)]
+    pub(super) trust: bool,
     /// Arguments for the agent itself, after `--`
     #[arg(last = true, value_name = "ARGS")]
     pub(super) extra: Vec<String>,
@@ -247,9 +265,96 @@ pub(super) enum GatesCommand {
     /// Run all gates, or one; exit 1 if one fails
     Run {
         name: Option<String>,
+        /// Run what this repository's configuration says, without asking (also: RALPH_TRUST=1)
+        #[arg(long)]
+        trust: bool,
         #[command(flatten)]
         config: ConfigArguments,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DriversArguments {
+    #[command(subcommand)]
+    pub(super) command: DriversCommand,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DriversCommand {
+    /// The drivers of this project, and those that come with ralph
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Source a driver, call its hooks, compile its filter; exit 1 if something is broken
+    Check {
+        /// Which one [default: the configured one, or else all]
+        name: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a commented skeleton to .ralph/drivers/NAME.sh
+    New { name: String },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SettingsArguments {
+    #[command(subcommand)]
+    pub(super) command: ConfigCommand,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Every setting as it is
+    Show {
+        /// Say where each comes from: file and line, variable, or command line
+        #[arg(long)]
+        origin: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the ralph.yml that says the same as another Ralph's file
+    Convert {
+        #[arg(long, value_enum)]
+        from: ForeignName,
+        /// The file [default: the one of this project]
+        file: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ForeignName {
+    Ralphrc,
+    Ralphex,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AsClaudeArguments {
+    /// --agent NAME [-p PROMPT] [--model MODEL]; whatever else claude would take is ignored
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub(super) words: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TrustArguments {
+    /// List what would be executed here, what is allowed, and why
+    #[arg(long)]
+    pub(super) show: bool,
+    /// Take back what was allowed for the files here
+    #[arg(long, conflicts_with = "show")]
+    pub(super) revoke: bool,
+    /// Print JSON; goes with --show
+    #[arg(long, requires = "show")]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -267,7 +372,12 @@ impl ChoiceArguments {
     pub(super) fn wishes(&self) -> Result<Partial, SplitError> {
         let mut cli = PartialCli {
             backend: self.agent.clone(),
-            transcript: self.transcript.clone(),
+            transcript: self
+                .transcript
+                .clone()
+                .or_else(|| self.jq_filter.as_ref().map(|_| "jq".to_owned())),
+            jq_filter: self.jq_filter.clone(),
+            driver_dir: self.driver_dir.clone(),
             model: self.model.clone(),
             extra_args: (!self.extra.is_empty()).then(|| self.extra.clone()),
             ..PartialCli::default()

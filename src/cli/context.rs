@@ -63,7 +63,7 @@ impl Context {
 }
 
 /// `$XDG_CONFIG_HOME/ralph`, or else `~/.config/ralph`.
-fn user_directory() -> Option<PathBuf> {
+pub(super) fn user_directory() -> Option<PathBuf> {
     let set = |name| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -77,15 +77,14 @@ fn user_directory() -> Option<PathBuf> {
 /// Settings that this version can read but not yet act on are refused: to ignore them would be to lie.
 pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), CliError> {
     let missing = [
-        (settings.session == config::Session::Continue, "session: continue"),
+        (
+            settings.session == config::Session::Continue && !settings.cli.backend.starts_with(agent::DRIVER),
+            "session: continue",
+        ),
         (settings.pricing.is_some(), "pricing"),
         (
             settings.cli.default_mode == config::Mode::Interactive,
             "cli.default_mode: interactive",
-        ),
-        (
-            settings.cli.claude_command.is_some() || settings.cli.claude_args.is_some(),
-            "cli.claude_command",
         ),
     ];
     match missing.into_iter().find(|(wanted, _)| *wanted) {

@@ -91,7 +91,11 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         agent: plan.agent.name.clone(),
         agent_version: plan.agent.version.clone(),
         program: invocation.program.display().to_string(),
-        args: invocation.args,
+        args: invocation
+            .args
+            .iter()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect(),
         cwd: cwd.display().to_string(),
         stdin: match invocation.stdin {
             StdinSource::Null => "/dev/null".to_owned(),

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::agent::driver::{DriverError, EMBEDDED};
 use crate::agent::{AGENTS, AgentError, Checked};
 use crate::config::{ConfigError, SplitError};
 use crate::engine::HatError;
@@ -10,6 +11,7 @@ use crate::run::RunError;
 use crate::store::StoreError;
 use crate::transcript;
 
+use super::args::ForeignName;
 use super::exit::Exit;
 
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +30,22 @@ pub(super) enum CliError {
     EmptyPrompt { what: String },
     #[error("cannot read the prompt file {}: {source}", path.display())]
     PromptFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Filter(#[from] crate::transcript::jq::CompileError),
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
+    #[error("{}", super::trust::described(subjects))]
+    Untrusted { subjects: Vec<super::trust::Subject> },
+    #[error("cannot remember what is allowed: {0}")]
+    Ledger(#[source] io::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error("there is no file of {} here", match from { ForeignName::Ralphrc => ".ralphrc", ForeignName::Ralphex => "ralphex" })]
+    NothingToConvert { from: ForeignName },
+    #[error("as-claude: {0}")]
+    AsClaude(String),
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Hats(#[from] HatError),
     #[error("there is no {what} `{name}`")]
@@ -75,11 +91,15 @@ impl CliError {
             Self::Agent(error) => match error {
                 AgentError::NoneFound { .. }
                 | AgentError::NotInstalled { .. }
-                | AgentError::CustomNotFound { .. } => Exit::NoAgent,
+                | AgentError::CustomNotFound { .. }
+                | AgentError::ProviderNotFound { .. }
+                | AgentError::Driver(DriverError::NoProgram { .. }) => Exit::NoAgent,
                 AgentError::Disabled { .. }
                 | AgentError::Unknown { .. }
                 | AgentError::CustomWithoutCommand
-                | AgentError::NotYet { .. }
+                | AgentError::ProviderArguments { .. }
+                | AgentError::Driver(_)
+                | AgentError::NoFilter
                 | AgentError::PromptTooLong { .. }
                 | AgentError::NulInPrompt => Exit::Usage,
             },
@@ -89,13 +109,17 @@ impl CliError {
             | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
+            | Self::NotYet { .. }
+            | Self::NothingToConvert { .. }
+            | Self::AsClaude(_)
+            | Self::Filter(_)
+            | Self::Untrusted { .. }
             | Self::Hats(_)
             | Self::UnknownName { .. }
             | Self::SettingsChanged { .. }
             | Self::NobodyToAsk
             | Self::NothingToTell
-            | Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. })
-            | Self::NotYet { .. } => Exit::Usage,
+            | Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. }) => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
@@ -103,6 +127,9 @@ impl CliError {
             | Self::NoHeader { .. }
             | Self::Init { .. }
             | Self::Demo(_)
+            | Self::Ledger(_)
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,
         }
     }
@@ -119,16 +146,14 @@ impl CliError {
                 "or in a file: write PROMPT.md here, or name one with -P FILE".into(),
                 "or in ralph.yml: event_loop.prompt, event_loop.prompt_file".into(),
             ],
+            Self::Untrusted { .. } => vec![
+                "they can come from somebody else, so nothing of it was started".into(),
+                "to allow it, until one byte of it changes: ralph trust".into(),
+                "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
+            ],
             Self::EmptyPrompt { .. } => vec!["say what the agent is to do".into()],
             Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
-            Self::Store(StoreError::Locked { .. }) => {
-                vec![
-                    "wait for it, stop it, or work in another directory (a git worktree, for example)".into(),
-                ]
-            }
-            Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. }) => {
-                vec!["ls .agent/runs shows the runs of this directory, the newest last".into()]
-            }
+            Self::Store(error) => vec![store_hint(error).into()],
             Self::SettingsChanged { .. } => vec![
                 "to go on with the new configuration: add --yes".into(),
                 "to keep the old one: undo the change, or begin a new run with ralph run".into(),
@@ -139,32 +164,54 @@ impl CliError {
                 vec!["ralph tell \"use the new API\", or --pause, --resume, --wake, --stop-iteration".into()]
             }
             Self::Init { .. } => vec!["check free space and permissions".into()],
-            Self::Store(StoreError::Io { .. }) | Self::Run(_) => {
-                vec!["check free space and permissions; what was written before is still there".into()]
-            }
+            Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
             Self::UnknownTranscript { .. } => {
                 vec![format!(
                     "known formats: auto, {}",
                     transcript::names().collect::<Vec<_>>().join(", ")
                 )]
             }
-            Self::Hats(HatError::ClaimedTwice { first, second, .. }) => vec![
-                format!("keep it in one of hats.{first}.triggers and hats.{second}.triggers"),
-                "ralph hats validate shows all that is wrong".into(),
-            ],
-            Self::Hats(HatError::NoDefault) => {
-                vec!["add `task.start` to the triggers of the hat that begins".into()]
-            }
+            Self::NothingToConvert { .. } => vec!["name it: ralph config convert --from ralphrc FILE".into()],
+            Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
+            Self::Hats(error) => hat_hints(error),
             Self::UnknownName { what, known, .. } if known.is_empty() => {
                 vec![format!("ralph.yml configures no {what}s")]
             }
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::Config(_)
+            | Self::Filter(_)
+            | Self::Ledger(_)
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. }
             | Self::AgentCommand(_)
             | Self::NotYet { .. }
             | Self::Demo(_)
             | Self::Output(_) => Vec::new(),
         }
+    }
+}
+
+const FULL_OR_FORBIDDEN: &str = "check free space and permissions; what was written before is still there";
+
+fn store_hint(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Locked { .. } => {
+            "wait for it, stop it, or work in another directory (a git worktree, for example)"
+        }
+        StoreError::NoRun | StoreError::NoSuchRun { .. } => {
+            "ls .agent/runs shows the runs of this directory, the newest last"
+        }
+        StoreError::Io { .. } => FULL_OR_FORBIDDEN,
+    }
+}
+
+fn hat_hints(error: &HatError) -> Vec<String> {
+    match error {
+        HatError::ClaimedTwice { first, second, .. } => vec![
+            format!("keep it in one of hats.{first}.triggers and hats.{second}.triggers"),
+            "ralph hats validate shows all that is wrong".into(),
+        ],
+        HatError::NoDefault => vec!["add `task.start` to the triggers of the hat that begins".into()],
     }
 }
 
@@ -213,7 +260,18 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
         AgentError::PromptTooLong { .. } => {
             vec!["shorten it: put the details in files, and let the prompt name them".into()]
         }
-        AgentError::NotYet { .. } | AgentError::NulInPrompt => Vec::new(),
+        AgentError::ProviderNotFound { .. } => {
+            vec!["check its spelling, or give its full path; is it executable?".into()]
+        }
+        AgentError::ProviderArguments { .. } => {
+            vec!["close the quote; \"\" means no arguments at all".into()]
+        }
+        AgentError::NoFilter => vec![
+            "give one: --jq-filter '.text // empty'".into(),
+            "or in ralph.yml: cli.jq_filter".into(),
+        ],
+        AgentError::Driver(error) => driver_hints(error),
+        AgentError::NulInPrompt => Vec::new(),
     }
 }
 
@@ -226,4 +284,45 @@ fn why_not(checked: &Checked, width: usize) -> String {
         "  {:width$}  {why}  ({})",
         checked.agent.name, checked.agent.install
     )
+}
+
+pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
+    match error {
+        DriverError::NoBash | DriverError::NotBash { .. } => {
+            vec!["install bash (3.2 or newer), or use a built-in agent: ralph agents".into()]
+        }
+        DriverError::NotFound { looked, .. } => {
+            let looked = looked
+                .iter()
+                .map(|path| format!("  looked in {}", path.display()));
+            let known: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+            looked
+                .chain([
+                    format!("drivers that come with ralph: {}", known.join(", ")),
+                    "to write one: ralph drivers new NAME".into(),
+                ])
+                .collect()
+        }
+        DriverError::Outside { .. } => vec!["copy the file into the directory instead of linking it".into()],
+        DriverError::WorldWritable { path } => vec![format!("chmod o-w {}", path.display())],
+        DriverError::Missing { .. } | DriverError::NoCommand { .. } | DriverError::Silent { .. } => {
+            vec!["a skeleton that has them all: ralph drivers new NAME".into()]
+        }
+        DriverError::NoProgram { .. } => vec!["install it, or use another agent: ralph agents".into()],
+        DriverError::UnknownTool { valid, .. } => vec![format!("known to it: {}", valid.join(", "))],
+        DriverError::Exited { .. } | DriverError::Hook { .. } => {
+            vec![
+                "a hook tells success and failure with `return`; to see all of it: ralph drivers check NAME"
+                    .into(),
+            ]
+        }
+        DriverError::TimedOut { .. } | DriverError::TooMuch { .. } => {
+            vec!["mend the hook; to try it: ralph drivers check NAME".into()]
+        }
+        DriverError::BadName { .. }
+        | DriverError::NotAFile { .. }
+        | DriverError::Unreadable { .. }
+        | DriverError::Unpack { .. }
+        | DriverError::Process(_) => Vec::new(),
+    }
 }

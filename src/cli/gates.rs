@@ -13,6 +13,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::listing::json;
 use super::policy;
+use super::trust::{self, Consent};
 
 pub(super) fn gates(arguments: &GatesArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
@@ -22,8 +23,10 @@ pub(super) fn gates(arguments: &GatesArguments, terminal: &Terminal) -> Result<E
     match &arguments.command {
         None => list(&load(&arguments.config)?, arguments.config.json, terminal),
         Some(GatesCommand::List(config)) => list(&load(config)?, config.json, terminal),
-        Some(GatesCommand::Run { name, config }) => {
-            let settings = load(config)?;
+        Some(GatesCommand::Run { name, trust, config }) => {
+            let loaded = context.load(Partial::default(), config.config.as_ref())?;
+            trust::require(&context, &loaded, Consent::of(*trust), terminal)?;
+            let settings = loaded.settings;
             run(&context, &settings, name.as_deref(), config.json, terminal)
         }
     }

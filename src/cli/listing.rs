@@ -4,16 +4,18 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::agent::{self, AGENTS, Agent, Checked, Evidence, Selected, StdinSource};
-use crate::config::Settings;
+use crate::agent::{self, AGENTS, Agent, Checked, DRIVER, Evidence, Selected, StdinSource};
+use crate::config::{Loaded, Settings};
 use crate::doctor::{self, Finding, Scene, State};
 use crate::transcript::{self, Capabilities};
 use crate::ui::{Cell, Table, Terminal, Tone};
 
 use super::args::ListArguments;
 use super::context::Context;
+use super::drivers;
 use super::error::CliError;
 use super::exit::Exit;
+use super::trust::{self, Consent};
 
 /// One agent, as listed.
 #[derive(Debug, Serialize)]
@@ -125,7 +127,7 @@ fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) 
             let args = call
                 .args
                 .into_iter()
-                .map(|arg| arg.replace("THE PROMPT", "PROMPT"));
+                .map(|arg| arg.to_string_lossy().replace("THE PROMPT", "PROMPT"));
             (std::iter::once(program).chain(args).collect(), stdin)
         }
         Err(_) => (vec![program], "/dev/null"),
@@ -205,10 +207,17 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<E
         (None, Some(problem)) => Err(problem),
         (None, None) => return Ok(Exit::Failed),
     };
-    let findings = doctor::examine(&Scene {
+    let mut findings = doctor::examine(&Scene {
         configuration,
         agents: &agents,
     });
+    if let Some(loaded) = &loaded {
+        findings.extend(driver_findings(
+            &context,
+            loaded,
+            Consent::of(arguments.choice.trust),
+        )?);
+    }
     let text = if arguments.json {
         json(&findings)
     } else {
@@ -222,7 +231,24 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<E
     })
 }
 
-fn doctor_text(findings: &[Finding], terminal: &Terminal) -> String {
+/// The configured driver, if it may be run.
+fn driver_findings(context: &Context, loaded: &Loaded, consent: Consent) -> Result<Vec<Finding>, CliError> {
+    let Some(name) = loaded.settings.cli.backend.strip_prefix(DRIVER) else {
+        return Ok(Vec::new());
+    };
+    if trust::is_settled(context, loaded, consent)? {
+        return Ok(drivers::examine(name, &loaded.settings, context.probe().as_ref()));
+    }
+    Ok(vec![Finding {
+        area: "drivers",
+        subject: name.to_owned(),
+        state: State::Warning,
+        detail: "not asked: it is not allowed yet".to_owned(),
+        remedy: Some("to see what it would run, and to allow it: ralph trust --show, ralph trust".to_owned()),
+    }])
+}
+
+pub(super) fn doctor_text(findings: &[Finding], terminal: &Terminal) -> String {
     let mut text = String::new();
     let mut area = "";
     for finding in findings {

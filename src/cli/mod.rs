@@ -1,8 +1,11 @@
 //! The door: arguments in, exit code out; errors become sentences with a remedy. One file per subcommand.
 
 mod args;
+mod as_claude;
+mod config;
 mod context;
 mod demo;
+mod drivers;
 mod dry_run;
 mod error;
 mod exit;
@@ -11,10 +14,12 @@ mod hats;
 mod init;
 mod listing;
 mod policy;
+mod reading;
 mod resume;
 mod run;
 mod saved;
 mod tell;
+mod trust;
 mod understand;
 
 use std::ffi::OsString;
@@ -68,6 +73,10 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Tell(arguments) => tell::tell(arguments, terminal),
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
+        Command::Drivers(arguments) => drivers::drivers(arguments, terminal),
+        Command::Config(arguments) => config::config(arguments, terminal),
+        Command::AsClaude(arguments) => as_claude::as_claude(arguments, terminal),
+        Command::Trust(arguments) => trust::trust(arguments, terminal),
         Command::Hats(arguments) => hats::hats(arguments, terminal),
         Command::Gates(arguments) => gates::gates(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),

@@ -23,7 +23,7 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
     let adapter = plan
         .settings
         .adapters
-        .get(&plan.agent.name)
+        .get(plan.agent.adapter())
         .cloned()
         .unwrap_or_default();
     let capabilities = plan.format.capabilities;

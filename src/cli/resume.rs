@@ -19,6 +19,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::run::{Occasion, Plan, face_for};
 use super::saved::{Change, Saved};
+use super::trust::{self, Consent};
 
 /// What a dead run's agent has to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -57,12 +58,14 @@ pub(super) fn resume(
         .filter(|change| loaded.origin(&change.key) != Origin::Flag || !says(&said_now, &change.key))
         .collect();
     accept(&unasked, arguments, terminal)?;
+    trust::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
     let stopped = stop_marked("RALPH_RUN_ID", &id, GRACE);
     if stopped > 0 {
         let text = format!("stopped what the run had left behind ({stopped} processes)");
         terminal.warn(&text).map_err(CliError::Output)?;
     }
     let mut plan = Plan::make(&context, loaded.settings)?;
+    plan.show_warnings(terminal)?;
     plan.flags = flags;
     plan.asking = arguments.asking();
     let mut changed: Vec<String> = changes.iter().map(ToString::to_string).collect();

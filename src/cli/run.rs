@@ -1,5 +1,6 @@
 //! `ralph run`: from wishes to a driven loop, or to a description of what it would do.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use crate::engine::{Asking, Engine, Hats, Restored, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, Beginning, Hooks, Progress, PromptSource, Setup, Watched};
 use crate::store::Run;
-use crate::transcript::{self, Format};
+use crate::transcript::Format;
+use crate::transcript::jq::Filter;
 use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::{RunArguments, ShowArguments};
@@ -21,8 +23,10 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::hats;
 use super::policy::policy;
+use super::reading::reading;
 use super::resume;
 use super::saved::Saved;
+use super::trust::{self, Consent};
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     if arguments.interactive && !terminal.can_ask() {
@@ -34,6 +38,7 @@ pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit,
     let request = Request {
         flags: arguments.wishes()?,
         config: arguments.choice.config.as_ref(),
+        consent: Consent::of(arguments.choice.trust),
         asking: arguments.asking(),
         rehearsal: arguments.rehearsal(),
         show: arguments.show,
@@ -55,6 +60,7 @@ pub(super) enum Rehearsal {
 pub(super) struct Request<'a> {
     pub(super) flags: Partial,
     pub(super) config: Option<&'a PathBuf>,
+    pub(super) consent: Consent,
     pub(super) asking: Asking,
     pub(super) rehearsal: Rehearsal,
     pub(super) show: ShowArguments,
@@ -69,7 +75,14 @@ impl Request<'_> {
             .iter()
             .try_for_each(|warning| terminal.warn(warning))
             .map_err(CliError::Output)?;
+        // A dry run executes nothing but a driver's script.
+        let executes =
+            self.rehearsal == Rehearsal::None || loaded.settings.cli.backend.starts_with(agent::DRIVER);
+        if executes {
+            trust::require(&context, &loaded, self.consent, terminal)?;
+        }
         let mut plan = Plan::make(&context, loaded.settings)?;
+        plan.show_warnings(terminal)?;
         (plan.flags, plan.asking) = (self.flags, self.asking);
         match self.rehearsal {
             Rehearsal::None => {}
@@ -100,6 +113,7 @@ pub(super) struct Plan {
     pub(super) settings: Settings,
     pub(super) agent: Selected,
     pub(super) format: &'static Format,
+    pub(super) filter: Option<Filter>,
     pub(super) prompt: PromptSource,
     pub(super) hats: Hats,
     /// What the command line said, for `--continue`.
@@ -112,15 +126,13 @@ impl Plan {
         refuse_what_is_not_there_yet(&settings)?;
         let hats = Hats::new(hats::rules(&settings))?;
         let prompt = find_prompt(&settings, &context.cwd)?;
-        let agent = agent::resolve(&settings, &context.probe())?;
-        let unknown = || CliError::UnknownTranscript {
-            name: agent.format.clone(),
-        };
-        let format = transcript::find(&agent.format).ok_or_else(unknown)?;
+        let mut agent = agent::resolve(&settings, &context.probe())?;
+        let (format, filter) = reading(&mut agent)?;
         let plan = Self {
             settings,
             agent,
             format,
+            filter,
             prompt,
             hats,
             flags: Partial::default(),
@@ -131,11 +143,30 @@ impl Plan {
         Ok(plan)
     }
 
+    /// What the agent's driver has to say before it works.
+    pub(super) fn show_warnings(&self, terminal: &Terminal) -> Result<(), CliError> {
+        let mut warnings = self.agent.warnings.iter();
+        warnings
+            .try_for_each(|warning| terminal.warn(warning))
+            .map_err(CliError::Output)
+    }
+
     /// The first iteration's prompt, and the call that it leads to.
     pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
         let task = self.prompt.read().unwrap_or_default();
         let prompt = compose_first(&task, &policy(self, Timestamp::UNIX_EPOCH));
-        let invocation = self.agent.invocation(&prompt, prompt_file)?;
+        if self.agent.driver().is_none() {
+            let invocation = self.agent.invocation(&prompt, prompt_file)?;
+            return Ok((prompt, invocation));
+        }
+        // A driver reads the file itself.
+        let unwritable = |source| CliError::Unwritable {
+            path: std::env::temp_dir(),
+            source,
+        };
+        let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
+        file.write_all(prompt.as_bytes()).map_err(unwritable)?;
+        let invocation = self.agent.invocation(&prompt, file.path())?;
         Ok((prompt, invocation))
     }
 
@@ -181,6 +212,7 @@ impl Plan {
             hooks: hooks(&self.settings.hooks),
             agent: self.agent,
             format: self.format,
+            filter: self.filter,
             prompt: self.prompt,
             workspace: context.cwd.clone(),
             keeper: context.keeper.clone(),

@@ -8,6 +8,7 @@ use super::args::UnderstandArguments;
 use super::error::CliError;
 use super::exit::Exit;
 use super::run::{Rehearsal, Request};
+use super::trust::Consent;
 
 /// The one file that the agent may change.
 pub(super) const MAP: &str = "codebase_map.md";
@@ -51,6 +52,7 @@ pub(super) fn understand(arguments: &UnderstandArguments, terminal: &Terminal) -
         flags: wishes(arguments.choice.wishes()?, arguments.iterations),
         config: arguments.choice.config.as_ref(),
         asking: Asking::Never,
+        consent: Consent::of(arguments.choice.trust),
         rehearsal: if arguments.dry_run {
             Rehearsal::Call
         } else {

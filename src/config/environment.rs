@@ -88,6 +88,7 @@ const NOT_WISHES: &[&str] = &[
     "RALPH_BIN",
     "RALPH_HOOK",
     "RALPH_TRUST",
+    "RALPH_AS_CLAUDE",
 ];
 
 /// The environment as a layer.

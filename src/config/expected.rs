@@ -25,7 +25,7 @@ impl Expected {
         let parent = key.strip_suffix(last).unwrap_or_default().trim_end_matches('.');
         match last {
             _ if key.is_empty() || matches!(parent, "adapters" | "hats") => Self::Section,
-            "cli" | "adapters" | "event_loop" | "hats" | "hooks" => Self::Section,
+            "cli" | "adapters" | "event_loop" | "hats" | "hooks" | "driver" => Self::Section,
             item if item.ends_with(']') => {
                 if item.starts_with("gates[") {
                     Self::Section
@@ -35,9 +35,12 @@ impl Expected {
             }
             "gates" | "args" | "triggers" | "publishes" | "allowed_paths" => Self::List,
             "completion_promise" => Self::TextOrList,
-            "prompt_mode" | "default_mode" | "completion_match" | "on_declared_failure" | "session" => {
-                Self::Word
-            }
+            "prompt_mode"
+            | "default_mode"
+            | "completion_match"
+            | "on_declared_failure"
+            | "output_format"
+            | "session" => Self::Word,
             "enabled" | "pty_mode" => Self::TrueOrFalse,
             "max_cost_usd" => Self::Number,
             "max_line_bytes" => Self::Bytes,

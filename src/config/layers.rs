@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::checks::{Known, check};
 use super::environment::{Environment, origin_of};
+use super::foreign::{self, Foreign, Place};
 use super::mistake::{ConfigError, Mistake};
 use super::outline::Outline;
 use super::partial::Partial;
 use super::yaml::Document;
-use super::{Loaded, Origin};
+use super::{Loaded, Origin, Request};
 
 pub(super) const FILE_NAME: &str = "ralph.yml";
 
@@ -38,6 +39,11 @@ enum Source {
         set_by: Vec<(&'static str, &'static str)>,
     },
     Flags,
+    /// A file of another Ralph.
+    Foreign {
+        path: PathBuf,
+        places: Vec<(String, Place)>,
+    },
 }
 
 impl Layer {
@@ -55,7 +61,33 @@ impl Layer {
                 variable: origin_of(set_by, key).unwrap_or_default().to_owned(),
             },
             Source::Flags => Origin::Flag,
+            Source::Foreign { path, places } => {
+                let place = places
+                    .iter()
+                    .find(|(placed, _)| placed == key || placed.starts_with(key));
+                match place.map(|(_, place)| place) {
+                    Some(Place::Variable(variable)) => Origin::Environment {
+                        variable: variable.clone(),
+                    },
+                    Some(Place::Line(line)) => Origin::File {
+                        path: path.clone(),
+                        line: *line,
+                    },
+                    None => Origin::File {
+                        path: path.clone(),
+                        line: 1,
+                    },
+                }
+            }
         })
+    }
+
+    /// The file that this layer is, and what it says.
+    pub(super) fn file(&self) -> Option<(&Path, &Value)> {
+        match &self.source {
+            Source::File { path, .. } | Source::Foreign { path, .. } => Some((path, &self.said)),
+            Source::Environment { .. } | Source::Flags => None,
+        }
     }
 
     /// A later layer gave the prompt, in one way or the other: what this one said about it decides nothing.
@@ -105,6 +137,28 @@ impl Loaded {
                 outline,
             },
         );
+        Ok(())
+    }
+
+    /// Lays a file of another Ralph over what there is. What it says wrongly was told as a warning.
+    pub(super) fn lay_foreign(
+        &mut self,
+        whose: Foreign,
+        path: &Path,
+        request: &Request<'_>,
+    ) -> Result<(), ConfigError> {
+        let text = read_text(path)?;
+        let scene = foreign::Scene {
+            path,
+            environment: request.environment,
+            agents: request.agents,
+        };
+        let mut said = foreign::read(whose, &text, &scene);
+        said.wishes.anchor_paths(path.parent().unwrap_or(path));
+        self.warnings.append(&mut said.warnings);
+        self.files.push(path.to_owned());
+        let (path, places) = (path.to_owned(), said.places);
+        self.lay(said.wishes, Source::Foreign { path, places });
         Ok(())
     }
 

@@ -1,11 +1,14 @@
 //! The wishes: `ralph.yml`, the environment and the command line become one `Settings`, and a mistake in any of them
 //! is explained where it was made. Which agent a wish stands for, and whether it is installed, is not decided here.
 //!
-//! Layers, later wins: defaults, the user's file, the project's file, the environment, the command line.
+//! Layers, later wins: defaults, the files of other Ralphs, the user's file, the project's file, the environment, the
+//! command line.
 
 mod checks;
 mod environment;
+mod executes;
 mod expected;
+mod foreign;
 mod layers;
 mod mistake;
 mod outline;
@@ -17,11 +20,15 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+pub use executes::Executes;
+pub use foreign::{Foreign, equivalent_yaml};
 pub use mistake::{Complaint, ConfigError, Mistake};
-pub use partial::{Partial, PartialAdapter, PartialCli, PartialEventLoop, PartialHat, PartialHooks};
+pub use partial::{
+    Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,
+};
 pub use settings::{
-    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Hooks, Mode, OnFailure, PromptMode, Session,
-    Settings,
+    AdapterSettings, Cli, CompletionMatch, DriverSettings, EventLoop, Gate, Hat, Hooks, Mode, OnFailure,
+    OutputFormat, PromptMode, Session, Settings,
 };
 pub use words::{SplitError, split_words};
 
@@ -89,6 +96,11 @@ pub fn load(request: &Request<'_>) -> Result<Loaded, ConfigError> {
         Some(named) => Some(existing(cwd.join(named))?),
         None => find_project_file(&cwd, &mut loaded.warnings),
     };
+    if request.file.is_none() {
+        for (whose, path) in foreign::find(&cwd, request.user_dir) {
+            loaded.lay_foreign(whose, &path, request)?;
+        }
+    }
     // Called from inside the user's own directory, one file would be both.
     if let Some(path) = user.filter(|path| is_there(path) && project.as_ref() != Some(path)) {
         loaded.lay_file(&path, known)?;

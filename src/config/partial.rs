@@ -9,8 +9,8 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::settings::{
-    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Hooks, Mode, OnFailure, PromptMode, Session,
-    Settings,
+    AdapterSettings, Cli, CompletionMatch, DriverSettings, EventLoop, Gate, Hat, Hooks, Mode, OnFailure,
+    OutputFormat, PromptMode, Session, Settings,
 };
 
 /// The wishes of one layer. What is `None` was not said.
@@ -29,6 +29,8 @@ pub struct Partial {
     #[serde(default, deserialize_with = "may_be_empty")]
     pub hats: BTreeMap<String, PartialHat>,
     pub session: Option<Session>,
+    #[serde(default, deserialize_with = "may_be_empty")]
+    pub driver: PartialDriver,
     #[serde(default, serialize_with = "path_as_text")]
     pub pricing: Option<PathBuf>,
 }
@@ -45,13 +47,25 @@ pub struct PartialCli {
     pub default_mode: Option<Mode>,
     pub idle_timeout_secs: Option<u64>,
     pub transcript: Option<String>,
+    pub jq_filter: Option<String>,
     pub pty_mode: Option<bool>,
+    #[serde(default, serialize_with = "path_as_text")]
+    pub driver_dir: Option<PathBuf>,
     pub claude_command: Option<String>,
     pub claude_args: Option<String>,
     pub model: Option<String>,
     /// Only the command line can say this.
     #[serde(skip_deserializing)]
     pub extra_args: Option<Vec<String>>,
+}
+
+/// See [`DriverSettings`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialDriver {
+    pub output_format: Option<OutputFormat>,
+    pub permission_mode: Option<String>,
+    pub allowed_tools: Option<String>,
 }
 
 /// See [`AdapterSettings`].
@@ -116,9 +130,13 @@ pub struct PartialHat {
 impl Partial {
     /// Makes every path absolute: what a file says is relative to that file, not to where `ralph` was called.
     pub(super) fn anchor_paths(&mut self, base: &Path) {
-        for path in [&mut self.event_loop.prompt_file, &mut self.pricing]
-            .into_iter()
-            .flatten()
+        for path in [
+            &mut self.event_loop.prompt_file,
+            &mut self.pricing,
+            &mut self.cli.driver_dir,
+        ]
+        .into_iter()
+        .flatten()
         {
             *path = base.join(&path);
         }
@@ -137,6 +155,7 @@ impl Partial {
             hat.apply_to(settings.hats.entry(name).or_default());
         }
         grant(self.session, &mut settings.session);
+        self.driver.apply_to(&mut settings.driver);
         grant(self.pricing, &mut settings.pricing);
     }
 }
@@ -154,11 +173,21 @@ impl PartialCli {
             Some(name) if name == AUTO => cli.transcript = None,
             named => grant(named, &mut cli.transcript),
         }
+        grant(self.jq_filter, &mut cli.jq_filter);
         grant(self.pty_mode, &mut cli.pty_mode);
+        grant(self.driver_dir, &mut cli.driver_dir);
         grant(self.claude_command, &mut cli.claude_command);
         grant(self.claude_args, &mut cli.claude_args);
         grant(self.model, &mut cli.model);
         grant(self.extra_args, &mut cli.extra_args);
+    }
+}
+
+impl PartialDriver {
+    fn apply_to(self, driver: &mut DriverSettings) {
+        grant(self.output_format, &mut driver.output_format);
+        grant(self.permission_mode, &mut driver.permission_mode);
+        grant(self.allowed_tools, &mut driver.allowed_tools);
     }
 }
 

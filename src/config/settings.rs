@@ -16,6 +16,7 @@ pub struct Settings {
     pub hooks: Hooks,
     pub hats: BTreeMap<String, Hat>,
     pub session: Session,
+    pub driver: DriverSettings,
     /// The user's price list, as an absolute path.
     pub pricing: Option<PathBuf>,
 }
@@ -34,7 +35,11 @@ pub struct Cli {
     pub idle_timeout_secs: u64,
     /// `None` leaves the choice to the agent's row.
     pub transcript: Option<String>,
+    /// What of each line to read, for `transcript: jq`.
+    pub jq_filter: Option<String>,
     pub pty_mode: bool,
+    /// Where to look for driver scripts first; absolute.
+    pub driver_dir: Option<PathBuf>,
     pub claude_command: Option<String>,
     /// `Some("")` clears the default arguments; `None` leaves them.
     pub claude_args: Option<String>,
@@ -54,7 +59,9 @@ impl Default for Cli {
             default_mode: Mode::default(),
             idle_timeout_secs: 30,
             transcript: None,
+            jq_filter: None,
             pty_mode: false,
+            driver_dir: None,
             claude_command: None,
             claude_args: None,
             model: None,
@@ -235,4 +242,33 @@ pub enum Session {
     #[default]
     Fresh,
     Continue,
+}
+
+/// What a driver script finds in its variables.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DriverSettings {
+    pub output_format: OutputFormat,
+    /// `None` leaves it to the driver.
+    pub permission_mode: Option<String>,
+    /// Names and patterns, with commas between them.
+    pub allowed_tools: Option<String>,
+}
+
+/// How a driver's agent is to print.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputFormat {
+    #[default]
+    Json,
+    Text,
+}
+
+impl OutputFormat {
+    /// The word that drivers know.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Text => "text",
+        }
+    }
 }

@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use crate::agent::{AGENTS, Checked, Evidence, Unusable};
-use crate::config::{ConfigError, Loaded};
+use crate::agent::{AGENTS, Checked, DRIVER, Evidence, Unusable};
+use crate::config::{Cli, ConfigError, Loaded};
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -119,9 +119,9 @@ fn some_agent(scene: &Scene<'_>) -> Finding {
     let own = scene
         .configuration
         .ok()
-        .and_then(|loaded| loaded.settings.cli.command.clone());
+        .and_then(|loaded| own_agent(&loaded.settings.cli));
     let (state, detail, remedy) = match (usable, own) {
-        (_, Some(command)) => (State::Good, format!("your own command: {command}"), None),
+        (_, Some(own)) => (State::Good, own, None),
         (Some(checked), None) => (State::Good, format!("{} can be used", checked.agent.name), None),
         (None, None) => (
             State::Broken,
@@ -136,6 +136,16 @@ fn some_agent(scene: &Scene<'_>) -> Finding {
         detail,
         remedy,
     }
+}
+
+/// What was configured instead of a built-in agent. Whether it works is told elsewhere.
+fn own_agent(cli: &Cli) -> Option<String> {
+    let driver = cli
+        .backend
+        .strip_prefix(DRIVER)
+        .map(|name| format!("the driver {name}"));
+    let command = cli.command.as_ref().or(cli.claude_command.as_ref());
+    driver.or_else(|| command.map(|command| format!("your own command: {command}")))
 }
 
 /// The tested version, if what the program says of itself is older.

@@ -2,6 +2,7 @@
 //! engine asks for is done. Decides nothing itself.
 
 mod clock;
+mod driven;
 mod gate;
 mod hooks;
 mod inbox;
@@ -29,9 +30,11 @@ use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Si
 use crate::process::{Ended, Keeper, Report};
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
+use crate::transcript::jq::Filter;
 use crate::ui::Face;
 
 use clock::Clock;
+use driven::Driven;
 use hooks::Hooking;
 use inbox::{Generation, Inbox, Message};
 use mail::Mail;
@@ -76,6 +79,8 @@ pub struct Setup {
     pub run: Run,
     pub agent: Selected,
     pub format: &'static Format,
+    /// Beside the format, or for it.
+    pub filter: Option<Filter>,
     pub prompt: PromptSource,
     pub workspace: PathBuf,
     pub keeper: Keeper,
@@ -132,6 +137,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         hat: None,
         files: None,
         session: None,
+        driven: Driven::default(),
         todo: VecDeque::new(),
     };
     hands.todo.push_back(first);
@@ -160,6 +166,7 @@ struct Hands<'a> {
     hat: Option<String>,
     files: Option<IterationFiles>,
     session: Option<Session>,
+    driven: Driven,
     todo: VecDeque<Input>,
     hooking: Hooking,
     mail: Mail,
@@ -227,9 +234,12 @@ impl Hands<'_> {
         match report {
             Report::Output { stream, chunk } => match &mut session.work {
                 SessionKind::Agent(agent) => {
-                    let todo = &mut self.todo;
+                    let (todo, driven) = (&mut self.todo, &mut self.driven);
                     agent
-                        .take(stream, &chunk, &mut |input| todo.push_back(input))
+                        .take(stream, &chunk, &mut |input| {
+                            driven.overhear(&input);
+                            todo.push_back(input);
+                        })
                         .map_err(RunError::Raw)
                 }
                 SessionKind::Gate(excerpt) => {
@@ -246,10 +256,13 @@ impl Hands<'_> {
             return Ok(());
         };
         let mut complaint = None;
-        let todo = &mut self.todo;
+        let (todo, driven) = (&mut self.todo, &mut self.driven);
         match &mut session.work {
             SessionKind::Agent(agent) => {
-                agent.finish(&mut |input| todo.push_back(input));
+                agent.finish(&mut |input| {
+                    driven.overhear(&input);
+                    todo.push_back(input);
+                });
                 let strayed = self.tree.as_mut().map(Workspace::strayed);
                 match strayed {
                     Some(Ok(files)) if !files.is_empty() => todo.push_back(Input::Strayed { files }),
@@ -260,6 +273,9 @@ impl Hands<'_> {
                     end: ended.end,
                     swept: ended.swept,
                 });
+                let output = self.files.as_ref().map(IterationFiles::stdout_path);
+                let notices = driven.conclude(&self.setup.agent, output);
+                notices.into_iter().try_for_each(|notice| self.emit(notice))?;
             }
             SessionKind::Gate(excerpt) => {
                 todo.push_back(Input::GateEnded {

@@ -7,7 +7,7 @@ use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, Answer, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
 use crate::process::{Child, Environment, LineSplitter, Report, Spec, Stdin, Transport};
-use crate::transcript::Opening;
+use crate::transcript::{Opening, jq};
 
 use super::inbox::Message;
 use super::session::{AgentSession, Excerpt, Session, SessionKind, Stream};
@@ -179,7 +179,11 @@ impl Hands<'_> {
                 error: error.to_string(),
             })
         };
-        let invocation = match self.setup.agent.invocation(prompt, &prompt_file) {
+        let invocation = match self
+            .setup
+            .agent
+            .resuming(prompt, &prompt_file, self.driven.session.as_deref())
+        {
             Ok(invocation) => invocation,
             Err(error) => return failed(&error),
         };
@@ -189,10 +193,14 @@ impl Hands<'_> {
         };
         let mut environment = self.environment(iteration);
         environment.set.push(("TMPDIR".into(), scratch.path().into()));
-        let command =
-            std::iter::once(invocation.program.display().to_string()).chain(invocation.args.clone());
+        let command = std::iter::once(invocation.program.display().to_string()).chain(
+            invocation
+                .args
+                .iter()
+                .map(|arg| arg.to_string_lossy().into_owned()),
+        );
         let command = command.collect();
-        let adapter = (self.setup.format.open)(&Opening { prompt });
+        let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
         let session = AgentSession::new(adapter, streams, scratch);
         let spec = self.spec(invocation, environment);
         Ok(match self.start(&spec, SessionKind::Agent(Box::new(session))) {
@@ -233,7 +241,7 @@ impl Hands<'_> {
         let (rows, columns) = TERMINAL_SIZE;
         Spec {
             program: invocation.program,
-            args: invocation.args.into_iter().map(OsString::from).collect(),
+            args: invocation.args,
             environment,
             cwd: self.setup.workspace.clone(),
             stdin: match invocation.stdin {

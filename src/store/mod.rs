@@ -142,8 +142,13 @@ impl IterationFiles {
         Ok(path)
     }
 
+    /// Where the agent's output is, or will be.
+    pub fn stdout_path(&self) -> PathBuf {
+        self.directory.join("stdout.raw")
+    }
+
     pub fn raw_stdout(&self) -> Result<RawOutput, StoreError> {
-        RawOutput::create(&self.directory.join("stdout.raw"))
+        RawOutput::create(&self.stdout_path())
     }
 
     pub fn raw_stderr(&self) -> Result<RawOutput, StoreError> {

@@ -8,6 +8,7 @@ mod codex_text;
 mod copilot;
 mod cursor;
 mod gemini;
+pub mod jq;
 mod opencode;
 mod parts;
 mod plain;
@@ -27,6 +28,7 @@ pub static FORMATS: &[Format] = &[
     copilot::FORMAT,
     cursor::FORMAT,
     amp::FORMAT,
+    jq::FORMAT,
 ];
 
 /// The format that `--transcript` calls by this name.

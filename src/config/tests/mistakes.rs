@@ -73,14 +73,14 @@ fn unknown_key_in_a_hat() {
 
 #[test]
 fn unknown_key_that_resembles_nothing() {
-    insta::assert_snapshot!(complaint_about("cli:\n  banana: 1\n"), @r"
+    insta::assert_snapshot!(complaint_about("cli:\n  banana: 1\n"), @"
     `cli.banana` is not a known key
      --> /tmp/x/project/ralph.yml:2:3
       |
     2 |   banana: 1
       |   ^^^^^^
       |
-      = help: known here: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, pty_mode, claude_command, claude_args, model
+      = help: known here: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model
     ");
 }
 
@@ -681,14 +681,14 @@ fn empty_command() {
 
 #[test]
 fn extra_args_in_a_file() {
-    insta::assert_snapshot!(complaint_about("cli:\n  extra_args: [x]\n"), @r"
+    insta::assert_snapshot!(complaint_about("cli:\n  extra_args: [x]\n"), @"
     `cli.extra_args` is not a known key
      --> /tmp/x/project/ralph.yml:2:3
       |
     2 |   extra_args: [x]
       |   ^^^^^^^^^^
       |
-      = help: known here: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, pty_mode, claude_command, claude_args, model
+      = help: known here: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model
     ");
 }
 

@@ -1,0 +1,55 @@
+//! The `ralph.yml` that says what another Ralph's file says.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Foreign, Scene, read};
+
+/// A commented `ralph.yml` with the same meaning as this text. `path` is where the text was read, `agents` the names of
+/// the built-in ones.
+pub fn equivalent_yaml(whose: Foreign, path: &Path, text: &str, agents: &[&str]) -> String {
+    let scene = Scene {
+        path,
+        environment: &[],
+        agents,
+    };
+    let said = read(whose, text, &scene);
+    let mut wishes = said.wishes;
+    if let Some(prompt) = &mut wishes.event_loop.prompt_file {
+        let root = path
+            .parent()
+            .filter(|parent| !parent.ends_with(".ralph") && !parent.ends_with(".ralphex"));
+        let root = root.or_else(|| path.parent().and_then(Path::parent));
+        if let Some(relative) = root.and_then(|root| prompt.strip_prefix(root).ok()) {
+            *prompt = relative.to_owned();
+        }
+    }
+    let mut yaml = format!("# What {} says, in ralph's words.\n", path.display());
+    for warning in &said.warnings {
+        yaml.push_str(&format!("# Not carried over: {}\n", warning.replace('\n', " ")));
+    }
+    let wishes = serde_json::to_value(&wishes).unwrap_or(Value::Null);
+    write_members(&wishes, 0, &mut yaml);
+    yaml
+}
+
+/// Texts are written as JSON writes them, which YAML reads as they are.
+fn write_members(value: &Value, depth: usize, yaml: &mut String) {
+    for (key, member) in value.as_object().into_iter().flatten() {
+        let indent = "  ".repeat(depth);
+        match member {
+            Value::Null => {}
+            Value::Object(_) => {
+                let mut inner = String::new();
+                write_members(member, depth + 1, &mut inner);
+                if !inner.is_empty() {
+                    yaml.push_str(&format!("{indent}{key}:\n{inner}"));
+                }
+            }
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                yaml.push_str(&format!("{indent}{key}: {member}\n"));
+            }
+        }
+    }
+}

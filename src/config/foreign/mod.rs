@@ -1,0 +1,95 @@
+//! The files of other Ralphs, read as layers below every `ralph.yml`: `.ralphrc` (bash assignments, never executed) and
+//! ralphex's `config` (INI). What they say that ralph has no word for is told, not obeyed.
+
+mod convert;
+mod ralphex;
+mod ralphrc;
+
+pub use convert::equivalent_yaml;
+
+use std::path::{Path, PathBuf};
+
+use super::partial::Partial;
+
+/// Where one of their settings stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// From 1.
+    Line(usize),
+    Variable(String),
+}
+
+/// What one of their files says, in our words.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) wishes: Partial,
+    /// Our key, and where they say it.
+    pub(super) places: Vec<(String, Place)>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Whose file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    Ralphrc,
+    Ralphex,
+}
+
+/// What is around a file.
+pub(super) struct Scene<'a> {
+    pub(super) path: &'a Path,
+    pub(super) environment: &'a [(String, String)],
+    /// The names of the built-in agents.
+    pub(super) agents: &'a [&'a str],
+}
+
+/// Their files for a directory, those that win last.
+pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(Foreign, PathBuf)> {
+    let beside_ours = user_dir
+        .and_then(Path::parent)
+        .map(|base| base.join("ralphex/config"));
+    let nearest = |names: &[&str]| {
+        cwd.ancestors()
+            .flat_map(|directory| names.iter().map(move |name| directory.join(name)))
+            .find(|path| path.is_file())
+    };
+    let users = beside_ours.filter(|path| path.is_file());
+    let projects = nearest(&[".ralphex/config"]);
+    // Older layouts have it in the root, newer ones beside the other files.
+    let ralphrc = nearest(&[".ralph/.ralphrc", ".ralphrc"]);
+    users
+        .into_iter()
+        .chain(projects)
+        .map(|path| (Foreign::Ralphex, path))
+        .chain(ralphrc.map(|path| (Foreign::Ralphrc, path)))
+        .collect()
+}
+
+pub(super) fn read(whose: Foreign, text: &str, scene: &Scene<'_>) -> Said {
+    match whose {
+        Foreign::Ralphrc => ralphrc::read(text, scene),
+        Foreign::Ralphex => ralphex::read(text, scene),
+    }
+}
+
+impl Said {
+    fn place(&mut self, key: &str, place: &Place) {
+        self.places.push((key.to_owned(), place.clone()));
+    }
+
+    /// One sentence for all that has no counterpart.
+    fn tell_unheard(&mut self, scene: &Scene<'_>, unheard: &[String]) {
+        if !unheard.is_empty() {
+            let (verb, it) = if unheard.len() == 1 {
+                ("has", "is")
+            } else {
+                ("have", "are")
+            };
+            self.warnings.push(format!(
+                "{}: {} {verb} no counterpart in ralph and {it} ignored",
+                scene.path.display(),
+                unheard.join(", ")
+            ));
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Whose files are they? Nothing of a repository with a remote runs before it is allowed, and what is allowed is a
+//! content, not a name.
+
+use std::fs;
+
+use super::sandbox::Sandbox;
+use super::stage::WHOLE;
+
+const CUSTOM: &str =
+    "cli: {backend: custom, command: my-agent}\nevent_loop: {prompt: go, max_iterations: 1}\n";
+
+fn foreign() -> Sandbox {
+    Sandbox::new()
+        .agent("my-agent", "say LOOP_COMPLETE")
+        .file("project/ralph.yml", CUSTOM)
+        .cloned()
+}
+
+#[test]
+fn a_tracked_file_of_a_repository_with_a_remote_is_asked_about() {
+    let sandbox = foreign();
+    let refused = sandbox.ralph(&["run"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(!sandbox.was_called());
+    insta::assert_snapshot!(sandbox.anonymous(&refused.stderr), @"
+    error: This repository's files would have ralph run:
+      /box/project/ralph.yml (tracked, in a repository with a remote)
+        the agent: my-agent
+      they can come from somebody else, so nothing of it was started
+      to allow it, until one byte of it changes: ralph trust
+      for one call, or in CI: --trust, or RALPH_TRUST=1
+    ");
+    assert_eq!(refused.stdout, "");
+
+    let allowed = sandbox.ralph(&["trust"]);
+    assert_eq!(allowed.code, 0, "{allowed:?}");
+    assert!(allowed.stdout.contains("the agent: my-agent"), "{allowed:?}");
+    assert_eq!(sandbox.ralph(&["run"]).code, 0);
+    assert!(sandbox.path("home/.local/state/ralph/trust.json").exists());
+
+    let changed = CUSTOM.replace("go", "gO");
+    fs::write(sandbox.project().join("ralph.yml"), &changed).unwrap();
+    assert_eq!(sandbox.ralph(&["run"]).code, 2, "one byte changed");
+    fs::write(sandbox.project().join("ralph.yml"), CUSTOM).unwrap();
+    assert_eq!(sandbox.ralph(&["run"]).code, 0, "back to what was allowed");
+    let shown = sandbox.ralph(&["trust", "--show"]);
+    assert!(shown.stdout.contains("allowed      "), "{shown:?}");
+    assert_eq!(sandbox.ralph(&["trust", "--revoke"]).code, 0);
+    assert_eq!(sandbox.ralph(&["run"]).code, 2, "revoked");
+}
+
+#[test]
+fn consent_can_be_given_for_one_call() {
+    let sandbox = foreign();
+    assert_eq!(sandbox.ralph(&["run", "--trust"]).code, 0);
+    assert_eq!(sandbox.ralph(&["run"]).code, 2, "and only for that one");
+    assert_eq!(foreign().set("RALPH_TRUST", "1").ralph(&["run"]).code, 0);
+    assert_eq!(foreign().set("RALPH_TRUST", "0").ralph(&["run"]).code, 2);
+}
+
+#[test]
+fn the_users_own_files_run_without_a_question() {
+    let outside = Sandbox::new()
+        .agent("my-agent", "say LOOP_COMPLETE")
+        .file("project/ralph.yml", CUSTOM);
+    assert_eq!(outside.ralph(&["run"]).code, 0, "outside of git");
+
+    let untracked = Sandbox::new()
+        .agent("my-agent", "say LOOP_COMPLETE")
+        .file("project/x", "")
+        .cloned();
+    let untracked = untracked.file("project/ralph.yml", CUSTOM);
+    assert_eq!(untracked.ralph(&["run"]).code, 0, "untracked");
+
+    let lonely = foreign();
+    lonely.git(&["remote", "remove", "origin"]);
+    assert_eq!(lonely.ralph(&["run"]).code, 0, "no remote");
+
+    let own = Sandbox::new()
+        .agent("my-agent", "say LOOP_COMPLETE")
+        .file("project/x", "")
+        .cloned()
+        .file("home/.config/ralph/ralph.yml", CUSTOM);
+    assert_eq!(own.ralph(&["run"]).code, 0, "the user's own configuration");
+}
+
+#[test]
+fn what_executes_nothing_is_not_asked_about() {
+    let sandbox = Sandbox::new()
+        .agent("claude", "say {\"type\":\"result\",\"result\":\"LOOP_COMPLETE\"}")
+        .file(
+            "project/ralph.yml",
+            "event_loop: {prompt: go, max_iterations: 1}\n",
+        )
+        .cloned();
+    assert_eq!(sandbox.ralph(&["run"]).code, 0);
+}
+
+#[test]
+fn gates_and_providers_and_drivers_are_asked_about() {
+    for config in [
+        "gates: [{name: t, run: touch evil}]\n",
+        "cli: {claude_command: ./wrap.sh}\n",
+        "cli: {backend: 'driver:x'}\n",
+        "adapters: {claude: {args: [--mcp-config, evil.json]}}\n",
+    ] {
+        let sandbox = Sandbox::new()
+            .agent("claude", "say LOOP_COMPLETE")
+            .program("project/wrap.sh", "#!/bin/sh\ntouch evil\n")
+            .file("project/.ralph/drivers/x.sh", format!("{WHOLE}\ntouch evil"))
+            .file(
+                "project/ralph.yml",
+                format!("{config}event_loop: {{prompt: go, max_iterations: 1}}\n"),
+            )
+            .cloned();
+        for command in [&["run"][..], &["gates", "run"]] {
+            let refused = sandbox.ralph(command);
+            assert_eq!(refused.code, 2, "{command:?} {config}: {refused:?}");
+        }
+        assert!(!sandbox.project().join("evil").exists(), "{config}");
+    }
+}
+
+#[test]
+fn nothing_of_a_driver_runs_before_it_is_allowed() {
+    let sandbox = Sandbox::new()
+        .agent("x-cli", "say LOOP_COMPLETE")
+        .file("project/.ralph/drivers/x.sh", format!("{WHOLE}\ntouch evil"))
+        .file("project/.ralphrc", "PLATFORM_DRIVER=x\n")
+        .file("project/.ralph/PROMPT.md", "go")
+        .cloned();
+    for command in [
+        &["run"][..],
+        &["run", "--dry-run"],
+        &["drivers", "check", "x"],
+        &["drivers", "list"],
+        &["doctor"],
+        &["trust", "--show"],
+        &["config", "show"],
+        &["as-claude", "--agent", "driver:x", "-p", "hi"],
+    ] {
+        let done = sandbox.ralph(command);
+        assert!(!sandbox.project().join("evil").exists(), "{command:?}: {done:?}");
+    }
+    assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 2);
+    assert_eq!(sandbox.ralph(&["trust"]).code, 0);
+    assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 0);
+    assert!(sandbox.project().join("evil").exists());
+    let other = sandbox.ralph(&["doctor"]);
+    assert!(other.stdout.contains("The X"), "{other:?}");
+    // What lies beside a driver counts with it.
+    let sandbox = sandbox.file("project/.ralph/drivers/wrapper.py", "new");
+    assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 2);
+}
+
+#[test]
+fn asking_git_runs_nothing_of_the_repository() {
+    let sandbox = foreign().program("project/monitor.sh", "#!/bin/sh\ntouch evil\n");
+    let monitor = sandbox.project().join("monitor.sh").display().to_string();
+    sandbox.git(&["config", "core.fsmonitor", &monitor]);
+    sandbox.git(&[
+        "config",
+        "core.hooksPath",
+        &sandbox.project().display().to_string(),
+    ]);
+    sandbox.git(&["config", "core.pager", &monitor]);
+    let _ = fs::remove_file(sandbox.project().join("evil"));
+    assert_eq!(sandbox.ralph(&["trust", "--show"]).code, 0);
+    assert_eq!(sandbox.ralph(&["run"]).code, 2);
+    assert!(!sandbox.project().join("evil").exists());
+}
+
+#[test]
+fn a_program_of_the_repository_is_part_of_what_is_allowed() {
+    let sandbox = Sandbox::new()
+        .program("project/agent.sh", "#!/bin/sh\necho LOOP_COMPLETE\n")
+        .file("project/ralph.yml", CUSTOM.replace("my-agent", "./agent.sh"))
+        .cloned();
+    assert_eq!(sandbox.ralph(&["trust"]).code, 0);
+    assert_eq!(sandbox.ralph(&["run"]).code, 0);
+    let sandbox = sandbox.program("project/agent.sh", "#!/bin/sh\ntouch evil; echo LOOP_COMPLETE\n");
+    assert_eq!(sandbox.ralph(&["run"]).code, 2);
+}
+
+#[test]
+fn escapes_in_a_command_do_not_reach_the_terminal() {
+    let config = "gates: [{name: t, run: \"\\e]0;evil\\a\\e[2Jmake\"}]\nevent_loop: {prompt: go}\n";
+    let sandbox = Sandbox::new()
+        .agent("claude", "")
+        .file("project/ralph.yml", config)
+        .cloned();
+    for done in [
+        sandbox.ralph(&["run"]),
+        sandbox.ralph(&["trust", "--show"]),
+        sandbox.ralph(&["trust"]),
+    ] {
+        assert!(
+            !format!("{}{}", done.stdout, done.stderr).contains('\u{1b}'),
+            "{done:?}"
+        );
+    }
+}
+
+#[test]
+fn on_a_terminal_the_question_is_asked_and_the_answer_remembered() {
+    let sandbox = foreign();
+    let (code, screen) = sandbox.ralph_on_a_terminal("n\n", &["run"]);
+    assert_eq!((code, sandbox.was_called()), (2, false), "{screen}");
+    assert!(
+        screen.contains("the agent: my-agent") && screen.contains("Run this? [y/N]"),
+        "{screen}"
+    );
+    let (code, screen) = sandbox.ralph_on_a_terminal("y\n", &["run"]);
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(sandbox.ralph(&["run"]).code, 0, "it was remembered");
+}
+
+#[test]
+fn allowing_what_is_here_means_every_driver_that_is_here() {
+    let sandbox = Sandbox::new()
+        .agent("x-cli", "say LOOP_COMPLETE")
+        .file("project/.ralph/drivers/x.sh", WHOLE)
+        .cloned();
+    assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 2);
+    assert_eq!(sandbox.ralph(&["trust"]).code, 0);
+    assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 0);
+}
