@@ -1,7 +1,14 @@
 //! Reading: lines of an agent's output → `TranscriptEvent`s. Pure; one file and one row per format.
 //! No process, no clock, no judgement: what a marker means is decided in `engine`.
 
+mod amp;
 mod claude;
+mod codex;
+mod codex_text;
+mod copilot;
+mod cursor;
+mod gemini;
+mod opencode;
 mod parts;
 mod plain;
 mod rtf1;
@@ -9,7 +16,18 @@ mod rtf1;
 use crate::event::TranscriptEvent;
 
 /// Every format, one row each.
-pub static FORMATS: &[Format] = &[plain::FORMAT, rtf1::FORMAT, claude::FORMAT];
+pub static FORMATS: &[Format] = &[
+    plain::FORMAT,
+    rtf1::FORMAT,
+    claude::FORMAT,
+    codex::FORMAT,
+    codex_text::FORMAT,
+    gemini::FORMAT,
+    opencode::FORMAT,
+    copilot::FORMAT,
+    cursor::FORMAT,
+    amp::FORMAT,
+];
 
 /// The format that `--transcript` calls by this name.
 pub fn find(name: &str) -> Option<&'static Format> {

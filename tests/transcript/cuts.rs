@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
 use ralph::event::{Tag, TranscriptEvent};
+use serde::de::IgnoredAny;
 
 use super::fixtures::{Fixture, all};
 
 /// Formats whose every line is a JSON object.
-const STRUCTURED: &[&str] = &["claude"];
+const STRUCTURED: &[&str] = &[
+    "claude", "codex", "gemini", "opencode", "copilot", "cursor", "amp",
+];
 
 fn feed(fixture: &Fixture, line: &str) -> Vec<TranscriptEvent> {
     let mut out = Vec::new();
@@ -20,10 +23,28 @@ fn feed(fixture: &Fixture, line: &str) -> Vec<TranscriptEvent> {
     out
 }
 
+/// As the program's own words, or as those of an unknown speaker: `codex` takes a first line that is no event for
+/// the other form of its output, from which it strips colours.
 fn is_shown(line: &str, events: &[TranscriptEvent]) -> bool {
-    events
-        .iter()
-        .any(|event| matches!(event, TranscriptEvent::Text { tag: Tag::Sys, text, .. } if text == line))
+    events.iter().any(|event| match event {
+        TranscriptEvent::Text {
+            tag: Tag::Sys, text, ..
+        } => text == line,
+        TranscriptEvent::Text {
+            tag: Tag::Ai, text, ..
+        } => text.trim_end() == without_controls(line).trim_end(),
+        _ => false,
+    })
+}
+
+fn without_controls(line: &str) -> String {
+    anstream::adapter::strip_str(line).to_string()
+}
+
+fn field_names(line: &str) -> Vec<String> {
+    let parts: Vec<&str> = line.split('"').collect();
+    let named = parts.windows(2).filter(|pair| pair[1].starts_with(':'));
+    named.map(|pair| pair[0].to_owned()).collect()
 }
 
 #[test]
@@ -32,12 +53,8 @@ fn a_line_cut_anywhere_is_shown() {
     for fixture in all() {
         let structured = STRUCTURED.contains(&fixture.format.as_str());
         for line in fixture.lines().filter(|line| line.starts_with('{')) {
-            // The first line of every session is long and nearly the same: once is enough.
-            if !seen.insert((
-                fixture.format.clone(),
-                line.len() / 64,
-                line.get(..48).map(str::to_owned),
-            )) {
+            // Lines of the same fields are read alike: one of them is cut.
+            if !seen.insert((fixture.format.clone(), field_names(line))) {
                 continue;
             }
             for length in 1..line.trim_end().len() {
@@ -76,84 +93,67 @@ fn a_session_cut_after_any_line_closes_what_is_open() {
     }
 }
 
-/// One way to damage a line.
-#[derive(Debug, Clone)]
-enum Damage {
-    Replace(Index, char),
-    Remove(Index, usize),
-    Insert(Index, &'static str),
-    /// The value after a colon becomes another one.
-    Retype(Index, &'static str),
-}
+/// Values that may stand where another was expected.
+const VALUES: &[&str] = &[
+    "null",
+    "7",
+    "-1",
+    "true",
+    "\"x\"",
+    "[]",
+    "{}",
+    "[{}]",
+    "1e999",
+    "\"\\ud800\"",
+];
 
-fn damages() -> impl Strategy<Value = Vec<Damage>> {
-    let values = select(vec![
-        "null",
-        "7",
-        "-1",
-        "true",
-        "\"x\"",
-        "[]",
-        "{}",
-        "[{}]",
-        "1e999",
-        "\"\\ud800\"",
-    ]);
-    let pieces = select(vec![
-        "{",
-        "}",
-        "\"",
-        "\\",
-        ",",
-        ":",
-        "\u{1b}[0m",
-        "\0",
-        "é",
-        "\u{2028}",
-        "[[[[",
-    ]);
-    let one = prop_oneof![
-        (any::<Index>(), any::<char>()).prop_map(|(at, with)| Damage::Replace(at, with)),
-        (any::<Index>(), 1_usize..40).prop_map(|(at, count)| Damage::Remove(at, count)),
-        (any::<Index>(), pieces).prop_map(|(at, what)| Damage::Insert(at, what)),
-        (any::<Index>(), values).prop_map(|(at, what)| Damage::Retype(at, what)),
-    ];
-    proptest::collection::vec(one, 1..4)
-}
+/// Pieces that break, or nearly break, a line of JSON.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "\"",
+    "\\",
+    ",",
+    ":",
+    "\u{1b}[0m",
+    "\0",
+    "é",
+    "\u{2028}",
+    "[[[[",
+];
 
-fn damaged(line: &str, damages: &[Damage]) -> String {
+/// Damages a line in one to three ways. All follow from the seed, which is all that a failing case has to name.
+fn damaged(line: &str, seed: u64) -> String {
+    let mut chance = fastrand::Rng::with_seed(seed);
     let mut line = line.to_owned();
-    for damage in damages {
-        let boundaries: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
-        if boundaries.is_empty() {
+    for _ in 0..chance.usize(1..4) {
+        if line.is_empty() {
             break;
         }
-        match damage {
-            Damage::Replace(at, with) => {
-                let at = *at.get(&boundaries);
+        let at = line.floor_char_boundary(chance.usize(..line.len()));
+        match chance.u8(..4) {
+            0 => {
                 let old = line[at..].chars().next().map_or(0, char::len_utf8);
-                line.replace_range(at..at + old, with.encode_utf8(&mut [0; 4]));
+                line.replace_range(at..at + old, chance.char(..).encode_utf8(&mut [0; 4]));
             }
-            Damage::Remove(at, count) => {
-                let from = at.index(boundaries.len());
-                let to = boundaries.get(from + count).copied().unwrap_or(line.len());
-                line.replace_range(boundaries[from]..to, "");
+            1 => {
+                let to = line.ceil_char_boundary((at + chance.usize(1..40)).min(line.len()));
+                line.replace_range(at..to, "");
             }
-            Damage::Insert(at, what) => line.insert_str(*at.get(&boundaries), what),
-            Damage::Retype(at, what) => retype(&mut line, *at, what),
+            2 => line.insert_str(at, PIECES[chance.usize(..PIECES.len())]),
+            _ => retype(&mut line, at, VALUES[chance.usize(..VALUES.len())]),
         }
     }
     line
 }
 
-fn retype(line: &mut String, at: Index, what: &str) {
-    let colons: Vec<usize> = line.match_indices("\":").map(|(at, _)| at + 2).collect();
-    if colons.is_empty() {
+/// The value after the next colon becomes another one.
+fn retype(line: &mut String, at: usize, what: &str) {
+    let Some(colon) = line[at..].find("\":") else {
         return;
-    }
-    let from = *at.get(&colons);
-    let rest = &line[from..];
-    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<serde::de::IgnoredAny>();
+    };
+    let from = at + colon + 2;
+    let mut values = serde_json::Deserializer::from_str(&line[from..]).into_iter::<IgnoredAny>();
     if let Some(Ok(_)) = values.next() {
         let length = values.byte_offset();
         line.replace_range(from..from + length, what);
@@ -164,15 +164,13 @@ fn retype(line: &mut String, at: Index, what: &str) {
 fn check_damaged(fixture: &Fixture, line: &str) -> Result<(), TestCaseError> {
     let line = line.replace('\n', " ");
     let events = feed(fixture, &line);
-    let structured = STRUCTURED.contains(&fixture.format.as_str());
+    if !STRUCTURED.contains(&fixture.format.as_str()) || is_shown(&line, &events) {
+        return Ok(());
+    }
     let readable = line.contains('\u{1b}')
         || line.contains("\\ud")
-        || serde_json::from_str::<serde::de::IgnoredAny>(line.trim()).is_ok();
-    let blank = line.trim().is_empty();
-    prop_assert!(
-        !structured || readable || blank || is_shown(&line, &events),
-        "{line}"
-    );
+        || serde_json::from_str::<IgnoredAny>(line.trim()).is_ok();
+    prop_assert!(readable || without_controls(&line).trim().is_empty(), "{line}");
     Ok(())
 }
 
@@ -184,7 +182,8 @@ fn damaged_lines_never_panic_and_are_never_lost() {
             .iter()
             .filter(|fixture| fixture.format == format)
             .flat_map(|fixture| fixture.lines().map(move |line| (fixture, line)))
-            .filter(|(_, line)| (1..1500).contains(&line.len()))
+            .filter(|(_, line)| (1..600).contains(&line.len()))
+            .filter(|(_, line)| line.starts_with('{') || !STRUCTURED.contains(&format))
             .collect();
         if lines.is_empty() {
             continue;
@@ -194,11 +193,10 @@ fn damaged_lines_never_panic_and_are_never_lost() {
             failure_persistence: None,
             ..Config::default()
         };
-        let strategy = (any::<Index>(), damages());
         TestRunner::new(config)
-            .run(&strategy, |(which, damages)| {
+            .run(&any::<(Index, u64)>(), |(which, seed)| {
                 let (fixture, line) = which.get(&lines);
-                check_damaged(fixture, &damaged(line, &damages))
+                check_damaged(fixture, &damaged(line, seed))
             })
             .unwrap_or_else(|error| panic!("{format}: {error}"));
     }

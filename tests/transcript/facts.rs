@@ -2,7 +2,9 @@
 
 use ralph::event::{ErrorClass, Flow, Meta, Tag, ToolStatus, TranscriptEvent, Usage, UsageScope};
 
-use super::fixtures::one;
+use serde_json::Value;
+
+use super::fixtures::{Fixture, all, one};
 
 /// What someone who follows the events knows at the end.
 #[derive(Debug, Default)]
@@ -17,14 +19,18 @@ struct Picture {
 }
 
 fn picture(title: &str) -> Picture {
-    let mut picture = Picture::default();
-    for event in one(title).read() {
-        picture.take(event);
-    }
-    picture
+    Picture::of(&one(title))
 }
 
 impl Picture {
+    fn of(fixture: &Fixture) -> Self {
+        let mut picture = Self::default();
+        for event in fixture.read() {
+            picture.take(event);
+        }
+        picture
+    }
+
     fn take(&mut self, event: TranscriptEvent) {
         match event {
             TranscriptEvent::Text {
@@ -75,10 +81,6 @@ impl Picture {
             .map(|(_, status, output)| (*status, output.as_str()))
             .collect()
     }
-
-    fn tokens(&self) -> (Option<u64>, Option<u64>) {
-        (self.usage.prompt_tokens, self.usage.completion_tokens)
-    }
 }
 
 const OK: Option<ToolStatus> = Some(ToolStatus::Ok);
@@ -88,23 +90,185 @@ const LAST_OF_TOOL: &str = "Created hello.txt.\nLOOP_COMPLETE";
 const LAST_OF_MULTI: &str =
     "Everything is in place.\n\n<event topic=\"build.done\">ok</event>\nLOOP_COMPLETE";
 
-#[test]
-fn claude_is_understood_whole_and_in_pieces() {
-    for stream in ["stream-json", "stream-json-partial"] {
-        let tool = picture(&format!("claude.{stream}.tool.stdout"));
-        assert_eq!(tool.outcomes(), [(OK, "hello")]);
-        assert_eq!(tool.tokens(), (Some(2401 + 600), Some(171)));
-        assert_eq!(tool.last_message, LAST_OF_TOOL);
-        assert!(tool.session.is_some());
-        assert_eq!(tool.success, Some(true));
+/// The two sessions that every program was captured in: one tool call, and five of which at least one fails.
+struct Program {
+    tool: &'static str,
+    multi: &'static str,
+    statuses: [Option<ToolStatus>; 5],
+    /// What a successful command is shown to have printed.
+    printed: &'static str,
+}
 
-        let multi = picture(&format!("claude.{stream}.multi.stdout"));
+const PROGRAMS: &[Program] = &[
+    Program {
+        tool: "claude.stream-json.tool.stdout",
+        multi: "claude.stream-json.multi.stdout",
+        statuses: [OK, OK, OK, FAIL, OK],
+        printed: "one\ntwo",
+    },
+    Program {
+        tool: "claude.stream-json-partial.tool.stdout",
+        multi: "claude.stream-json-partial.multi.stdout",
+        statuses: [OK, OK, OK, FAIL, OK],
+        printed: "one\ntwo",
+    },
+    Program {
+        tool: "codex.json.tool.stdout",
+        multi: "codex.json.multi.stdout",
+        statuses: [OK, OK, OK, FAIL, OK],
+        printed: "one\ntwo\n",
+    },
+    Program {
+        tool: "codex-text.human.tool.stderr",
+        multi: "codex-text.human.multi.stderr",
+        statuses: [OK, OK, OK, FAIL, OK],
+        printed: "one\ntwo\n",
+    },
+    // Gemini calls a command that failed a success, and says no more.
+    Program {
+        tool: "gemini.stream-json.tool.stdout",
+        multi: "gemini.stream-json.multi.stdout",
+        statuses: [OK, OK, OK, OK, OK],
+        printed: "one\ntwo",
+    },
+    Program {
+        tool: "opencode.json.tool.stdout",
+        multi: "opencode.json.multi.stdout",
+        statuses: [OK, OK, OK, FAIL, OK],
+        printed: "one\ntwo\n",
+    },
+    // Copilot would not make the missing directory, and so had no file to read.
+    Program {
+        tool: "copilot.json.tool.stdout",
+        multi: "copilot.json.multi.stdout",
+        statuses: [OK, FAIL, OK, FAIL, FAIL],
+        printed: "one\ntwo\n<shellId: 1 completed with exit code 0>",
+    },
+];
+
+#[test]
+fn tools_messages_and_endings_are_understood() {
+    for program in PROGRAMS {
+        let tool = picture(program.tool);
+        assert_eq!(tool.tools.len(), 1, "{}", program.tool);
+        assert_eq!(tool.tools[0].1, OK, "{}", program.tool);
+        assert_eq!(tool.tools[0].2.lines().next(), Some("hello"), "{}", program.tool);
+        assert_eq!(tool.last_message, LAST_OF_TOOL, "{}", program.tool);
+        assert_eq!(tool.success, Some(true), "{}", program.tool);
+
+        let multi = picture(program.multi);
         let statuses: Vec<_> = multi.outcomes().iter().map(|(status, _)| *status).collect();
-        assert_eq!(statuses, [OK, OK, OK, FAIL, OK]);
-        assert_eq!(multi.outcomes()[2].1, "one\ntwo");
-        assert_eq!(multi.tokens(), (Some(6010 + 1500), Some(435)));
-        assert_eq!(multi.usage.cost_usd, Some(0.049_950_000_000_000_01));
-        assert_eq!(multi.last_message, LAST_OF_MULTI);
+        assert_eq!(statuses, program.statuses, "{}", program.multi);
+        assert_eq!(multi.outcomes()[2].1, program.printed, "{}", program.multi);
+        assert_eq!(multi.last_message, LAST_OF_MULTI, "{}", program.multi);
+        assert_eq!(multi.success, Some(true), "{}", program.multi);
+    }
+}
+
+/// The objects of a JSON stream, read the slow way.
+fn objects(fixture: &Fixture) -> Vec<Value> {
+    fixture
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// Prompt and completion tokens as the program itself gives them at the end.
+fn own_figures(fixture: &Fixture) -> Option<(u64, u64)> {
+    let number = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64);
+    let mut sum: Option<(u64, u64)> = None;
+    for object in objects(fixture) {
+        let kind = object["type"].as_str().unwrap_or_default();
+        let figures = match (fixture.format.as_str(), kind) {
+            ("claude", "result") => Some((
+                number(&object, "/usage/input_tokens")?
+                    + number(&object, "/usage/cache_read_input_tokens")?
+                    + number(&object, "/usage/cache_creation_input_tokens")?,
+                number(&object, "/usage/output_tokens")?,
+            )),
+            ("codex", "turn.completed") => Some((
+                number(&object, "/usage/input_tokens")?,
+                number(&object, "/usage/output_tokens")?,
+            )),
+            ("gemini", "result") => Some((
+                number(&object, "/stats/input_tokens")?,
+                number(&object, "/stats/output_tokens")?,
+            )),
+            ("opencode", "step_finish") => Some((
+                number(&object, "/part/tokens/input")? + number(&object, "/part/tokens/cache/read")?,
+                number(&object, "/part/tokens/output")?,
+            )),
+            _ => None,
+        };
+        if let Some((prompt, completion)) = figures {
+            let (so_far, done) = sum.unwrap_or_default();
+            sum = Some((so_far + prompt, done + completion));
+        }
+    }
+    // A session that failed before any model answered has no figures worth the name.
+    sum.filter(|figures| *figures != (0, 0))
+}
+
+#[test]
+fn totals_are_the_programs_own() {
+    let mut checked = 0;
+    for fixture in all() {
+        let Some((prompt, completion)) = own_figures(&fixture) else {
+            continue;
+        };
+        let usage = Picture::of(&fixture).usage;
+        let found = (usage.prompt_tokens, usage.completion_tokens);
+        assert_eq!(found, (Some(prompt), Some(completion)), "{}", fixture.title());
+        checked += 1;
+    }
+    assert!(checked > 60, "only {checked} captures have figures");
+}
+
+/// The name of the session wherever a program writes it; not that of one that could not be resumed.
+fn own_session(fixture: &Fixture) -> Option<String> {
+    let names = ["session_id", "thread_id", "sessionID", "sessionId"];
+    let named = |object: &Value| {
+        names
+            .iter()
+            .find_map(|name| object[*name].as_str().map(str::to_owned))
+    };
+    objects(fixture)
+        .iter()
+        .filter(|object| object["is_error"] != Value::Bool(true))
+        .find_map(named)
+}
+
+#[test]
+fn sessions_are_found() {
+    for fixture in all().iter().filter(|fixture| fixture.text.starts_with('{')) {
+        assert_eq!(
+            Picture::of(fixture).session,
+            own_session(fixture),
+            "{}",
+            fixture.title()
+        );
+    }
+}
+
+#[test]
+fn reported_costs_are_kept() {
+    let multi = picture("claude.stream-json.multi.stdout");
+    assert_eq!(multi.usage.cost_usd, Some(0.049_950_000_000_000_01));
+    let unpriced = picture("opencode.json.multi.stdout");
+    assert_eq!(unpriced.usage.cost_usd, None);
+}
+
+#[test]
+fn no_word_of_the_prompt_is_taken_for_an_answer() {
+    for fixture in all().iter().filter(|fixture| fixture.format != "plain") {
+        for event in fixture.read() {
+            if let TranscriptEvent::Text {
+                tag: Tag::Ai, text, ..
+            } = event
+            {
+                assert!(!text.contains("described in README.md"), "{}", fixture.title());
+            }
+        }
     }
 }
 
@@ -133,12 +297,54 @@ const FAILURES: &[(&str, Option<ErrorClass>)] = &[
     ("claude.sleeptool.sigterm.stdout", None),
     ("claude.hangmid.sigterm.stdout", None),
     ("claude.session-resume-othercwd.stdout", Some(ErrorClass::Other)),
+    ("amp.documented.error.stdout", Some(ErrorClass::Auth)),
+    ("codex.json.err400.stdout", Some(ErrorClass::TooLong)),
+    ("codex.json.err401.stdout", Some(ErrorClass::Auth)),
+    ("codex.json.err429.stdout", Some(ErrorClass::RateLimit)),
+    ("codex.json.err500.stdout", Some(ErrorClass::Overload)),
+    ("codex.json.err529.stdout", Some(ErrorClass::Overload)),
+    ("codex.nokey.stdout", Some(ErrorClass::Auth)),
+    ("codex.sleeptool.sigint.stdout", None),
+    ("codex-text.human.err401.stderr", Some(ErrorClass::Auth)),
+    ("codex-text.human.err429ra.stderr", Some(ErrorClass::RateLimit)),
+    ("codex-text.human.empty.stderr", None),
+    ("gemini.stream-json.err400.stdout", Some(ErrorClass::Auth)),
+    ("gemini.stream-json.err401.stdout", Some(ErrorClass::Auth)),
+    ("gemini.stream-json.err403.stdout", Some(ErrorClass::Auth)),
+    ("gemini.stream-json.err429.stdout", Some(ErrorClass::RateLimit)),
+    ("gemini.stream-json.err529.stdout", Some(ErrorClass::Overload)),
+    ("gemini.stream-json.abort.stdout", Some(ErrorClass::Network)),
+    ("gemini.stream-json.midstream.stdout", Some(ErrorClass::Network)),
+    ("gemini.stream-json.loop.stdout", None),
+    ("gemini.stream-json.repeat.stdout", None),
+    ("gemini.hangmid.sigterm.stdout", None),
+    ("gemini.sleeptool.sigterm.stdout", None),
+    ("opencode.json.err400.stdout", Some(ErrorClass::TooLong)),
+    ("opencode.json.err401.stdout", Some(ErrorClass::Auth)),
+    ("opencode.json.err403.stdout", Some(ErrorClass::Auth)),
+    ("opencode.json.err429.stdout", Some(ErrorClass::RateLimit)),
+    ("opencode.json.abort.stdout", Some(ErrorClass::Network)),
+    ("opencode.json.midstream.stdout", Some(ErrorClass::Overload)),
+    ("opencode.json.empty.stdout", None),
+    ("opencode.badmodel.stdout", Some(ErrorClass::Other)),
+    ("opencode.sleeptool.sigint.stdout", None),
+    ("copilot.json.err400.stdout", Some(ErrorClass::TooLong)),
+    ("copilot.json.err401.stdout", Some(ErrorClass::Auth)),
+    ("copilot.json.err403.stdout", Some(ErrorClass::Auth)),
+    ("copilot.json.err429.stdout", Some(ErrorClass::RateLimit)),
+    ("copilot.json.err500.stdout", Some(ErrorClass::Overload)),
+    ("copilot.json.err529.stdout", Some(ErrorClass::Overload)),
+    ("copilot.json.midstream.stdout", Some(ErrorClass::Overload)),
+    ("copilot.json.empty.stdout", Some(ErrorClass::Other)),
+    ("copilot.sleeptool.sigterm-group.stdout", None),
 ];
 
 #[test]
 fn failures_are_failures_and_of_the_right_class() {
+    let fixtures = all();
     for (title, class) in FAILURES {
-        let picture = picture(title);
+        let fixture = fixtures.iter().find(|fixture| fixture.title() == *title);
+        let picture = Picture::of(fixture.unwrap_or_else(|| panic!("no fixture {title}")));
         assert_ne!(picture.success, Some(true), "{title}");
         assert_eq!(picture.errors.last().copied(), *class, "{title}");
     }

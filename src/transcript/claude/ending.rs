@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Claude;
 use super::wire::{self, Event, Message};
+use super::{Claude, ResultText};
 use crate::event::{CostSource, ErrorClass, Meta, RateLimitStatus, Tag, TranscriptEvent, Usage, UsageScope};
-use crate::transcript::parts::{Field, class_of_status, list, object, status_named_in, string};
+use crate::transcript::parts::{
+    Field, class_of_error, class_of_status, list, object, status_named_in, string,
+};
 
 /// What is remembered for the end.
 #[derive(Debug, Default)]
@@ -73,11 +75,15 @@ impl Claude {
         let text = result_text(event);
         let verdict = self.judge(event, &text);
         // An answer that came by no other way is shown now; the words of a failure are no answer.
-        if verdict.success && !self.speech.has_said(&text) {
+        let told = match self.dialect.result {
+            ResultText::LastMessage => self.speech.has_said(&text),
+            ResultText::EveryMessage => self.speech.answered(),
+        };
+        if verdict.success && !told {
             let _ = self.speech.begin_unnamed(None);
             self.speech.whole(None, Tag::Ai, &text, out);
         }
-        self.ending.add_up(event, out);
+        self.add_up(event, out);
         for raw in list(event.permission_denials) {
             let denial: Denial<'_> = object(Some(raw));
             let tool = denial.tool_name.text().unwrap_or("tool").to_owned();
@@ -93,12 +99,35 @@ impl Claude {
         out.push(TranscriptEvent::meta(Meta::Finished {
             success: verdict.success,
             reason: verdict.reason,
-            text: (!text.is_empty()).then(|| text.into_owned()),
+            text: match self.dialect.result {
+                ResultText::LastMessage if !text.is_empty() => Some(text.into_owned()),
+                ResultText::LastMessage | ResultText::EveryMessage => None,
+            },
             turns: event.num_turns.count(),
             duration_ms: event.duration_ms.count(),
         }));
         self.ending.error = None;
         self.speech.interrupt(None);
+    }
+
+    /// The iteration's figures: the sum over the results, and the session's cost, which is a running total.
+    fn add_up(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        let figures = wire::usage(event.usage, self.dialect.input);
+        let ending = &mut self.ending;
+        ending.results.add(&figures);
+        // A result after an API error says zero, whatever the messages before it used.
+        let mut total = match ending.results.tokens() {
+            Some(0) | None => ending.steps.clone(),
+            Some(_) => ending.results.clone(),
+        };
+        total.total_tokens = None;
+        total.cost_usd = event.total_cost_usd.real();
+        total.cost_source = total.cost_usd.map(|_| CostSource::Reported);
+        total.model.clone_from(&ending.steps.model);
+        total.scope = UsageScope::Iteration;
+        if !total.is_empty() {
+            out.push(TranscriptEvent::Usage { usage: total });
+        }
     }
 
     fn judge(&self, event: &Event<'_>, text: &str) -> Verdict {
@@ -161,10 +190,11 @@ impl Ending {
             .into_iter()
             .filter_map(|raw| string(Some(raw)))
             .collect();
-        let message = match (text.is_empty(), listed.is_empty()) {
-            (false, _) => text.to_owned(),
-            (true, false) => listed.join("\n"),
-            (true, true) => subtype.to_owned(),
+        let message = match (text.is_empty(), listed.is_empty(), string(event.error)) {
+            (false, ..) => text.to_owned(),
+            (true, false, _) => listed.join("\n"),
+            (true, true, Some(error)) => error.into_owned(),
+            (true, true, None) => subtype.to_owned(),
         };
         let told = self.error.as_ref().filter(|told| told.message == message);
         let word = told.map_or("", |told| told.word.as_str());
@@ -179,25 +209,6 @@ impl Ending {
             message,
             status: status.or(told.and_then(|told| told.status)),
             word: word.to_owned(),
-        }
-    }
-
-    /// The iteration's figures: the sum over the results, and the session's cost, which is a running total.
-    fn add_up(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let figures = wire::usage(event.usage);
-        self.results.add(&figures);
-        // A result after an API error says zero, whatever the messages before it used.
-        let mut total = match self.results.tokens() {
-            Some(0) | None => self.steps.clone(),
-            Some(_) => self.results.clone(),
-        };
-        total.total_tokens = None;
-        total.cost_usd = event.total_cost_usd.real();
-        total.cost_source = total.cost_usd.map(|_| CostSource::Reported);
-        total.model.clone_from(&self.steps.model);
-        total.scope = UsageScope::Iteration;
-        if !total.is_empty() {
-            out.push(TranscriptEvent::Usage { usage: total });
         }
     }
 }
@@ -232,8 +243,7 @@ fn class_of(word: &str, status: Option<u16>, message: &str) -> ErrorClass {
         "invalid_request" | "invalid_request_error" | "model_not_found" => ErrorClass::BadRequest,
         "authentication_error" | "permission_error" => ErrorClass::Auth,
         "rate_limit_error" => ErrorClass::RateLimit,
-        _ if stated_reset(message).is_some() => ErrorClass::RateLimit,
-        _ => ErrorClass::Other,
+        _ => class_of_error(None, message),
     }
 }
 

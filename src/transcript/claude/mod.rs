@@ -9,12 +9,11 @@ mod wire;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    Begun, Field, Speech, Tools, json_text, list, mark_unknown, object, parse, say_unreadable, string,
+    Begun, Speech, Tools, hidden_prompt, json_text, list, mark_unknown, object, parse, read_plan,
+    say_unreadable, string,
 };
 use super::{Adapter, Capabilities, Format, Opening};
-use crate::event::{
-    Json, Meta, PlanItem, PlanStatus, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage,
-};
+use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
 use ending::Ending;
 pub(super) use wire::{Block, Event, Message};
 
@@ -35,14 +34,44 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     terminal_event: true,
 };
 
-pub(super) fn open(opening: &Opening<'_>) -> Box<dyn Adapter> {
-    Box::new(Claude::new(opening))
+fn open(opening: &Opening<'_>) -> Box<dyn Adapter> {
+    Box::new(Claude::new(opening, DIALECT))
+}
+
+/// In what the members of the family differ where they say the same.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dialect {
+    pub(super) input: InputTokens,
+    pub(super) result: ResultText,
+}
+
+const DIALECT: Dialect = Dialect {
+    input: InputTokens::BesideCache,
+    result: ResultText::LastMessage,
+};
+
+/// What `input_tokens` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InputTokens {
+    /// Only what no cache had to do with.
+    BesideCache,
+    /// All input.
+    All,
+}
+
+/// What the `result` event repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResultText {
+    LastMessage,
+    /// All messages, glued together without anything between them.
+    EveryMessage,
 }
 
 /// The model's name in messages that Claude Code wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
 
 pub(super) struct Claude {
+    dialect: Dialect,
     prompt: String,
     session: Option<String>,
     pub(super) speech: Speech,
@@ -70,8 +99,9 @@ impl Adapter for Claude {
 }
 
 impl Claude {
-    pub(super) fn new(opening: &Opening<'_>) -> Self {
+    pub(super) fn new(opening: &Opening<'_>, dialect: Dialect) -> Self {
         Self {
+            dialect,
             prompt: opening.prompt.trim().to_owned(),
             session: None,
             speech: Speech::default(),
@@ -182,7 +212,7 @@ impl Claude {
         }
         let usage = Usage {
             model: message.model.to_text(),
-            ..wire::usage(message.usage)
+            ..wire::usage(message.usage, self.dialect.input)
         };
         self.counted = (parent.map(str::to_owned), usage.completion_tokens.unwrap_or(0));
         self.count(usage, out);
@@ -207,7 +237,7 @@ impl Claude {
             _ => out.push(TranscriptEvent::Text {
                 tag: Tag::Sys,
                 text: raw.get().to_owned(),
-                flow: crate::event::Flow::Message,
+                flow: Flow::Message,
                 parent: parent.map(str::to_owned),
             }),
         }
@@ -266,7 +296,7 @@ impl Claude {
     fn read_words_of_user(&self, text: &str, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
         let parent = event.parent_tool_use_id.text();
         if parent.is_none() && !self.prompt.is_empty() && text.trim() == self.prompt {
-            out.push(super::parts::hidden_prompt(text));
+            out.push(hidden_prompt(text));
             return;
         }
         let tag = match (event.is_synthetic.flag(), event.is_replay.flag()) {
@@ -277,7 +307,7 @@ impl Claude {
         out.push(TranscriptEvent::Text {
             tag,
             text: text.to_owned(),
-            flow: crate::event::Flow::Message,
+            flow: Flow::Message,
             parent: parent.map(str::to_owned),
         });
     }
@@ -303,7 +333,9 @@ impl Claude {
                 }
             }
             "message_delta" => {
-                let total = wire::usage(event.usage).completion_tokens.unwrap_or(0);
+                let total = wire::usage(event.usage, self.dialect.input)
+                    .completion_tokens
+                    .unwrap_or(0);
                 let (whose, counted) = &mut self.counted;
                 if whose.as_deref() == parent && total > *counted {
                     let usage = Usage {
@@ -319,34 +351,4 @@ impl Claude {
             unknown => mark_unknown(&format!("stream_event/{unknown}"), event.words().as_deref(), out),
         }
     }
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct Todo<'a> {
-    #[serde(borrow)]
-    todos: Option<&'a RawValue>,
-    #[serde(borrow)]
-    content: Field<'a>,
-    #[serde(borrow)]
-    status: Field<'a>,
-}
-
-/// The list that Claude keeps of what it means to do.
-fn read_plan(input: Option<&RawValue>) -> Option<TranscriptEvent> {
-    let items: Vec<PlanItem> = list(object::<Todo<'_>>(input).todos)
-        .into_iter()
-        .filter_map(|raw| {
-            let todo: Todo<'_> = object(Some(raw));
-            Some(PlanItem {
-                text: todo.content.words()?.to_owned(),
-                status: match todo.status.text() {
-                    Some("completed") => PlanStatus::Done,
-                    Some("in_progress") => PlanStatus::Active,
-                    _ => PlanStatus::Pending,
-                },
-            })
-        })
-        .collect();
-    (!items.is_empty()).then(|| TranscriptEvent::meta(Meta::Plan { items }))
 }

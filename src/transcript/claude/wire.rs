@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::InputTokens;
 use crate::event::Usage;
-use crate::transcript::parts::{Field, list, string};
+use crate::transcript::parts::{Field, list, object, string};
 
 /// One line. The fields of all events in one struct: a tagged enum would have to buffer each line first.
 #[derive(Debug, Default, Deserialize)]
@@ -135,22 +136,25 @@ pub(in crate::transcript) struct Block<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Tokens<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, alias = "inputTokens")]
     input_tokens: Field<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "cacheWriteTokens")]
     cache_creation_input_tokens: Field<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "cacheReadTokens")]
     cache_read_input_tokens: Field<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, alias = "outputTokens")]
     output_tokens: Field<'a>,
 }
 
-/// Claude counts cached input apart from the other; `prompt_tokens` is all of it.
-pub(super) fn usage(raw: Option<&RawValue>) -> Usage {
-    let tokens: Tokens<'_> = crate::transcript::parts::object(raw);
+/// Whatever the program counts as input, `prompt_tokens` is all of it.
+pub(super) fn usage(raw: Option<&RawValue>, counted: InputTokens) -> Usage {
+    let tokens: Tokens<'_> = object(raw);
     let cached = tokens.cache_read_input_tokens.count();
     let written = tokens.cache_creation_input_tokens.count();
-    let input = [tokens.input_tokens.count(), cached, written];
+    let input = match counted {
+        InputTokens::BesideCache => [tokens.input_tokens.count(), cached, written],
+        InputTokens::All => [tokens.input_tokens.count(), None, None],
+    };
     Usage {
         prompt_tokens: input
             .iter()
@@ -171,7 +175,7 @@ pub(super) fn result_text(raw: Option<&RawValue>) -> String {
     let parts: Vec<String> = list(raw)
         .into_iter()
         .map(|item| {
-            let block: Block<'_> = crate::transcript::parts::object(Some(item));
+            let block: Block<'_> = object(Some(item));
             match (block.kind.text(), block.text.text()) {
                 (_, Some(text)) => text.to_owned(),
                 (Some(kind), None) => format!("[{kind}]"),

@@ -4,14 +4,16 @@
 mod failure;
 mod fields;
 mod lines;
+mod plan;
 mod prompt;
 mod said;
 mod speech;
 mod tools;
 
-pub(in crate::transcript) use failure::{class_of_status, status_named_in};
+pub(in crate::transcript) use failure::{class_of_error, class_of_status, status_named_in};
 pub(in crate::transcript) use fields::{Field, list, object, string};
 pub(in crate::transcript) use lines::{json_text, mark_unknown, parse, say_unreadable};
+pub(in crate::transcript) use plan::read_plan;
 pub(in crate::transcript) use prompt::hidden_prompt;
 use said::Said;
 pub(in crate::transcript) use speech::{Begun, Speech};

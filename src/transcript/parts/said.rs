@@ -42,6 +42,12 @@ impl Said {
         }
     }
 
+    /// `text` says all of this at its end, white space aside.
+    pub(in crate::transcript) fn is_the_end_of(&self, text: &str) -> bool {
+        let tail = self.tail.trim();
+        self.length <= text.len() && !tail.is_empty() && text.trim_end().ends_with(tail)
+    }
+
     /// What `text` says beyond this, when it begins with all of this.
     pub(in crate::transcript) fn rest_of<'a>(&self, text: &'a str) -> Option<&'a str> {
         let whole = self.length == self.tail.len() && !self.tail.is_empty();

@@ -66,6 +66,20 @@ impl Speech {
         Begun::Same
     }
 
+    /// As `begin`, where the thought that goes before an answer comes before the answer's id.
+    pub(in crate::transcript) fn begin_answer(&mut self, id: &str) {
+        let voice = self.voice(None);
+        if voice.message.as_deref() != Some(id) {
+            voice.answer.restart();
+            voice.message = Some(id.to_owned());
+        }
+    }
+
+    /// The thought is over: the next one is another.
+    pub(in crate::transcript) fn end_thought(&mut self) {
+        self.voice(None).thought.restart();
+    }
+
     /// A piece of a text that is being streamed. An empty one says nothing.
     pub(in crate::transcript) fn piece(
         &mut self,
@@ -150,6 +164,16 @@ impl Speech {
         self.voice(None).answer.message.ends_with(text)
     }
 
+    /// All that the agent's last message said stands at the end of this text.
+    pub(in crate::transcript) fn has_just_said_the_end_of(&mut self, text: &str) -> bool {
+        self.voice(None).answer.message.is_the_end_of(text)
+    }
+
+    /// The agent's next words begin a new message.
+    pub(in crate::transcript) fn is_between_messages(&mut self) -> bool {
+        !self.voice(None).answer.spoken
+    }
+
     /// Anyone answered anything.
     pub(in crate::transcript) fn answered(&self) -> bool {
         self.answered
@@ -198,15 +222,18 @@ impl Voice {
 
     /// The text of the last message stays known: a terminal event may repeat it.
     fn restart(&mut self) {
-        for strand in [&mut self.answer, &mut self.thought] {
-            strand.spoken = false;
-            strand.open = false;
-            strand.streamed.clear();
-        }
+        self.answer.restart();
+        self.thought.restart();
     }
 }
 
 impl Strand {
+    fn restart(&mut self) {
+        self.spoken = false;
+        self.open = false;
+        self.streamed.clear();
+    }
+
     fn next_block(&self) -> Flow {
         if self.spoken { Flow::Line } else { Flow::Message }
     }

@@ -5,8 +5,14 @@ use crate::event::{Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent
 /// The tool calls that are running, in the order in which they began.
 #[derive(Debug, Default)]
 pub(in crate::transcript) struct Tools {
-    open: Vec<String>,
+    open: Vec<Running>,
     used: bool,
+}
+
+#[derive(Debug)]
+struct Running {
+    id: String,
+    name: String,
 }
 
 impl Tools {
@@ -16,7 +22,10 @@ impl Tools {
         if self.is_open(&tool.id) {
             return;
         }
-        self.open.push(tool.id.clone());
+        self.open.push(Running {
+            id: tool.id.clone(),
+            name: tool.name.clone(),
+        });
         out.push(TranscriptEvent::ToolStart { tool });
     }
 
@@ -36,7 +45,7 @@ impl Tools {
     }
 
     pub(in crate::transcript) fn end(&mut self, end: ToolEnd, out: &mut Vec<TranscriptEvent>) {
-        let Some(at) = self.open.iter().position(|open| *open == end.id) else {
+        let Some(at) = self.open.iter().position(|open| open.id == end.id) else {
             return;
         };
         self.open.remove(at);
@@ -45,10 +54,10 @@ impl Tools {
 
     /// The agent is gone: how the calls that still ran ended, nobody knows.
     pub(in crate::transcript) fn close_all(&mut self, out: &mut Vec<TranscriptEvent>) {
-        for id in self.open.drain(..) {
+        for open in self.open.drain(..) {
             out.push(TranscriptEvent::ToolEnd {
                 tool: ToolEnd {
-                    id,
+                    id: open.id,
                     status: ToolStatus::Unknown,
                     duration_ms: None,
                 },
@@ -57,7 +66,13 @@ impl Tools {
     }
 
     pub(in crate::transcript) fn is_open(&self, id: &str) -> bool {
-        self.open.iter().any(|open| open == id)
+        self.name_of(id).is_some()
+    }
+
+    /// What the running call is a call of.
+    pub(in crate::transcript) fn name_of(&self, id: &str) -> Option<&str> {
+        let open = self.open.iter().find(|open| open.id == id)?;
+        Some(&open.name)
     }
 
     /// Any tool was called at all.

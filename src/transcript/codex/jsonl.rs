@@ -1,0 +1,348 @@
+//! The events of `codex exec --json`: threads, turns, and items that come whole.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{error_of, retry_of};
+use crate::event::{
+    FileChangeKind, Json, Meta, PlanItem, PlanStatus, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent,
+    Usage, UsageScope,
+};
+use crate::transcript::Adapter;
+use crate::transcript::parts::{
+    Field, Speech, Tools, json_text, list, mark_unknown, object, parse, say_unreadable, string,
+};
+
+#[derive(Default)]
+pub(super) struct Jsonl {
+    speech: Speech,
+    tools: Tools,
+    /// The error that was told last: a failed turn repeats it.
+    told: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Field<'a>,
+    #[serde(borrow)]
+    thread_id: Field<'a>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Item<'a> {
+    #[serde(borrow)]
+    id: Field<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Field<'a>,
+    #[serde(borrow)]
+    text: Field<'a>,
+    #[serde(borrow)]
+    message: Field<'a>,
+    #[serde(borrow)]
+    command: Option<&'a RawValue>,
+    #[serde(borrow)]
+    aggregated_output: Field<'a>,
+    #[serde(borrow)]
+    status: Field<'a>,
+    #[serde(borrow)]
+    changes: Option<&'a RawValue>,
+    #[serde(borrow)]
+    server: Field<'a>,
+    #[serde(borrow)]
+    tool: Field<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    query: Option<&'a RawValue>,
+    #[serde(borrow)]
+    prompt: Option<&'a RawValue>,
+    #[serde(borrow)]
+    items: Option<&'a RawValue>,
+}
+
+/// Fields of several small objects inside an item.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Small<'a> {
+    #[serde(borrow)]
+    message: Field<'a>,
+    #[serde(borrow)]
+    text: Field<'a>,
+    #[serde(borrow)]
+    completed: Field<'a>,
+    #[serde(borrow)]
+    path: Field<'a>,
+    #[serde(borrow)]
+    kind: Field<'a>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens<'a> {
+    #[serde(borrow)]
+    input_tokens: Field<'a>,
+    #[serde(borrow)]
+    cached_input_tokens: Field<'a>,
+    #[serde(borrow)]
+    cache_write_input_tokens: Field<'a>,
+    #[serde(borrow)]
+    output_tokens: Field<'a>,
+    #[serde(borrow)]
+    reasoning_output_tokens: Field<'a>,
+}
+
+/// Where an item stands in its life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Started,
+    Updated,
+    Completed,
+}
+
+impl Adapter for Jsonl {
+    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let text = json_text(line);
+        if text.is_empty() {
+            return;
+        }
+        match parse::<Event<'_>>(&text) {
+            Ok(event) => self.read(&event, line, out),
+            Err(message) => say_unreadable(line, message, out),
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
+        self.tools.close_all(out);
+    }
+}
+
+impl Jsonl {
+    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        match event.kind.text() {
+            Some("thread.started") => {
+                if let Some(id) = event.thread_id.words() {
+                    out.push(TranscriptEvent::meta(Meta::Session {
+                        session_id: id.to_owned(),
+                        model: None,
+                        version: None,
+                    }));
+                }
+            }
+            Some("turn.started") => {}
+            Some("turn.completed") => self.end_turn(event, out),
+            Some("turn.failed") => self.fail_turn(event, out),
+            Some("error") => self.tell_error(event.message.text().unwrap_or("error"), out),
+            Some("item.started") => self.read_item(event.item, Stage::Started, out),
+            Some("item.updated") => self.read_item(event.item, Stage::Updated, out),
+            Some("item.completed") => self.read_item(event.item, Stage::Completed, out),
+            Some(unknown) => mark_unknown(unknown, event.message.words(), out),
+            None => say_unreadable(line, "the object has no `type`".to_owned(), out),
+        }
+    }
+
+    /// The figures are those of the whole thread, earlier runs of it included.
+    fn end_turn(&self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        let tokens: Tokens<'_> = object(event.usage);
+        let usage = Usage {
+            prompt_tokens: tokens.input_tokens.count(),
+            completion_tokens: tokens.output_tokens.count(),
+            cached_tokens: tokens.cached_input_tokens.count(),
+            cache_write_tokens: tokens.cache_write_input_tokens.count(),
+            reasoning_tokens: tokens.reasoning_output_tokens.count(),
+            scope: UsageScope::Session,
+            ..Usage::default()
+        };
+        if !usage.is_empty() {
+            out.push(TranscriptEvent::Usage { usage });
+        }
+        let silent = !self.speech.answered() && !self.tools.used();
+        out.push(finished(
+            !silent,
+            if silent { "no answer" } else { "turn.completed" },
+        ));
+    }
+
+    fn fail_turn(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        let error: Small<'_> = object(event.error);
+        let message = error.message.words().unwrap_or("the turn failed");
+        if self.told.as_deref() != Some(message) {
+            self.tell_error(message, out);
+        }
+        out.push(finished(false, "turn.failed"));
+    }
+
+    /// An `error` event is not the end: most say that codex is trying again.
+    fn tell_error(&mut self, message: &str, out: &mut Vec<TranscriptEvent>) {
+        out.push(TranscriptEvent::meta(
+            retry_of(message).unwrap_or_else(|| error_of(message)),
+        ));
+        self.told = Some(message.to_owned());
+    }
+
+    fn read_item(&mut self, raw: Option<&RawValue>, stage: Stage, out: &mut Vec<TranscriptEvent>) {
+        let item: Item<'_> = object(raw);
+        let done = stage == Stage::Completed;
+        match item.kind.text().unwrap_or_default() {
+            "agent_message" if done => self.say(&item, Tag::Ai, out),
+            "reasoning" if done => self.say(&item, Tag::Think, out),
+            "error" if done => {
+                let words = item.message.text().unwrap_or("error");
+                out.push(TranscriptEvent::message(Tag::Sys, words));
+            }
+            "todo_list" => out.extend(item.plan()),
+            "agent_message" | "reasoning" | "error" => {}
+            "command_execution" => self.read_tool(&item, "shell", stage, out),
+            "file_change" => self.read_tool(&item, "apply_patch", stage, out),
+            "web_search" => self.read_tool(&item, "web_search", stage, out),
+            "mcp_tool_call" | "collab_tool_call" => {
+                let name = match (item.server.words(), item.tool.words()) {
+                    (Some(server), Some(tool)) => format!("{server}.{tool}"),
+                    (None, Some(tool)) => tool.to_owned(),
+                    (_, None) => "tool".to_owned(),
+                };
+                self.read_tool(&item, &name, stage, out);
+            }
+            unknown if done => {
+                let words = item.text.words().or(item.message.words());
+                mark_unknown(&format!("item/{unknown}"), words, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, item: &Item<'_>, tag: Tag, out: &mut Vec<TranscriptEvent>) {
+        let _ = match item.id.words() {
+            Some(id) => self.speech.begin(None, id),
+            None => self.speech.begin_unnamed(None),
+        };
+        self.speech
+            .whole(None, tag, item.text.text().unwrap_or_default(), out);
+    }
+
+    fn read_tool(&mut self, item: &Item<'_>, name: &str, stage: Stage, out: &mut Vec<TranscriptEvent>) {
+        let id = item.id.words().unwrap_or(name);
+        let tool = ToolStart {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            input: item.input(),
+            parent: None,
+        };
+        self.tools.start(tool, out);
+        if stage != Stage::Completed {
+            return;
+        }
+        self.tools.output(id, &item.output(), out);
+        let status = match item.status.text() {
+            Some("failed" | "declined") => ToolStatus::Fail,
+            Some("completed") | None => ToolStatus::Ok,
+            Some(_) => ToolStatus::Unknown,
+        };
+        if status == ToolStatus::Ok {
+            out.extend(list(item.changes).into_iter().filter_map(file_change));
+        }
+        let end = ToolEnd {
+            id: id.to_owned(),
+            status,
+            duration_ms: None,
+        };
+        self.tools.end(end, out);
+    }
+}
+
+impl Item<'_> {
+    /// What the tool was asked, under the name that codex gives it.
+    fn input(&self) -> Option<Json> {
+        if let Some(arguments) = self.arguments {
+            return Some(Json::from(arguments));
+        }
+        let mut input = serde_json::Map::new();
+        let fields = [
+            ("command", self.command),
+            ("changes", self.changes),
+            ("query", self.query),
+            ("prompt", self.prompt),
+        ];
+        for (name, raw) in fields {
+            if let Some(value) = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
+                input.insert(name.to_owned(), value);
+            }
+        }
+        (!input.is_empty()).then(|| Json::from(serde_json::Value::Object(input)))
+    }
+
+    fn output(&self) -> String {
+        let error: Small<'_> = object(self.error);
+        if let Some(output) = self.aggregated_output.words().or(error.message.words()) {
+            return output.to_owned();
+        }
+        let result: Small<'_> = object(self.result);
+        let texts: Vec<String> = list(result.content)
+            .into_iter()
+            .map(|raw| {
+                object::<Small<'_>>(Some(raw))
+                    .text
+                    .to_text()
+                    .unwrap_or_else(|| raw.get().to_owned())
+            })
+            .collect();
+        match (texts.is_empty(), self.result) {
+            (false, _) => texts.join("\n"),
+            (true, Some(raw)) => string(Some(raw)).map_or_else(|| raw.get().to_owned(), Into::into),
+            (true, None) => String::new(),
+        }
+    }
+
+    fn plan(&self) -> Option<TranscriptEvent> {
+        let items: Vec<PlanItem> = list(self.items)
+            .into_iter()
+            .filter_map(|raw| {
+                let item: Small<'_> = object(Some(raw));
+                let status = match item.completed.flag() {
+                    Some(true) => PlanStatus::Done,
+                    Some(false) | None => PlanStatus::Pending,
+                };
+                let text = item.text.words()?.to_owned();
+                Some(PlanItem { text, status })
+            })
+            .collect();
+        (!items.is_empty()).then(|| TranscriptEvent::meta(Meta::Plan { items }))
+    }
+}
+
+fn file_change(raw: &RawValue) -> Option<TranscriptEvent> {
+    let edit: Small<'_> = object(Some(raw));
+    let change = match edit.kind.text() {
+        Some("add") => FileChangeKind::Added,
+        Some("delete") => FileChangeKind::Deleted,
+        _ => FileChangeKind::Modified,
+    };
+    let path = edit.path.words()?.to_owned();
+    Some(TranscriptEvent::meta(Meta::FileChange { path, change }))
+}
+
+fn finished(success: bool, reason: &str) -> TranscriptEvent {
+    TranscriptEvent::meta(Meta::Finished {
+        success,
+        reason: Some(reason.to_owned()),
+        text: None,
+        turns: None,
+        duration_ms: None,
+    })
+}
