@@ -95,11 +95,7 @@ impl Selected {
                 .unwrap_or_else(|| own_format.to_owned()),
             terminal: terminal(agent.terminal, settings),
             auth_hint: agent.auth_hint.to_owned(),
-            environment: agent
-                .environment
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect(),
+            environment: environment(agent, User::current()),
             args,
             delivery: PromptDelivery::Builtin(agent.prompt),
             prompt_limit: agent.prompt_limit,
@@ -215,6 +211,33 @@ impl Selected {
             limit: format!("{} bytes", LONGEST_ARGUMENT - 1),
         })
     }
+}
+
+/// For whom the agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum User {
+    Root,
+    Ordinary,
+}
+
+impl User {
+    fn current() -> Self {
+        if rustix::process::geteuid().is_root() {
+            Self::Root
+        } else {
+            Self::Ordinary
+        }
+    }
+}
+
+fn environment(agent: &Agent, user: User) -> Vec<(String, String)> {
+    let of_root = match user {
+        User::Root => agent.environment_of_root,
+        User::Ordinary => &[],
+    };
+    let set = agent.environment.iter().chain(of_root);
+    set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 /// An agent's own need for a terminal stands, whatever `pty_mode` says.
@@ -348,6 +371,16 @@ mod tests {
     fn claude_gets_its_terminal_whatever_pty_mode_says() {
         assert_eq!(call("claude", "hi").terminal, Terminal::Pty);
         assert_eq!(call("codex", "hi").terminal, Terminal::Pipe);
+    }
+
+    #[test]
+    fn what_root_needs_is_set_for_root_only() {
+        let claude = AGENTS.iter().find(|agent| agent.name == "claude").unwrap();
+        assert_eq!(
+            environment(claude, User::Root),
+            [("IS_SANDBOX".to_owned(), "1".to_owned())]
+        );
+        assert_eq!(environment(claude, User::Ordinary), []);
     }
 
     fn custom(prompt: &str, change: impl FnOnce(&mut Settings)) -> Result<Invocation, AgentError> {

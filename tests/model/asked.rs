@@ -63,7 +63,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(super) fn read(dialect: Dialect, path: &str, body: &Value) -> Self {
-        let history = match dialect {
+        let history: Vec<(Role, Vec<String>)> = match dialect {
             Dialect::Messages | Dialect::Chat => list(body, "messages").map(message).collect(),
             Dialect::Responses => list(body, "input").filter_map(item).collect(),
             Dialect::Gemini => list(body, "contents").map(content).collect(),

@@ -32,7 +32,7 @@ pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> i
 }
 
 fn write_block(asked: &Asked, index: usize, block: &Block, out: &mut Stream<'_>) -> io::Result<()> {
-    let mut start = |block: Value, out: &mut Stream<'_>| {
+    let start = |block: Value, out: &mut Stream<'_>| {
         let event = json!({ "type": "content_block_start", "index": index, "content_block": block });
         out.event("content_block_start", &event)
     };
