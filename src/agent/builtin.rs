@@ -13,6 +13,7 @@ pub struct Agent {
     /// What makes it say in structure what it does, and the format in which it then speaks.
     pub structured: Option<Structured>,
     pub prompt: Delivery,
+    pub misreads: Misreads,
     pub terminal: Terminal,
     pub model_flag: Option<&'static str>,
     /// Longest prompt that the program itself takes.
@@ -59,6 +60,16 @@ pub enum Large {
     ReadFile,
 }
 
+/// What a program takes for a command of its own in a prompt, however the prompt reaches it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misreads {
+    Nothing,
+    /// A first `/` is a command, and no model is asked; after a line break it is text.
+    FirstSlash,
+    /// `@name` is a file whose content it adds, and whose name it rewrites; `\@name` is text.
+    AtSign,
+}
+
 /// What the agent's stdout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminal {
@@ -97,6 +108,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&["-p"]),
         },
+        misreads: Misreads::FirstSlash,
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(10_000_000)),
@@ -116,6 +128,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&[]),
         },
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
@@ -138,6 +151,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        misreads: Misreads::AtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(8 << 20)),
@@ -161,6 +175,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&["-"]),
         },
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Characters(1_048_576)),
@@ -183,6 +198,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-x"),
             large: Large::Stdin(&["-x"]),
         },
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
         prompt_limit: None,
@@ -206,6 +222,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::AsLarge,
             large: Large::Stdin(&[]),
         },
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
@@ -228,6 +245,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
@@ -250,6 +268,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::ReadFile,
         },
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,

@@ -1,10 +1,11 @@
 //! How the selected agent is called with one prompt: arguments, stdin, terminal, environment.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::config::{PromptMode, Settings};
 
-use super::{Agent, AgentError, CUSTOM, Delivery, Large, PromptLimit, Small, Terminal};
+use super::{Agent, AgentError, CUSTOM, Delivery, Large, Misreads, PromptLimit, Small, Terminal};
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
 const SMALL_PROMPT: usize = 7000;
@@ -26,6 +27,7 @@ pub struct Selected {
     pub environment: Vec<(String, String)>,
     args: Vec<String>,
     delivery: PromptDelivery,
+    misreads: Misreads,
     prompt_limit: Option<PromptLimit>,
 }
 
@@ -98,6 +100,7 @@ impl Selected {
             environment: environment(agent, User::current()),
             args,
             delivery: PromptDelivery::Builtin(agent.prompt),
+            misreads: agent.misreads,
             prompt_limit: agent.prompt_limit,
         }
     }
@@ -130,12 +133,22 @@ impl Selected {
                 },
                 PromptMode::Stdin => PromptDelivery::CustomStdin,
             },
+            misreads: Misreads::Nothing,
             prompt_limit: None,
             program,
         }
     }
 
-    /// The call for one prompt, which is also (or will be) in `prompt_file`.
+    /// The prompt as this agent must be given it for its model to read what the user wrote.
+    pub fn wording<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
+        match self.misreads {
+            Misreads::FirstSlash if prompt.starts_with('/') => format!("\n{prompt}").into(),
+            Misreads::AtSign if prompt.contains('@') => prompt.replace('@', "\\@").into(),
+            Misreads::Nothing | Misreads::FirstSlash | Misreads::AtSign => prompt.into(),
+        }
+    }
+
+    /// The call for one prompt, as `wording` gave it, which is also (or will be) in `prompt_file`.
     pub fn invocation(&self, prompt: &str, prompt_file: &Path) -> Result<Invocation, AgentError> {
         self.check_length(prompt)?;
         let file = || StdinSource::PromptFile(prompt_file.to_owned());
@@ -248,7 +261,10 @@ fn terminal(own: Terminal, settings: &Settings) -> Terminal {
 /// Short, and without a first character that a CLI may take for something else.
 fn is_small_and_safe(prompt: &str) -> bool {
     let small = prompt.len() <= 4 * SMALL_PROMPT && prompt.chars().count() <= SMALL_PROMPT;
-    small && !prompt.starts_with(['-', '/', '@']) && !prompt.contains('\0') && !prompt.trim().is_empty()
+    small
+        && !prompt.trim_start().starts_with(['-', '/', '@'])
+        && !prompt.contains('\0')
+        && !prompt.trim().is_empty()
 }
 
 fn read_the_file(path: &Path) -> String {
@@ -371,6 +387,21 @@ mod tests {
     fn claude_gets_its_terminal_whatever_pty_mode_says() {
         assert_eq!(call("claude", "hi").terminal, Terminal::Pty);
         assert_eq!(call("codex", "hi").terminal, Terminal::Pipe);
+    }
+
+    #[test]
+    fn what_an_agent_would_misread_is_worded_so_that_it_is_text() {
+        let worded = |name: &str, prompt: &str| {
+            let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+            let selected = Selected::builtin(agent, name.into(), None, &Settings::default());
+            selected.wording(prompt).into_owned()
+        };
+        assert_eq!(worded("claude", "/help"), "\n/help");
+        assert_eq!(worded("claude", "see /help and @file"), "see /help and @file");
+        assert_eq!(worded("gemini", "see @file, a@b.c"), r"see \@file, a\@b.c");
+        assert_eq!(worded("codex", "/help @file"), "/help @file");
+        let args = call("claude", &worded("claude", "/help")).args;
+        assert_eq!(args.last().unwrap(), "-p", "by way of stdin");
     }
 
     #[test]

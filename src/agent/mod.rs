@@ -6,7 +6,9 @@ mod detect;
 mod invocation;
 mod probe;
 
-pub use builtin::{AGENTS, Agent, Delivery, Evidence, Large, NESTED_SESSION, PromptLimit, Small, Terminal};
+pub use builtin::{
+    AGENTS, Agent, Delivery, Evidence, Large, Misreads, NESTED_SESSION, PromptLimit, Small, Terminal,
+};
 pub use detect::{Checked, Unusable, detect, survey};
 pub use invocation::{Invocation, Selected, StdinSource};
 pub use probe::{PathProbe, Probe};

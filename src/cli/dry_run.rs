@@ -69,6 +69,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
     let task = plan.prompt.read().unwrap_or_default();
     let prompt = compose_first(&task, &policy);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
+    let prompt = plan.agent.wording(&prompt);
     let invocation = plan.agent.invocation(&prompt, &prompt_file)?;
     let own = plan
         .agent

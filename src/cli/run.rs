@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::agent::{self, Selected};
 use crate::config::Settings;
-use crate::engine::Engine;
+use crate::engine::{Engine, Policy, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
@@ -72,6 +72,8 @@ impl Plan {
 
     pub(super) fn carry_out(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
         let now = Timestamp::now();
+        let policy = policy(&self, now);
+        self.check_first_prompt(&policy)?;
         let run = Run::create(&context.cwd, now)?;
         let header = RunHeader {
             version: FORMAT_VERSION,
@@ -85,7 +87,7 @@ impl Plan {
             max_cost_usd: self.settings.event_loop.max_cost_usd,
         };
         let setup = Setup {
-            engine: Engine::new(policy(&self, now)),
+            engine: Engine::new(policy),
             header,
             run,
             agent: self.agent,
@@ -97,6 +99,17 @@ impl Plan {
         };
         let outcome = run::drive(setup, face)?;
         Ok(Exit::from(&outcome))
+    }
+
+    /// A prompt that this agent can never take is a mistake to be told now, not a failure to be tried again.
+    fn check_first_prompt(&self, policy: &Policy) -> Result<(), CliError> {
+        let Ok(task) = self.prompt.read() else {
+            return Ok(());
+        };
+        let prompt = compose_first(&task, policy);
+        self.agent
+            .invocation(&self.agent.wording(&prompt), Path::new("prompt.md"))?;
+        Ok(())
     }
 }
 

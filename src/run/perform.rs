@@ -74,6 +74,7 @@ impl Hands<'_> {
     /// Starts the agent with a prompt. What fails for the agent's sake is the engine's business; what fails for the
     /// disk's sake ends the run.
     fn launch(&mut self, iteration: u64, attempt: u64, prompt: &str) -> Result<Input, RunError> {
+        let prompt = &*self.setup.agent.wording(prompt);
         let files = self.setup.run.iteration(iteration, attempt)?;
         let prompt_file = files.write_prompt(prompt)?;
         let streams = (

@@ -37,6 +37,8 @@ pub(crate) struct Trouble {
     pub(crate) headers: Vec<(String, String)>,
     /// Instead of the usual words for this status.
     pub(crate) message: Option<String>,
+    /// More fields of the error object.
+    pub(crate) fields: Vec<(String, Value)>,
 }
 
 pub(crate) fn say(text: impl Into<String>) -> Block {
@@ -68,6 +70,12 @@ impl Trouble {
 
     pub(crate) fn header(mut self, name: &str, value: impl ToString) -> Self {
         self.headers.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// One more field of the error object.
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.fields.push((name.to_owned(), value.into()));
         self
     }
 

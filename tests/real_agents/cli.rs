@@ -39,7 +39,8 @@ impl Cli {
                 let config = format!(
                     "model = \"gpt-5.5\"\nmodel_provider = \"loopback\"\n\n[model_providers.loopback]\n\
                      name = \"loopback\"\nbase_url = \"{v1}\"\nenv_key = \"LOOPBACK_KEY\"\n\
-                     wire_api = \"responses\"\n{retries}"
+                     wire_api = \"responses\"\n{retries}\n[analytics]\nenabled = false\n\n[features]\n\
+                     plugins = false\napps = false\n"
                 );
                 write(&home.join(".codex/config.toml"), &config);
                 vec![("LOOPBACK_KEY", KEY.to_owned())]
@@ -68,6 +69,7 @@ impl Cli {
                 ("COPILOT_PROVIDER_BASE_URL", v1),
                 ("COPILOT_PROVIDER_API_KEY", KEY.to_owned()),
                 ("COPILOT_MODEL", "loopback".to_owned()),
+                ("COPILOT_PROVIDER_MAX_PROMPT_TOKENS", "4000000".to_owned()),
                 ("COPILOT_OFFLINE", "true".to_owned()),
                 ("COPILOT_AUTO_UPDATE", "false".to_owned()),
             ],

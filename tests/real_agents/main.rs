@@ -6,7 +6,10 @@ mod cli;
 mod model;
 mod stage;
 
+mod answers;
 mod prompts;
+mod stops;
+mod troubles;
 mod work;
 
 /// One fact, proven for several programs: a module per fact, a test per program.

@@ -156,7 +156,11 @@ pub(crate) struct Running<'a> {
 
 impl Running<'_> {
     pub(crate) fn wait_until(&self, what: &str, condition: impl Fn() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(90);
+        self.wait_for(what, Duration::from_secs(90), condition);
+    }
+
+    fn wait_for(&self, what: &str, limit: Duration, condition: impl Fn() -> bool) {
+        let deadline = Instant::now() + limit;
         while !condition() {
             assert!(
                 Instant::now() < deadline,
@@ -165,6 +169,16 @@ impl Running<'_> {
             );
             thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Waits for a word in the journal.
+    pub(crate) fn wait_until_journal(&self, word: &str) {
+        let runs = self.stage.project().join(".agent/runs");
+        self.wait_for(word, Duration::from_secs(300), || {
+            let runs = fs::read_dir(&runs).into_iter().flatten().flatten();
+            runs.map(|run| read(&run.path().join("events.jsonl")))
+                .any(|journal| journal.contains(word))
+        });
     }
 
     pub(crate) fn interrupt(&self) {

@@ -39,16 +39,18 @@ fn two_iterations_write_a_file_and_complete(cli: Cli) {
         "{}",
         ended.story()
     );
-    let tools = ended.transcript().filter(
-        |event| matches!(event, TranscriptEvent::ToolEnd { tool } if tool.status == ToolStatus::Ok),
-    );
+    let tools = ended
+        .transcript()
+        .filter(|event| matches!(event, TranscriptEvent::ToolEnd { tool } if tool.status == ToolStatus::Ok));
     assert_eq!(tools.count(), 1, "{}", ended.story());
     let shows_output = ended.transcript().any(
         |event| matches!(event, TranscriptEvent::ToolOutput { text, .. } if text.contains("from the tool")),
     );
     assert!(shows_output, "{}", ended.story());
     if cli != Cli::Copilot {
-        let spent = ended.transcript().any(|event| matches!(event, TranscriptEvent::Usage { usage } if usage.tokens() > Some(0)));
+        let spent = ended
+            .transcript()
+            .any(|event| matches!(event, TranscriptEvent::Usage { usage } if usage.tokens() > Some(0)));
         assert!(spent, "no usage\n{}", ended.story());
     }
     stage.assert_nothing_survives();

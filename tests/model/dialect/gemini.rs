@@ -24,7 +24,8 @@ pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> i
             }
             Block::Call(tool) => {
                 let call = tool.named(&asked.tools);
-                let function = json!({ "name": call.name, "args": call.json(), "id": id("fc", asked, index) });
+                let function =
+                    json!({ "name": call.name, "args": call.json(), "id": id("fc", asked, index) });
                 let part = json!({ "functionCall": function, "thoughtSignature": "c2lnbmVk" });
                 out.data(&candidate(asked, part, Value::Null))?;
             }
@@ -59,10 +60,7 @@ pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
             "UNAUTHENTICATED",
             "Request had invalid authentication credentials.",
         ),
-        403 => (
-            "PERMISSION_DENIED",
-            "The caller does not have permission.",
-        ),
+        403 => ("PERMISSION_DENIED", "The caller does not have permission."),
         429 => ("RESOURCE_EXHAUSTED", "You exceeded your current quota."),
         529 => ("UNAVAILABLE", "The model is overloaded. Please try again later."),
         _ => ("INTERNAL", "An internal error has occurred."),

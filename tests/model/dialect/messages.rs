@@ -42,7 +42,10 @@ fn write_block(asked: &Asked, index: usize, block: &Block, out: &mut Stream<'_>)
     };
     match block {
         Block::Think(text) => {
-            start(json!({ "type": "thinking", "thinking": "", "signature": "" }), out)?;
+            start(
+                json!({ "type": "thinking", "thinking": "", "signature": "" }),
+                out,
+            )?;
             for piece in pieces(text) {
                 delta(json!({ "type": "thinking_delta", "thinking": piece }), out)?;
             }
@@ -63,7 +66,9 @@ fn write_block(asked: &Asked, index: usize, block: &Block, out: &mut Stream<'_>)
             )?;
             pieces(&call.json().to_string())
                 .into_iter()
-                .try_for_each(|piece| delta(json!({ "type": "input_json_delta", "partial_json": piece }), out))
+                .try_for_each(|piece| {
+                    delta(json!({ "type": "input_json_delta", "partial_json": piece }), out)
+                })
         }
         Block::Pause(_) | Block::Hang => Ok(()),
     }

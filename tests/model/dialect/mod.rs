@@ -109,11 +109,14 @@ fn id(prefix: &str, asked: &Asked, part: usize) -> String {
 
 pub(super) fn refuse(asked: &Asked, trouble: &Trouble, connection: &mut Connection) -> io::Result<()> {
     let words = |usual: &str| trouble.message.clone().unwrap_or_else(|| usual.to_owned());
-    let body = match asked.dialect {
+    let mut body = match asked.dialect {
         Dialect::Messages => messages::error(trouble.status, words),
         Dialect::Responses | Dialect::Chat => chat::error(trouble.status, words),
         Dialect::Gemini => gemini::error(trouble.status, words),
     };
+    for (name, value) in &trouble.fields {
+        body["error"][name] = value.clone();
+    }
     connection.json(trouble.status, &trouble.headers, &body)
 }
 

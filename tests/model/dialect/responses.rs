@@ -76,10 +76,7 @@ fn reasoning(asked: &Asked, index: usize, text: &str, out: &mut Numbered<'_, '_>
             place("delta", piece.into()),
         )?;
     }
-    out.event(
-        "response.reasoning_summary_text.done",
-        place("text", text.into()),
-    )?;
+    out.event("response.reasoning_summary_text.done", place("text", text.into()))?;
     out.event(
         "response.reasoning_summary_part.done",
         place("part", part.clone()),
