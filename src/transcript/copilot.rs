@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    Field, Speech, Tools, class_of_error, hidden_prompt, json_text, list, mark_unknown, object, parse,
+    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, list, mark_unknown, object,
     say_unreadable,
 };
-use super::{Adapter, Capabilities, Format};
+use super::{Capabilities, Format};
 use crate::event::{FileChangeKind, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
 pub(super) const FORMAT: Format = Format {
@@ -111,31 +111,24 @@ struct Small<'a> {
     session_duration_ms: Field<'a>,
 }
 
-impl Adapter for Copilot {
-    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let text = json_text(line);
-        if text.is_empty() {
-            return;
-        }
-        match parse::<Event<'_>>(&text) {
-            Ok(event) => match event.kind.text() {
-                Some(kind) => self.read(kind, &event, out),
-                None => say_unreadable(line, "the object has no `type`".to_owned(), out),
-            },
-            Err(message) => say_unreadable(line, message, out),
+impl EventStream for Copilot {
+    type Event<'a> = Event<'a>;
+
+    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        match event.kind.text() {
+            Some("result") => self.read_result(event, out),
+            Some(kind) => self.read_record(kind, event, out),
+            None => say_unreadable(line, "the object has no `type`".to_owned(), out),
         }
     }
 
-    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.tools.close_all(out);
+    fn tools(&mut self) -> &mut Tools {
+        &mut self.tools
     }
 }
 
 impl Copilot {
-    fn read(&mut self, kind: &str, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        if kind == "result" {
-            return self.read_result(event, out);
-        }
+    fn read_record(&mut self, kind: &str, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
         let data: Data<'_> = object(event.data);
         match kind {
             "user.message" => out.push(hidden_prompt(data.content.text().unwrap_or_default())),

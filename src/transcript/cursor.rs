@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::claude::{self, Block, Claude, Dialect, Event, InputTokens, Message, ResultText};
-use super::parts::{Field, json_text, list, object, parse, say_unreadable, string};
+use super::claude::{self, Block, Claude, Dialect, InputTokens, Message, ResultText};
+use super::parts::{EventStream, Field, Tools, list, mark_unknown, object, string};
 use super::{Adapter, Format, Opening};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
@@ -57,36 +57,24 @@ struct Own<'a> {
     timestamp_ms: Field<'a>,
 }
 
-impl Adapter for Cursor {
-    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let text = json_text(line);
-        if text.is_empty() {
-            return;
-        }
-        match parse::<Own<'_>>(&text) {
-            Ok(own) => match own.kind.text() {
-                Some("assistant") => self.read_answer(&own, out),
-                Some("thinking") => self.read_thought(&own, out),
-                Some("tool_call") => self.read_tool_call(&own, out),
-                _ => self.read_as_family(&text, line, out),
-            },
-            Err(message) => say_unreadable(line, message, out),
+impl EventStream for Cursor {
+    type Event<'a> = Own<'a>;
+
+    fn read(&mut self, own: &Own<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        match own.kind.text() {
+            Some("assistant") => self.read_answer(own, out),
+            Some("thinking") => self.read_thought(own, out),
+            Some("tool_call") => self.read_tool_call(own, out),
+            _ => self.family.feed(line, out),
         }
     }
 
-    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.family.tools.close_all(out);
+    fn tools(&mut self) -> &mut Tools {
+        &mut self.family.tools
     }
 }
 
 impl Cursor {
-    fn read_as_family(&mut self, text: &str, line: &str, out: &mut Vec<TranscriptEvent>) {
-        match parse::<Event<'_>>(text) {
-            Ok(event) => self.family.read(&event, line, out),
-            Err(message) => say_unreadable(line, message, out),
-        }
-    }
-
     /// Between two tool calls there is one message. It comes in one event or, streamed, in many with a time each;
     /// then an event that names the model's call, or has no time, repeats what was streamed.
     fn read_answer(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
@@ -104,10 +92,13 @@ impl Cursor {
         let speech = &mut self.family.speech;
         if !repeats {
             self.streams |= timed;
-            speech.piece(None, Tag::Ai, &text, out);
-        } else if !(self.streams && speech.has_just_said_the_end_of(&text)) {
+            return speech.piece(None, Tag::Ai, &text, out);
+        }
+        if !(self.streams && speech.has_just_said_the_end_of(&text)) {
             speech.whole(None, Tag::Ai, &text, out);
         }
+        // What was repeated is over.
+        speech.interrupt(None);
     }
 
     fn read_thought(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
@@ -120,7 +111,7 @@ impl Cursor {
 
     fn read_tool_call(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
         let Some(call) = Call::read(own.tool_call) else {
-            return super::parts::mark_unknown("tool_call", None, out);
+            return mark_unknown("tool_call", None, out);
         };
         let id = own.call_id.words().unwrap_or(&call.name).to_owned();
         let tools = &mut self.family.tools;

@@ -4,10 +4,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    Field, Speech, Tools, class_of_error, hidden_prompt, json_text, mark_unknown, object, parse,
-    say_unreadable, status_named_in,
+    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, mark_unknown, object, say_unreadable,
+    status_named_in,
 };
-use super::{Adapter, Capabilities, Format};
+use super::{Capabilities, Format};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
 
 pub(super) const FORMAT: Format = Format {
@@ -91,24 +91,9 @@ struct Stats<'a> {
     duration_ms: Field<'a>,
 }
 
-impl Adapter for Gemini {
-    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let text = json_text(line);
-        if text.is_empty() {
-            return;
-        }
-        match parse::<Event<'_>>(&text) {
-            Ok(event) => self.read(&event, line, out),
-            Err(message) => say_unreadable(line, message, out),
-        }
-    }
+impl EventStream for Gemini {
+    type Event<'a> = Event<'a>;
 
-    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.tools.close_all(out);
-    }
-}
-
-impl Gemini {
     fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {
             Some("init") => {
@@ -130,6 +115,12 @@ impl Gemini {
         }
     }
 
+    fn tools(&mut self) -> &mut Tools {
+        &mut self.tools
+    }
+}
+
+impl Gemini {
     fn read_message(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
         let text = event.content.text().unwrap_or_default();
         match event.role.text() {

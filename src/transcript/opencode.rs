@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    Field, Speech, Tools, class_of_error, json_text, mark_unknown, object, parse, read_plan, say_unreadable,
+    EventStream, Field, Speech, Tools, class_of_error, mark_unknown, object, read_plan, say_unreadable,
 };
-use super::{Adapter, Capabilities, Format};
+use super::{Capabilities, Format};
 use crate::event::{CostSource, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
 
 pub(super) const FORMAT: Format = Format {
@@ -130,24 +130,9 @@ struct Problem<'a> {
     status_code: Field<'a>,
 }
 
-impl Adapter for OpenCode {
-    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let text = json_text(line);
-        if text.is_empty() {
-            return;
-        }
-        match parse::<Event<'_>>(&text) {
-            Ok(event) => self.read(&event, line, out),
-            Err(message) => say_unreadable(line, message, out),
-        }
-    }
+impl EventStream for OpenCode {
+    type Event<'a> = Event<'a>;
 
-    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.tools.close_all(out);
-    }
-}
-
-impl OpenCode {
     fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         self.note_session(event, out);
         let part: Part<'_> = object(event.part);
@@ -163,6 +148,12 @@ impl OpenCode {
         }
     }
 
+    fn tools(&mut self) -> &mut Tools {
+        &mut self.tools
+    }
+}
+
+impl OpenCode {
     fn note_session(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
         let known = self.session.as_deref();
         if let Some(id) = event.session_id.words().filter(|id| known != Some(id)) {

@@ -1,6 +1,7 @@
 //! The transcript formats on verbatim captures of the real programs: what is read, and that nothing breaks it.
 
 mod cuts;
+mod documented;
 mod facts;
 mod fixtures;
 

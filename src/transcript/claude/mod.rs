@@ -9,13 +9,14 @@ mod wire;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    Begun, Speech, Tools, hidden_prompt, json_text, list, mark_unknown, object, parse, read_plan,
-    say_unreadable, string,
+    Begun, EventStream, Speech, Tools, hidden_prompt, list, mark_unknown, object, read_plan, say_unreadable,
+    string,
 };
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
 use ending::Ending;
-pub(super) use wire::{Block, Event, Message};
+use wire::Event;
+pub(super) use wire::{Block, Message};
 
 pub(super) const FORMAT: Format = Format {
     name: "claude",
@@ -81,37 +82,10 @@ pub(super) struct Claude {
     ending: Ending,
 }
 
-impl Adapter for Claude {
-    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let text = json_text(line);
-        if text.is_empty() {
-            return;
-        }
-        match parse::<Event<'_>>(&text) {
-            Ok(event) => self.read(&event, line, out),
-            Err(message) => say_unreadable(line, message, out),
-        }
-    }
+impl EventStream for Claude {
+    type Event<'a> = Event<'a>;
 
-    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.tools.close_all(out);
-    }
-}
-
-impl Claude {
-    pub(super) fn new(opening: &Opening<'_>, dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            prompt: opening.prompt.trim().to_owned(),
-            session: None,
-            speech: Speech::default(),
-            tools: Tools::default(),
-            counted: (None, 0),
-            ending: Ending::default(),
-        }
-    }
-
-    pub(super) fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         let Some(kind) = event.kind.text() else {
             return say_unreadable(line, "the object has no `type`".to_owned(), out);
         };
@@ -140,6 +114,24 @@ impl Claude {
             | "ping"
             | "tool_progress" => {}
             unknown => mark_unknown(unknown, event.words().as_deref(), out),
+        }
+    }
+
+    fn tools(&mut self) -> &mut Tools {
+        &mut self.tools
+    }
+}
+
+impl Claude {
+    pub(super) fn new(opening: &Opening<'_>, dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            prompt: opening.prompt.trim().to_owned(),
+            session: None,
+            speech: Speech::default(),
+            tools: Tools::default(),
+            counted: (None, 0),
+            ending: Ending::default(),
         }
     }
 

@@ -3,14 +3,13 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{error_of, retry_of};
+use super::{error_of, finished, retry_of};
 use crate::event::{
     FileChangeKind, Json, Meta, PlanItem, PlanStatus, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent,
     Usage, UsageScope,
 };
-use crate::transcript::Adapter;
 use crate::transcript::parts::{
-    Field, Speech, Tools, json_text, list, mark_unknown, object, parse, say_unreadable, string,
+    EventStream, Field, Speech, Tools, list, mark_unknown, object, say_unreadable, string,
 };
 
 #[derive(Default)]
@@ -23,7 +22,7 @@ pub(super) struct Jsonl {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Event<'a> {
+pub(super) struct Event<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow)]
@@ -116,24 +115,9 @@ enum Stage {
     Completed,
 }
 
-impl Adapter for Jsonl {
-    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let text = json_text(line);
-        if text.is_empty() {
-            return;
-        }
-        match parse::<Event<'_>>(&text) {
-            Ok(event) => self.read(&event, line, out),
-            Err(message) => say_unreadable(line, message, out),
-        }
-    }
+impl EventStream for Jsonl {
+    type Event<'a> = Event<'a>;
 
-    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.tools.close_all(out);
-    }
-}
-
-impl Jsonl {
     fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {
             Some("thread.started") => {
@@ -157,6 +141,12 @@ impl Jsonl {
         }
     }
 
+    fn tools(&mut self) -> &mut Tools {
+        &mut self.tools
+    }
+}
+
+impl Jsonl {
     /// The figures are those of the whole thread, earlier runs of it included.
     fn end_turn(&self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
         let tokens: Tokens<'_> = object(event.usage);
@@ -335,14 +325,4 @@ fn file_change(raw: &RawValue) -> Option<TranscriptEvent> {
     };
     let path = edit.path.words()?.to_owned();
     Some(TranscriptEvent::meta(Meta::FileChange { path, change }))
-}
-
-fn finished(success: bool, reason: &str) -> TranscriptEvent {
-    TranscriptEvent::meta(Meta::Finished {
-        success,
-        reason: Some(reason.to_owned()),
-        text: None,
-        turns: None,
-        duration_ms: None,
-    })
 }

@@ -121,3 +121,13 @@ pub(super) fn retry_of(message: &str) -> Option<Meta> {
         message: if why.is_empty() { "reconnecting" } else { why }.to_owned(),
     })
 }
+
+pub(super) fn finished(success: bool, reason: &str) -> TranscriptEvent {
+    TranscriptEvent::meta(Meta::Finished {
+        success,
+        reason: Some(reason.to_owned()),
+        text: None,
+        turns: None,
+        duration_ms: None,
+    })
+}

@@ -3,12 +3,12 @@
 
 use super::marks;
 
-/// The lines of the prompt that are still to come, and those that came.
+/// The prompt as it was sent, and how much of it came.
 pub(super) struct Echo {
     expected: Vec<String>,
+    /// How many of the expected lines are behind us.
+    passed: usize,
     heard: Vec<String>,
-    /// The prompt came otherwise than it was sent: it ends where the next thing begins.
-    astray: bool,
 }
 
 pub(super) enum Heard {
@@ -22,18 +22,16 @@ pub(super) enum Heard {
 
 impl Echo {
     pub(super) fn of(prompt: &str) -> Self {
-        let expected: Vec<String> = prompt.trim().lines().map(str::to_owned).collect();
         Self {
-            astray: expected.is_empty(),
-            expected,
+            expected: prompt.trim().lines().map(|line| line.trim().to_owned()).collect(),
+            passed: 0,
             heard: Vec::new(),
         }
     }
 
     pub(super) fn hear(&mut self, line: &str) -> Heard {
-        let next = self.expected.get(self.heard.len());
-        self.astray |= next.is_none_or(|next| next.trim_end() != line.trim_end());
-        if self.astray {
+        let Some(found) = self.find(line.trim()) else {
+            // The prompt came with something between its lines, or otherwise than it was sent.
             let (words, stamped) = marks::without_time(line);
             let ends = if stamped {
                 marks::stamped_mark(words)
@@ -43,13 +41,29 @@ impl Echo {
             if ends.is_some() || words.starts_with("ERROR: ") {
                 return Heard::Other;
             }
-        }
+            self.heard.push(line.to_owned());
+            return Heard::Part;
+        };
+        self.passed = found + 1;
         self.heard.push(line.to_owned());
-        if !self.astray && self.heard.len() == self.expected.len() {
+        if self.passed == self.expected.len() {
             Heard::Whole
         } else {
             Heard::Part
         }
+    }
+
+    /// Where among the expected lines this one stands: the next, or a later one if lines were left out.
+    fn find(&self, line: &str) -> Option<usize> {
+        let left = self.expected.get(self.passed..)?;
+        if left.first().is_some_and(|next| next == line) {
+            return Some(self.passed);
+        }
+        if line.is_empty() {
+            return None;
+        }
+        let ahead = left.iter().position(|expected| expected == line)?;
+        Some(self.passed + ahead)
     }
 
     pub(super) fn into_text(self) -> String {

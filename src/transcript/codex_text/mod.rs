@@ -1,17 +1,20 @@
 //! `codex-text`: the transcript that `codex exec` prints for people. It has no escaping, so what a line is must be
-//! told from where it stands; `marks` knows the lines that divide it, `echo` the prompt that it repeats.
+//! told from where it stands; `marks` knows the lines that divide it, `echo` the prompt that it
+//! repeats, `calls` what tools did.
 
+mod calls;
 mod echo;
 mod marks;
+#[cfg(test)]
+mod tests;
 
-use super::codex::{PREFACE, error_of, retry_of};
+use super::codex::{PREFACE, error_of, finished, retry_of};
 use super::parts::{Tools, hidden_prompt};
 use super::{Adapter, Capabilities, Format};
-use crate::event::{
-    Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope,
-};
+use crate::event::{Flow, Meta, Tag, TranscriptEvent, Usage, UsageScope};
+use calls::Call;
 use echo::{Echo, Heard};
-use marks::{Ended, Mark};
+use marks::Mark;
 
 pub(super) const FORMAT: Format = Format {
     name: "codex-text",
@@ -67,12 +70,6 @@ enum Place {
     Figure,
     /// After the figure: the last message may come again, and this is what is left of it.
     Repeat(String),
-}
-
-struct Call {
-    id: String,
-    output: String,
-    end: Option<(ToolStatus, Option<u64>)>,
 }
 
 #[derive(Default)]
@@ -319,110 +316,6 @@ impl CodexText {
             self.say(line, out);
         }
     }
-}
-
-/// Tool calls.
-impl CodexText {
-    fn read_command(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let Place::Command(command) = &mut self.place else {
-            return;
-        };
-        if !command.is_empty() {
-            command.push('\n');
-        }
-        command.push_str(line);
-        let directory = self.header.directory.as_deref();
-        if let Some(whole) = marks::command_before_directory(command, directory) {
-            let whole = whole.to_owned();
-            self.place = Place::Running;
-            self.start("shell", Some(&whole), out);
-        }
-    }
-
-    fn start(&mut self, name: &str, command: Option<&str>, out: &mut Vec<TranscriptEvent>) {
-        self.calls += 1;
-        let id = format!("call_{}", self.calls);
-        let input = command.map(|command| Json::from(serde_json::json!({ "command": command })));
-        let tool = ToolStart {
-            id: id.clone(),
-            name: name.to_owned(),
-            input,
-            parent: None,
-        };
-        self.tools.start(tool, out);
-        self.call = Some(Call {
-            id,
-            output: String::new(),
-            end: None,
-        });
-    }
-
-    fn end_command(&mut self, ended: Ended, out: &mut Vec<TranscriptEvent>) {
-        if let Place::Command(command) = &mut self.place {
-            // The verdict came on the line of the command itself.
-            let mut whole = std::mem::take(command);
-            if !whole.is_empty() {
-                whole.push('\n');
-            }
-            whole.push_str(&ended.call);
-            let directory = self.header.directory.as_deref();
-            let command = marks::command_before_directory(&whole, directory)
-                .unwrap_or(&whole)
-                .to_owned();
-            self.start("shell", Some(&command), out);
-        }
-        if let Some(call) = &mut self.call {
-            call.end = Some((ended.status, ended.duration_ms));
-        }
-        self.place = Place::Output;
-        self.blanks = 0;
-    }
-
-    fn read_output(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        if line.is_empty() {
-            self.blanks += 1;
-            return;
-        }
-        // Reasoning has no heading of its own, but begins with a title.
-        let title = line.starts_with("**") && line.ends_with("**") && line.len() > 4;
-        if self.blanks > 0 && title {
-            self.leave(out);
-            self.place = text(Tag::Think);
-            return self.say(line, out);
-        }
-        let blanks = std::mem::take(&mut self.blanks);
-        let Some(call) = &mut self.call else {
-            out.push(TranscriptEvent::line(Tag::Tool, line));
-            return;
-        };
-        call.output.extend(std::iter::repeat_n('\n', blanks));
-        call.output.push_str(line);
-        call.output.push('\n');
-        if call.output.len() > LONGEST_PIECE {
-            self.tools
-                .output(&call.id, &std::mem::take(&mut call.output), out);
-        }
-    }
-
-    /// Whatever was being read is over.
-    fn leave(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.blanks = 0;
-        if let Place::Command(command) = &mut self.place {
-            let command = std::mem::take(command);
-            self.start("shell", Some(&command), out);
-        }
-        let Some(call) = self.call.take() else {
-            return;
-        };
-        self.tools.output(&call.id, &call.output, out);
-        let (status, duration_ms) = call.end.unwrap_or((ToolStatus::Unknown, None));
-        let end = ToolEnd {
-            id: call.id,
-            status,
-            duration_ms,
-        };
-        self.tools.end(end, out);
-    }
 
     fn finish(&mut self, figure: u64, out: &mut Vec<TranscriptEvent>) -> Place {
         let usage = Usage {
@@ -444,19 +337,6 @@ impl CodexText {
 /// The border of the header.
 const RULE: &str = "--------";
 
-/// A tool's output is told in pieces of about this size, so that memory stays small.
-const LONGEST_PIECE: usize = 64 << 10;
-
 fn text(tag: Tag) -> Place {
     Place::Text { tag, begun: false }
-}
-
-fn finished(success: bool, reason: &str) -> TranscriptEvent {
-    TranscriptEvent::meta(Meta::Finished {
-        success,
-        reason: Some(reason.to_owned()),
-        text: None,
-        turns: None,
-        duration_ms: None,
-    })
 }

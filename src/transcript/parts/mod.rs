@@ -1,6 +1,7 @@
 //! What several formats share: reading a line and its fields, texts that come in pieces and then whole, tool
 //! calls that must end, and names for failures. Nothing here knows a product.
 
+mod events;
 mod failure;
 mod fields;
 mod lines;
@@ -10,6 +11,7 @@ mod said;
 mod speech;
 mod tools;
 
+pub(in crate::transcript) use events::EventStream;
 pub(in crate::transcript) use failure::{class_of_error, class_of_status, status_named_in};
 pub(in crate::transcript) use fields::{Field, list, object, string};
 pub(in crate::transcript) use lines::{json_text, mark_unknown, parse, say_unreadable};

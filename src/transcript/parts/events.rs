@@ -1,0 +1,34 @@
+//! A stream in which every line is one JSON object: what to do with each is all that such a format must say.
+
+use serde::Deserialize;
+
+use super::{Tools, json_text, parse, say_unreadable};
+use crate::event::TranscriptEvent;
+use crate::transcript::Adapter;
+
+/// A format whose lines are JSON objects.
+pub(in crate::transcript) trait EventStream: Send {
+    type Event<'a>: Deserialize<'a>;
+
+    /// One event. `line` is what it was read from, for what cannot be understood after all.
+    fn read(&mut self, event: &Self::Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>);
+
+    fn tools(&mut self) -> &mut Tools;
+}
+
+impl<T: EventStream> Adapter for T {
+    fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let text = json_text(line);
+        if text.is_empty() {
+            return;
+        }
+        match parse::<T::Event<'_>>(&text) {
+            Ok(event) => self.read(&event, line, out),
+            Err(message) => say_unreadable(line, message, out),
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
+        self.tools().close_all(out);
+    }
+}
