@@ -519,6 +519,28 @@ fn an_agent_that_lingers_after_its_result_is_judged_by_the_result() {
 }
 
 #[test]
+fn an_agent_that_fails_again_and_again_and_does_not_go_is_stopped() {
+    let mut talk = Talk::launched(policy());
+    let start = Input::Transcript(TranscriptEvent::ToolStart {
+        tool: ToolStart {
+            id: "t".into(),
+            name: "Bash".into(),
+            input: None,
+            parent: None,
+        },
+    });
+    for second in 1..=4 {
+        assert_eq!(talk.meta(second, finished(false)), []);
+    }
+    assert_eq!(talk.say(5, start), [], "work between failures is no circle");
+    for second in 6..=9 {
+        assert_eq!(talk.meta(second, finished(false)), []);
+    }
+    assert_eq!(talk.meta(10, finished(false)), stop());
+    assert_eq!(talk.meta(11, finished(false)), [], "told once");
+}
+
+#[test]
 fn the_runtime_limit_stops_an_agent_in_mid_iteration() {
     let mut rules = policy();
     rules.limits.runtime = secs(30);

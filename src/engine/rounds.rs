@@ -54,6 +54,7 @@ impl Engine {
         };
         let iteration = self.iteration;
         let topics = work.hear(&event, &self.policy.markers);
+        let circling = work.goes_in_circles();
         let spending = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
         out.extend(
@@ -64,6 +65,10 @@ impl Engine {
         // Totals come at the end of the agent's work: it ends by itself, and may well have completed the task.
         if spending && let Some(limit) = self.budget_crossed() {
             self.stop(at, StopCause::Limit(limit), out);
+        }
+        // It has given its result, many times over, and does not go.
+        if circling {
+            self.stop(at, StopCause::Lingering, out);
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct Work {
     any_output: bool,
     running_tools: HashSet<String>,
     finished: Option<Finished>,
+    /// Results that said "failed", one after the other, with nothing done between them.
+    failed_results: u32,
     last_error: Option<(ErrorClass, String)>,
     rejected: Option<Rejection>,
     last_stderr: String,
@@ -73,6 +75,9 @@ struct Rejection {
     resets_at: Option<Timestamp>,
 }
 
+/// So many failed results in a row are enough.
+const CIRCLES: u32 = 5;
+
 /// A stderr line is quoted in a reason; more of it than this helps nobody.
 const LONGEST_QUOTE: usize = 400;
 
@@ -89,6 +94,7 @@ impl Work {
             any_output: false,
             running_tools: HashSet::new(),
             finished: None,
+            failed_results: 0,
             last_error: None,
             rejected: None,
             last_stderr: String::new(),
@@ -113,6 +119,7 @@ impl Work {
             TranscriptEvent::Text { text, .. } => self.any_output |= !text.trim().is_empty(),
             TranscriptEvent::ToolStart { tool } => {
                 self.any_output = true;
+                self.failed_results = 0;
                 self.running_tools.insert(tool.id.clone());
             }
             TranscriptEvent::ToolOutput { .. } => {}
@@ -142,6 +149,7 @@ impl Work {
                 ..
             } => {
                 let (reason, text) = (reason.clone(), text.clone());
+                self.failed_results = if *success { 0 } else { self.failed_results + 1 };
                 self.finished = Some(Finished {
                     success: *success,
                     reason,
@@ -171,6 +179,11 @@ impl Work {
             | Meta::Cut { .. }
             | Meta::Other(_) => {}
         }
+    }
+
+    /// It has failed again and again and goes on all the same; by itself it will not end.
+    pub(crate) fn goes_in_circles(&self) -> bool {
+        self.failed_results >= CIRCLES
     }
 
     /// When the agent must be stopped if nothing more happens, and why.

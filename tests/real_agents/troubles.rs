@@ -1,7 +1,9 @@
 //! What goes wrong at the model's end has its own outcome and its own words, whatever the program makes of it.
 
 use jiff::{SignedDuration, Timestamp};
-use ralph::event::{Failure, IterationOutcome, Level, RunEvent};
+use ralph::event::{
+    ErrorClass, Failure, IterationOutcome, Level, Meta, RunEvent, TimeLimit, TranscriptEvent,
+};
 
 use crate::cli::Cli;
 use crate::model::{Model, Reply, Trouble, nobody, say};
@@ -77,19 +79,8 @@ fn a_bad_request_fails(cli: Cli) {
 }
 
 fn a_prompt_too_long_for_the_model_fails(cli: Cli) {
-    // One of them tries to make it shorter, for ever.
-    let model = Model::new(move |_| Reply::Trouble(Trouble::status(400)));
-    let stage = impatient(Stage::new(cli, &model.url()))
-        .with_config(&format!("adapters:\n  {}:\n    timeout: 60", cli.name()));
-    let ended = stage.run("Do it.\n");
-    if cli == Cli::Opencode {
-        ended.assert_code(1);
-        return assert!(
-            matches!(ended.outcomes()[..], [IterationOutcome::TimedOut { .. }]),
-            "{}",
-            ended.story()
-        );
-    }
+    // One of them would try to make it shorter for ever.
+    let ended = refused_with(cli, Trouble::status(400));
     let said = message(failure(&ended)).to_lowercase();
     let telling = ["too long", "context window", "exceeds the maximum"];
     assert!(
@@ -116,7 +107,11 @@ fn an_overloaded_model_recovers(cli: Cli) {
 }
 
 fn nobody_listens(cli: Cli) {
-    let ended = impatient(Stage::new(cli, &nobody())).run("Do it.\n");
+    let stage = impatient(Stage::new(cli, &nobody()));
+    if cli == Cli::Codex {
+        return waits_for_the_network(stage);
+    }
+    let ended = stage.run("Do it.\n");
     let said = message(failure(&ended)).to_lowercase();
     let telling = ["connect", "refused", "fetch", "network", "sending request"];
     assert!(
@@ -124,6 +119,37 @@ fn nobody_listens(cli: Cli) {
         "{said}\n{}",
         ended.story()
     );
+}
+
+/// One of them waits for the network by itself, for as long as it may, and says so.
+fn waits_for_the_network(stage: Stage) {
+    let ended = stage
+        .with_config("adapters:\n  codex:\n    timeout: 12")
+        .run("Do it.\n");
+    ended.assert_code(1);
+    assert!(
+        matches!(
+            ended.outcomes()[..],
+            [IterationOutcome::TimedOut {
+                limit: TimeLimit::Wall,
+                ..
+            }]
+        ),
+        "{}",
+        ended.story()
+    );
+    let waits = ended.transcript().any(|event| {
+        matches!(
+            event,
+            TranscriptEvent::Meta {
+                meta: Meta::Retry {
+                    class: ErrorClass::Network,
+                    ..
+                }
+            }
+        )
+    });
+    assert!(waits, "{}", ended.story());
 }
 
 /// Limited once, then free: the same iteration again, not counted.

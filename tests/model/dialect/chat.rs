@@ -102,5 +102,8 @@ pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
             "The server had an error while processing your request.",
         ),
     };
-    json!({ "error": { "message": words(usual), "type": kind, "param": null, "code": code } })
+    let message = words(usual);
+    // The code belongs to the usual words; a program may trust it more than them.
+    let code = code.filter(|_| message == usual);
+    json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
 }
