@@ -1,4 +1,23 @@
-# The real agents' programs, run by the real ralph, against a model on loopback. Needs npm and Linux namespaces;
-# says SKIPPED where it cannot run. Arguments: a part of a test's name, --nocapture …
+# Shortcuts for those who work on ralph. Users need none of them.
+
+# Everything that CI checks
+ci:
+    bash .ci/run
+
+# The fast checks
+check:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+    cargo test
+
+# The tests that take their time: a gigabyte through the whole path
+slow:
+    cargo test --release -- --ignored gigabyte
+
+# The demo, as a new user sees it
+demo:
+    cargo run --release -- demo
+
+# The real agents' programs, run by the real ralph, against a model on loopback; says SKIPPED where that cannot be
 real-agents *arguments:
     tests/real_agents/run.sh {{arguments}}

@@ -51,7 +51,13 @@ pub(super) enum ColourWish {
 #[command(after_help = "Example: ralph run --agent codex -p \"make the tests pass\" --max-iterations 20")]
 pub(super) struct RunArguments {
     /// What the agent is to do
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "prompt_file")]
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        conflicts_with = "prompt_file",
+        allow_hyphen_values = true
+    )]
     pub(super) prompt: Option<String>,
     /// Read the prompt from a file, anew for each iteration [default: PROMPT.md]
     #[arg(short = 'P', long, value_name = "FILE")]

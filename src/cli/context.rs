@@ -18,9 +18,15 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn here() -> Result<Self, CliError> {
-        let cwd = std::env::current_dir().map_err(CliError::WorkingDirectory)?;
+        // Once it is gone, only the shell's word for it is left.
+        let lost = || std::env::var_os("PWD").map_or_else(|| PathBuf::from("."), PathBuf::from);
+        let cwd =
+            std::env::current_dir().map_err(|source| CliError::WorkingDirectory { path: lost(), source })?;
         // It may exist and still be closed to us.
-        std::fs::metadata(cwd.join(".")).map_err(CliError::WorkingDirectory)?;
+        std::fs::metadata(cwd.join(".")).map_err(|source| CliError::WorkingDirectory {
+            path: cwd.clone(),
+            source,
+        })?;
         Ok(Self {
             cwd,
             keeper: Keeper::current(),

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
-use crate::engine::compose_first;
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
@@ -66,11 +65,8 @@ pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> 
 
 fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
     let policy = policy(plan, Timestamp::UNIX_EPOCH);
-    let task = plan.prompt.read().unwrap_or_default();
-    let prompt = compose_first(&task, &policy);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
-    let prompt = plan.agent.wording(&prompt);
-    let invocation = plan.agent.invocation(&prompt, &prompt_file)?;
+    let (prompt, invocation) = plan.first_call(&prompt_file)?;
     let own = plan
         .agent
         .environment

@@ -13,8 +13,8 @@ use super::exit::Exit;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    #[error("the working directory is not accessible: {0}")]
-    WorkingDirectory(#[source] io::Error),
+    #[error("the working directory {} is not accessible: {source}", path.display())]
+    WorkingDirectory { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error("--agent-cmd {0}")]
@@ -23,8 +23,8 @@ pub(super) enum CliError {
     Agent(#[from] AgentError),
     #[error("there is no prompt")]
     NoPrompt,
-    #[error("the prompt is empty")]
-    EmptyPrompt,
+    #[error("{what} is empty")]
+    EmptyPrompt { what: String },
     #[error("cannot read the prompt file {}: {source}", path.display())]
     PromptFile { path: PathBuf, source: io::Error },
     #[error("unknown transcript format `{name}`")]
@@ -67,12 +67,12 @@ impl CliError {
             Self::Config(_)
             | Self::AgentCommand(_)
             | Self::NoPrompt
-            | Self::EmptyPrompt
+            | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
             | Self::NotYet { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
-            Self::WorkingDirectory(_)
+            Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
             | Self::Run(_)
             | Self::Demo(_)
@@ -84,7 +84,7 @@ impl CliError {
     pub(super) fn hints(&self) -> Vec<String> {
         match self {
             Self::Agent(error) => agent_hints(error),
-            Self::WorkingDirectory(_) => {
+            Self::WorkingDirectory { .. } => {
                 vec!["change to a directory that exists, and that you may enter".into()]
             }
             Self::NoPrompt => vec![
@@ -92,7 +92,7 @@ impl CliError {
                 "or in a file: write PROMPT.md here, or name one with -P FILE".into(),
                 "or in ralph.yml: event_loop.prompt, event_loop.prompt_file".into(),
             ],
-            Self::EmptyPrompt => vec!["write into it what the agent is to do".into()],
+            Self::EmptyPrompt { .. } => vec!["say what the agent is to do".into()],
             Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
             Self::Store(StoreError::Locked { .. }) => {
                 vec![

@@ -1,12 +1,12 @@
 //! `ralph run`: from wishes to a driven loop, or to a description of what it would do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::agent::{self, Selected};
+use crate::agent::{self, Invocation, Selected};
 use crate::config::Settings;
-use crate::engine::{Engine, Policy, compose_first};
+use crate::engine::{Engine, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
@@ -62,18 +62,28 @@ impl Plan {
             name: agent.format.clone(),
         };
         let format = transcript::find(&agent.format).ok_or_else(unknown)?;
-        Ok(Self {
+        let plan = Self {
             settings,
             agent,
             format,
             prompt,
-        })
+        };
+        // What no iteration could send is refused now, not after the first failure.
+        plan.first_call(Path::new("prompt.md"))?;
+        Ok(plan)
+    }
+
+    /// The first iteration's prompt, and the call that it leads to.
+    pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
+        let task = self.prompt.read().unwrap_or_default();
+        let prompt = compose_first(&task, &policy(self, Timestamp::UNIX_EPOCH));
+        let prompt = self.agent.wording(&prompt).into_owned();
+        let invocation = self.agent.invocation(&prompt, prompt_file)?;
+        Ok((prompt, invocation))
     }
 
     pub(super) fn carry_out(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
         let now = Timestamp::now();
-        let policy = policy(&self, now);
-        self.check_first_prompt(&policy)?;
         let run = Run::create(&context.cwd, now)?;
         let header = RunHeader {
             version: FORMAT_VERSION,
@@ -87,7 +97,7 @@ impl Plan {
             max_cost_usd: self.settings.event_loop.max_cost_usd,
         };
         let setup = Setup {
-            engine: Engine::new(policy),
+            engine: Engine::new(policy(&self, now)),
             header,
             run,
             agent: self.agent,
@@ -99,17 +109,6 @@ impl Plan {
         };
         let outcome = run::drive(setup, face)?;
         Ok(Exit::from(&outcome))
-    }
-
-    /// A prompt that this agent can never take is a mistake to be told now, not a failure to be tried again.
-    fn check_first_prompt(&self, policy: &Policy) -> Result<(), CliError> {
-        let Ok(task) = self.prompt.read() else {
-            return Ok(());
-        };
-        let prompt = compose_first(&task, policy);
-        self.agent
-            .invocation(&self.agent.wording(&prompt), Path::new("prompt.md"))?;
-        Ok(())
     }
 }
 
@@ -123,20 +122,22 @@ fn find_prompt(settings: &Settings, cwd: &Path) -> Result<PromptSource, CliError
             .map(PromptSource::File)
     };
     let source = written.or_else(named).or_else(usual).ok_or(CliError::NoPrompt)?;
-    let empty = match &source {
-        PromptSource::Text(text) => text.trim().is_empty(),
-        PromptSource::File(path) => read(path)?.trim_ascii().is_empty(),
+    let (empty, what) = match &source {
+        PromptSource::Text(text) => (text.trim().is_empty(), "the prompt".to_owned()),
+        PromptSource::File(path) => {
+            let text = std::fs::read(path).map_err(|source| CliError::PromptFile {
+                path: path.clone(),
+                source,
+            })?;
+            (
+                text.trim_ascii().is_empty(),
+                format!("the prompt file {}", path.display()),
+            )
+        }
     };
     if empty {
-        Err(CliError::EmptyPrompt)
+        Err(CliError::EmptyPrompt { what })
     } else {
         Ok(source)
     }
-}
-
-fn read(path: &PathBuf) -> Result<Vec<u8>, CliError> {
-    std::fs::read(path).map_err(|source| CliError::PromptFile {
-        path: path.clone(),
-        source,
-    })
 }

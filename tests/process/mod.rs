@@ -2,7 +2,7 @@
 
 mod capture;
 mod errors;
-mod stage;
+pub(crate) mod stage;
 mod streams;
 #[cfg(target_os = "linux")]
 mod tree;

@@ -1,0 +1,135 @@
+//! The parts that this program plays besides measuring: floors and agents.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// Plays the part that the first argument names, if it names one.
+pub(crate) fn play(arguments: &[String]) -> Option<ExitCode> {
+    let rest: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    let played = match (arguments.first()?.as_str(), &rest[..]) {
+        ("nothing", []) => Ok(()),
+        ("emit", [file]) => emit(file),
+        ("stamp", [file, last]) => stamp(file, last),
+        ("reference", [corpus, raw]) => reference(corpus, raw),
+        ("lines", [count]) => lines(count),
+        ("tick", [count]) => tick(count),
+        ("silent", [seconds]) => {
+            std::thread::sleep(Duration::from_secs(seconds.parse().unwrap_or(1)));
+            say("LOOP_COMPLETE")
+        }
+        _ => return None,
+    };
+    Some(if played.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{line}")
+}
+
+/// An agent that prints a file as fast as it can.
+fn emit(file: &str) -> io::Result<()> {
+    let mut file = File::open(file)?;
+    let mut out = io::stdout().lock();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return out.flush(),
+            count => out.write_all(&buffer[..count])?,
+        }
+    }
+}
+
+/// An agent that does nothing but write down when it began and when it ended; complete when `last` such lines exist.
+fn stamp(file: &str, last: &str) -> io::Result<()> {
+    let began = monotonic();
+    let mut log = File::options().create(true).append(true).open(file)?;
+    let so_far = BufReader::new(File::open(file)?).lines().count();
+    let enough = last.parse().unwrap_or(usize::MAX) <= so_far + 1;
+    say(if enough { "LOOP_COMPLETE" } else { "more" })?;
+    writeln!(log, "{began} {}", monotonic())
+}
+
+/// An agent that prints many short lines.
+fn lines(count: &str) -> io::Result<()> {
+    let mut out = io::BufWriter::with_capacity(256 * 1024, io::stdout());
+    for number in 0..count.parse::<u64>().unwrap_or(0) {
+        writeln!(out, "line {number}")?;
+    }
+    writeln!(out, "LOOP_COMPLETE")
+}
+
+/// An agent that says the time 50 times a second.
+fn tick(count: &str) -> io::Result<()> {
+    for _ in 0..count.parse::<u64>().unwrap_or(0) {
+        std::thread::sleep(Duration::from_millis(20));
+        say(&format!("at {}", monotonic()))?;
+    }
+    say("LOOP_COMPLETE")
+}
+
+/// Nanoseconds on a clock that all processes share.
+pub(crate) fn monotonic() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// What the reference reads of a line: as much as any reader of this format must.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    message: Option<&'a serde_json::value::RawValue>,
+    #[serde(borrow)]
+    event: Option<&'a serde_json::value::RawValue>,
+}
+
+/// The floor of reading: start the agent, read its pipe, split, parse with types, append the raw bytes.
+fn reference(corpus: &str, raw: &str) -> io::Result<()> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(["emit", corpus])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut raw = File::options().create(true).append(true).open(raw)?;
+    let mut buffer = vec![0; 256 * 1024];
+    let mut kept: Vec<u8> = Vec::new();
+    let mut known = 0_u64;
+    loop {
+        let count = pipe.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        raw.write_all(&buffer[..count])?;
+        let mut rest = &buffer[..count];
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let line = if kept.is_empty() {
+                &rest[..end]
+            } else {
+                kept.extend_from_slice(&rest[..end]);
+                &kept[..]
+            };
+            let parsed = std::str::from_utf8(line)
+                .ok()
+                .and_then(|line| serde_json::from_str::<Line<'_>>(line).ok());
+            let told = parsed.is_some_and(|line| {
+                !line.kind.is_empty() && (line.message.is_some() || line.event.is_some())
+            });
+            known += u64::from(told);
+            kept.clear();
+            rest = &rest[end + 1..];
+        }
+        kept.extend_from_slice(rest);
+    }
+    child.wait()?;
+    say(&known.to_string())
+}

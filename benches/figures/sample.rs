@@ -1,0 +1,153 @@
+//! Samples, medians, and how a figure is shown.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// One row of the report.
+pub(crate) struct Figure {
+    pub(crate) what: String,
+    pub(crate) measured: String,
+    pub(crate) floor: String,
+    pub(crate) ratio: Option<f64>,
+    pub(crate) target: &'static str,
+}
+
+impl Figure {
+    /// Two times, and how many times the floor the measured one is.
+    pub(crate) fn times(what: &str, measured: Duration, floor: Duration, target: &'static str) -> Self {
+        Self {
+            what: what.to_owned(),
+            measured: format!("{:.2} ms", measured.as_secs_f64() * 1e3),
+            floor: format!("{:.2} ms", floor.as_secs_f64() * 1e3),
+            ratio: Some(measured.as_secs_f64() / floor.as_secs_f64()),
+            target,
+        }
+    }
+
+    /// Two rates, and which part of the floor's the measured one reaches.
+    pub(crate) fn rates(what: &str, measured: f64, floor: f64, target: &'static str) -> Self {
+        Self {
+            what: what.to_owned(),
+            measured: format!("{measured:.0} MB/s"),
+            floor: format!("{floor:.0} MB/s"),
+            ratio: Some(measured / floor),
+            target,
+        }
+    }
+
+    /// A figure that stands for itself.
+    pub(crate) fn plain(what: &str, measured: String, target: &'static str) -> Self {
+        Self {
+            what: what.to_owned(),
+            measured,
+            floor: String::new(),
+            ratio: None,
+            target,
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ratio = self.ratio.map(|ratio| format!("{ratio:.2}×")).unwrap_or_default();
+        write!(
+            f,
+            "{} | {} | {} | {ratio} | {}",
+            self.what, self.measured, self.floor, self.target
+        )
+    }
+}
+
+pub(crate) fn json(figures: &[(&str, Figure)]) -> String {
+    let rows: Vec<serde_json::Value> = figures
+        .iter()
+        .map(|(name, figure)| {
+            serde_json::json!({ "figure": name, "what": figure.what, "measured": figure.measured,
+                "floor": figure.floor, "ratio": figure.ratio, "target": figure.target })
+        })
+        .collect();
+    serde_json::json!({ "load": load(), "figures": rows }).to_string()
+}
+
+pub(crate) fn median<T: Copy + PartialOrd>(mut samples: Vec<T>) -> T {
+    samples.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    samples[samples.len() / 2]
+}
+
+pub(crate) fn quantile<T: Copy + PartialOrd>(mut samples: Vec<T>, part: f64) -> T {
+    samples.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index within the samples"
+    )]
+    let index = ((samples.len() - 1) as f64 * part) as usize;
+    samples[index]
+}
+
+/// Medians of two things, measured in turn so that what disturbs one disturbs the other.
+pub(crate) fn interleaved<T: Copy + PartialOrd>(
+    repeats: usize,
+    mut measured: impl FnMut() -> T,
+    mut floor: impl FnMut() -> T,
+) -> (T, T) {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..repeats {
+        theirs.push(floor());
+        ours.push(measured());
+    }
+    (median(ours), median(theirs))
+}
+
+/// How long a command takes from start to end.
+pub(crate) fn time(command: &mut Command) -> Duration {
+    let start = Instant::now();
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    assert!(status.is_ok(), "{command:?}");
+    start.elapsed()
+}
+
+pub(crate) fn ralph() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ralph"))
+}
+
+/// This program, playing a part.
+pub(crate) fn part(name: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap_or_default());
+    command.arg(name);
+    command
+}
+
+/// Where measuring leaves its files.
+pub(crate) fn scratch() -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("figures");
+    let _ = std::fs::create_dir_all(&path);
+    path
+}
+
+/// A fresh workspace in which a part of this program is the agent.
+pub(crate) fn workspace(name: &str, agent: &[&str], transcript: &str) -> PathBuf {
+    let path = scratch().join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    let _ = std::fs::create_dir_all(&path);
+    let program = std::env::current_exe().unwrap_or_default();
+    let args: Vec<String> = agent.iter().map(|word| format!("{word:?}")).collect();
+    let config = format!(
+        "cli:\n  command: {:?}\n  args: [{}]\n  prompt_mode: stdin\n  transcript: {transcript}\nevent_loop:\n  max_iterations: 2000\n",
+        program.display().to_string(),
+        args.join(", "),
+    );
+    let _ = std::fs::write(path.join("ralph.yml"), config);
+    path
+}
+
+pub(crate) fn load() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    load.split(' ').take(3).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,23 @@
+//! F1: how long it takes to begin.
+
+use crate::sample::{Figure, interleaved, part, ralph, time, workspace};
+
+const REPEATS: usize = 41;
+
+pub(crate) fn start_up() -> Vec<Figure> {
+    let nothing = || time(&mut part("nothing"));
+    let (version, floor) = interleaved(REPEATS, || time(ralph().arg("--version")), nothing);
+    let place = workspace("start", &["nothing"], "plain");
+    let dry_run = || {
+        time(
+            ralph()
+                .args(["run", "--dry-run", "-p", "x y"])
+                .current_dir(&place),
+        )
+    };
+    let (dry, dry_floor) = interleaved(REPEATS, dry_run, nothing);
+    vec![
+        Figure::times("`ralph --version`", version, floor, "≤ 1.5×"),
+        Figure::times("`ralph run --dry-run`", dry, dry_floor, "≤ 4×"),
+    ]
+}

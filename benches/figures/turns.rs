@@ -1,0 +1,82 @@
+//! F2: what lies between two iterations.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::sample::{Figure, interleaved, median, ralph, scratch, time, workspace};
+
+const ITERATIONS: usize = 100;
+const MANY: usize = 1000;
+
+pub(crate) fn gap_between_iterations() -> Vec<Figure> {
+    let (ours, floor) = interleaved(
+        5,
+        || median(ralphs_gaps(ITERATIONS)),
+        || median(shells_gaps(ITERATIONS)),
+    );
+    let gaps = ralphs_gaps(MANY);
+    let (first, last) = (
+        median(gaps[..100].to_vec()),
+        median(gaps[gaps.len() - 100..].to_vec()),
+    );
+    vec![
+        Figure::times(
+            "gap from agent's end to next agent's start",
+            ours,
+            floor,
+            "≤ 2.5×",
+        ),
+        Figure::times(
+            "the same, last 100 of 1,000 against the first 100",
+            last,
+            first,
+            "flat",
+        ),
+    ]
+}
+
+fn ralphs_gaps(iterations: usize) -> Vec<Duration> {
+    let log = fresh_log("ralph.log");
+    let place = workspace(
+        "turns",
+        &["stamp", &log.display().to_string(), &iterations.to_string()],
+        "plain",
+    );
+    time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(&place));
+    gaps(&log)
+}
+
+/// The floor: a loop in sh.
+fn shells_gaps(iterations: usize) -> Vec<Duration> {
+    let log = fresh_log("shell.log");
+    let program = std::env::current_exe().unwrap_or_default();
+    let script = format!(
+        "i=0; while [ $i -lt {iterations} ]; do '{}' stamp '{}' {iterations}; i=$((i+1)); done",
+        program.display(),
+        log.display()
+    );
+    time(Command::new("sh").args(["-c", &script]));
+    gaps(&log)
+}
+
+fn fresh_log(name: &str) -> std::path::PathBuf {
+    let log = scratch().join(name);
+    let _ = std::fs::remove_file(&log);
+    log
+}
+
+fn gaps(log: &Path) -> Vec<Duration> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let stamps: Vec<(u64, u64)> = text
+        .lines()
+        .filter_map(|line| {
+            let (began, ended) = line.split_once(' ')?;
+            Some((began.parse().ok()?, ended.parse().ok()?))
+        })
+        .collect();
+    stamps
+        .windows(2)
+        .map(|pair| Duration::from_nanos(pair[1].0.saturating_sub(pair[0].1)))
+        .collect()
+}

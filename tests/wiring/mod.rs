@@ -1,0 +1,8 @@
+//! The real binary with the fake agent: what a user gets.
+
+mod complete;
+mod demo;
+mod endings;
+mod errors;
+mod floods;
+mod listings;
