@@ -13,6 +13,8 @@ pub struct Agent {
     /// What makes it say in structure what it does, and the format in which it then speaks.
     pub structured: Option<Structured>,
     pub prompt: Delivery,
+    /// How a session of its own is taken up again; these arguments come last before the prompt.
+    pub resume: Option<Resume>,
     pub misreads: Misreads,
     pub terminal: Terminal,
     pub model_flag: Option<&'static str>,
@@ -58,6 +60,24 @@ pub enum Large {
     Stdin(&'static [&'static str]),
     /// The argument asks the agent to read the prompt's file.
     ReadFile,
+}
+
+/// How an agent is told which of its sessions to go on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// `--resume ID`; also a subcommand: `resume ID`.
+    Before(&'static str),
+    /// `--resume=ID`
+    Joined(&'static str),
+}
+
+impl Resume {
+    pub fn args(self, session: &str) -> Vec<String> {
+        match self {
+            Self::Before(word) => vec![word.to_owned(), session.to_owned()],
+            Self::Joined(flag) => vec![format!("{flag}{session}")],
+        }
+    }
 }
 
 /// What a program takes for a command of its own in a prompt, however the prompt reaches it.
@@ -108,6 +128,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&["-p"]),
         },
+        resume: Some(Resume::Before("--resume")),
         misreads: Misreads::FirstSlash,
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
@@ -128,6 +149,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&[]),
         },
+        resume: None,
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -151,6 +173,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        resume: Some(Resume::Before("--resume")),
         misreads: Misreads::AtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -175,6 +198,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&["-"]),
         },
+        resume: Some(Resume::Before("resume")),
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -198,6 +222,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-x"),
             large: Large::Stdin(&["-x"]),
         },
+        resume: None,
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
@@ -222,6 +247,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::AsLarge,
             large: Large::Stdin(&[]),
         },
+        resume: Some(Resume::Before("--session")),
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -245,6 +271,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        resume: Some(Resume::Joined("--resume=")),
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -268,6 +295,7 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::ReadFile,
         },
+        resume: None,
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),

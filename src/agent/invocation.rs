@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{PromptMode, Settings};
 
-use super::{Agent, AgentError, CUSTOM, Delivery, Large, Misreads, PromptLimit, Small, Terminal};
+use super::{Agent, AgentError, CUSTOM, Delivery, Large, Misreads, PromptLimit, Resume, Small, Terminal};
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
 const SMALL_PROMPT: usize = 7000;
@@ -25,6 +25,8 @@ pub struct Selected {
     pub auth_hint: String,
     /// Set in its environment.
     pub environment: Vec<(String, String)>,
+    /// How its sessions are taken up again, where that is known.
+    pub resume: Option<Resume>,
     args: Vec<String>,
     delivery: PromptDelivery,
     misreads: Misreads,
@@ -100,6 +102,7 @@ impl Selected {
             environment: environment(agent, User::current()),
             args,
             delivery: PromptDelivery::Builtin(agent.prompt),
+            resume: agent.resume,
             misreads: agent.misreads,
             prompt_limit: agent.prompt_limit,
         }
@@ -133,6 +136,7 @@ impl Selected {
                 },
                 PromptMode::Stdin => PromptDelivery::CustomStdin,
             },
+            resume: None,
             misreads: Misreads::Nothing,
             prompt_limit: None,
             program,
@@ -150,6 +154,16 @@ impl Selected {
 
     /// The call for one prompt, as `wording` gave it, which is also (or will be) in `prompt_file`.
     pub fn invocation(&self, prompt: &str, prompt_file: &Path) -> Result<Invocation, AgentError> {
+        self.resuming(prompt, prompt_file, None)
+    }
+
+    /// The same, in a session that an earlier iteration left.
+    pub fn resuming(
+        &self,
+        prompt: &str,
+        prompt_file: &Path,
+        session: Option<&str>,
+    ) -> Result<Invocation, AgentError> {
         self.check_length(prompt)?;
         let file = || StdinSource::PromptFile(prompt_file.to_owned());
         let (tail, stdin) = match &self.delivery {
@@ -182,7 +196,14 @@ impl Selected {
             }
             PromptDelivery::CustomStdin => (Vec::new(), file()),
         };
-        let args = self.args.iter().cloned().chain(tail).collect();
+        let session = self.resume.zip(session).map(|(resume, id)| resume.args(id));
+        let args = self
+            .args
+            .iter()
+            .cloned()
+            .chain(session.into_iter().flatten())
+            .chain(tail)
+            .collect();
         Ok(Invocation {
             program: self.program.clone(),
             args,
@@ -402,6 +423,26 @@ mod tests {
         assert_eq!(worded("codex", "/help @file"), "/help @file");
         let args = call("claude", &worded("claude", "/help")).args;
         assert_eq!(args.last().unwrap(), "-p", "by way of stdin");
+    }
+
+    #[test]
+    fn a_session_is_taken_up_again_as_the_row_says() {
+        let calls: Vec<String> = AGENTS
+            .iter()
+            .filter(|agent| agent.resume.is_some())
+            .map(|agent| {
+                let selected = Selected::builtin(agent, agent.programs[0].into(), None, &Settings::default());
+                let call = selected.resuming("- go on", Path::new("/run/prompt.md"), Some("ID"));
+                line(&call.unwrap())
+            })
+            .collect();
+        insta::assert_snapshot!(calls.join("\n"), @"
+        claude --dangerously-skip-permissions --output-format stream-json --verbose --resume ID -p < /run/prompt.md
+        gemini --yolo --skip-trust -o stream-json --resume ID < /run/prompt.md
+        codex exec --dangerously-bypass-approvals-and-sandbox --json resume ID - < /run/prompt.md
+        opencode run --auto --format json --thinking --session ID < /run/prompt.md
+        copilot --allow-all --no-ask-user --output-format json --resume=ID < /run/prompt.md
+        ");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod invocation;
 mod probe;
 
 pub use builtin::{
-    AGENTS, Agent, Delivery, Evidence, Large, Misreads, NESTED_SESSION, PromptLimit, Small, Terminal,
+    AGENTS, Agent, Delivery, Evidence, Large, Misreads, NESTED_SESSION, PromptLimit, Resume, Small, Terminal,
 };
 pub use detect::{Checked, Unusable, detect, survey};
 pub use invocation::{Invocation, Selected, StdinSource};

@@ -31,6 +31,8 @@ pub(super) enum CliError {
     UnknownTranscript { name: String },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
+    #[error("`session: continue` is not possible with {agent}: ralph knows no way to resume its sessions")]
+    NoResume { agent: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -70,7 +72,8 @@ impl CliError {
             | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
-            | Self::NotYet { .. } => Exit::Usage,
+            | Self::NotYet { .. }
+            | Self::NoResume { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
@@ -108,6 +111,7 @@ impl CliError {
                     transcript::names().collect::<Vec<_>>().join(", ")
                 )]
             }
+            Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
             Self::Config(_)
             | Self::AgentCommand(_)
             | Self::NotYet { .. }

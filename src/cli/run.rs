@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::{self, Invocation, Selected};
-use crate::config::Settings;
+use crate::config::{Session, Settings};
 use crate::engine::{Engine, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
@@ -62,6 +62,10 @@ impl Plan {
             name: agent.format.clone(),
         };
         let format = transcript::find(&agent.format).ok_or_else(unknown)?;
+        if settings.session == Session::Continue && agent.resume.is_none() {
+            let agent = agent.display_name;
+            return Err(CliError::NoResume { agent });
+        }
         let plan = Self {
             settings,
             agent,

@@ -7,6 +7,7 @@ mod policy;
 mod prompt;
 mod rounds;
 mod said;
+mod sessions;
 mod stops;
 mod topic;
 mod work;
@@ -15,19 +16,22 @@ mod work;
 mod conversations;
 
 pub use marker::{Markers, Placement};
-pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};
+pub use policy::{
+    Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, SessionRule, Timing,
+};
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::event::{
-    Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunEvent, RunHeader,
+    Failure, GateResult, Interrupt, IterationOutcome, Limit, Meta, Pause, ProcessEnd, RunEvent, RunHeader,
     RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
 };
 
 use backoff::Backoff;
 use prompt::{Notes, OUTPUT_BUDGET, Refused};
+use sessions::Sessions;
 use work::{Judged, StopCause, Stopping, Verdict, Work};
 
 /// The prompt of a run's first iteration.
@@ -79,6 +83,8 @@ pub enum Action {
         iteration: u64,
         attempt: u64,
         prompt: String,
+        /// The agent's own session to go on with.
+        session: Option<String>,
     },
     RunGate(GateRule),
     /// Ask the running child's whole tree to end; kill what is left after the grace.
@@ -114,6 +120,7 @@ pub struct Engine {
     /// Time that does not count as the run's own.
     waited: Duration,
     notes: Notes,
+    sessions: Sessions,
     interrupted: Option<Interrupt>,
     retry: Backoff,
     unstated_limit: Backoff,
@@ -159,6 +166,7 @@ impl Engine {
             spent: Usage::default(),
             waited: Duration::ZERO,
             notes: Notes::default(),
+            sessions: Sessions::default(),
             interrupted: None,
         }
     }

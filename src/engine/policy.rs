@@ -21,6 +21,7 @@ pub struct Policy {
     /// What the user can do when the agent is not logged in.
     pub auth_hint: String,
     pub on_declared_failure: OnDeclaredFailure,
+    pub session: SessionRule,
 }
 
 /// Limits on the whole run.
@@ -84,4 +85,11 @@ pub enum Ending {
 pub enum OnDeclaredFailure {
     Stop,
     Retry,
+}
+
+/// Whether an iteration goes on in the agent's own session of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionRule {
+    Fresh,
+    Continue,
 }

@@ -40,15 +40,20 @@ impl Engine {
             hat: None,
             prompt_bytes,
         }));
-        self.state = State::Working(Box::new(Work::new(at, prompt.clone(), self.policy.reading)));
+        let session = self.sessions.next(self.policy.session);
+        let mut work = Work::new(at, prompt.clone(), self.policy.reading);
+        work.used_before = self.sessions.used();
+        self.state = State::Working(Box::new(work));
         out.push(Action::Launch {
             iteration,
             attempt,
             prompt,
+            session,
         });
     }
 
     pub(super) fn hear(&mut self, at: Duration, event: TranscriptEvent, out: &mut Vec<Action>) {
+        self.hear_session(&event);
         let State::Working(work) = &mut self.state else {
             return;
         };
@@ -114,13 +119,16 @@ impl Engine {
 
     /// The iteration is over: count it, and decide what comes next.
     pub(super) fn settle(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
-        let (started, usage) = match std::mem::replace(&mut self.state, State::Over) {
-            State::Working(work) => (work.started, work.usage),
-            State::Gating(gating) => (gating.work.started, gating.work.usage),
+        let work = match std::mem::replace(&mut self.state, State::Over) {
+            State::Working(work) => *work,
+            State::Gating(gating) => gating.work,
             State::New | State::Reading | State::Waiting { .. } | State::Over => return,
         };
+        let mut said = Vec::new();
+        let lost_session = self.close_session(&work, &outcome, &mut said);
+        let (started, usage) = (work.started, work.usage);
         self.spent.add(&usage);
-        if !matches!(outcome, IterationOutcome::RateLimited { .. }) {
+        if !matches!(outcome, IterationOutcome::RateLimited { .. }) && !lost_session {
             self.iterations_ended += 1;
         }
         out.push(Action::Emit(RunEvent::IterationEnded {
@@ -130,8 +138,13 @@ impl Engine {
             duration_ms: millis(at - started),
             usage,
         }));
+        out.append(&mut said);
         if let Some(by) = self.interrupted {
             return self.finish(at, RunOutcome::Interrupted { by }, out);
+        }
+        if lost_session {
+            self.attempt += 1;
+            return self.begin(at, out);
         }
         match outcome {
             IterationOutcome::Completed { marker } => self.finish(at, RunOutcome::Complete { marker }, out),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    ErrorClass, Failure, IterationOutcome, Limit, Meta, ProcessEnd, RateLimitStatus, TimeLimit, TopicEvent,
-    TranscriptEvent, Usage, UsageScope,
+    ErrorClass, Failure, IterationOutcome, Limit, Meta, ProcessEnd, RateLimitStatus, Tag, TimeLimit,
+    TopicEvent, TranscriptEvent, Usage, UsageScope,
 };
 
 use super::marker::{Claim, Markers};
@@ -49,11 +49,16 @@ pub(crate) struct Work {
     pub(crate) started: Duration,
     pub(crate) stopping: Option<Stopping>,
     pub(crate) usage: Usage,
+    /// What its session had used before this iteration, and has used by now.
+    pub(crate) used_before: Usage,
+    pub(crate) session_used: Option<Usage>,
     prompt: String,
     reading: Reading,
     heard: Duration,
     said: Said,
     any_output: bool,
+    /// The model spoke, or used a tool.
+    worked: bool,
     running_tools: HashSet<String>,
     finished: Option<Finished>,
     /// Results that said "failed", one after the other, with nothing done between them.
@@ -87,11 +92,14 @@ impl Work {
             started: at,
             stopping: None,
             usage: Usage::default(),
+            used_before: Usage::default(),
+            session_used: None,
             prompt,
             reading,
             heard: at,
             said: Said::new(reading.messages == Messages::Delimited),
             any_output: false,
+            worked: false,
             running_tools: HashSet::new(),
             finished: None,
             failed_results: 0,
@@ -116,9 +124,13 @@ impl Work {
     /// Takes in one event; returns the topics that it brought to light.
     pub(crate) fn hear(&mut self, event: &TranscriptEvent, markers: &Markers) -> Vec<TopicEvent> {
         match event {
-            TranscriptEvent::Text { text, .. } => self.any_output |= !text.trim().is_empty(),
+            TranscriptEvent::Text { tag, text, .. } => {
+                self.any_output |= !text.trim().is_empty();
+                self.worked |= matches!(tag, Tag::Ai | Tag::Think);
+            }
             TranscriptEvent::ToolStart { tool } => {
                 self.any_output = true;
+                self.worked = true;
                 self.failed_results = 0;
                 self.running_tools.insert(tool.id.clone());
             }
@@ -135,7 +147,11 @@ impl Work {
     fn count(&mut self, usage: &Usage) {
         match usage.scope {
             UsageScope::Step => self.usage.add(usage),
-            UsageScope::Iteration | UsageScope::Session => self.usage = usage.clone(),
+            UsageScope::Iteration => self.usage = usage.clone(),
+            UsageScope::Session => {
+                self.usage = usage.since(&self.used_before);
+                self.session_used = Some(usage.clone());
+            }
         }
         self.usage.scope = UsageScope::Step;
     }
@@ -179,6 +195,20 @@ impl Work {
             | Meta::Cut { .. }
             | Meta::Other(_) => {}
         }
+    }
+
+    /// It failed before the model said a word, and not because the model could not be reached.
+    pub(crate) fn never_began(&self) -> bool {
+        let elsewhere = self.last_error.as_ref().is_some_and(|(class, _)| match class {
+            ErrorClass::Auth | ErrorClass::RateLimit | ErrorClass::Overload | ErrorClass::Network => true,
+            ErrorClass::BadRequest
+            | ErrorClass::TooLong
+            | ErrorClass::Refused
+            | ErrorClass::MaxTurns
+            | ErrorClass::Budget
+            | ErrorClass::Other => false,
+        });
+        !self.worked && !elsewhere
     }
 
     /// It has failed again and again and goes on all the same; by itself it will not end.

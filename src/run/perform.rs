@@ -33,8 +33,9 @@ impl Hands<'_> {
                 iteration,
                 attempt,
                 prompt,
+                session,
             } => {
-                let input = self.launch(iteration, attempt, &prompt)?;
+                let input = self.launch(iteration, attempt, &prompt, session.as_deref())?;
                 self.todo.push_back(input);
             }
             Action::RunGate(gate) => self.run_gate(&gate),
@@ -73,7 +74,13 @@ impl Hands<'_> {
 
     /// Starts the agent with a prompt. What fails for the agent's sake is the engine's business; what fails for the
     /// disk's sake ends the run.
-    fn launch(&mut self, iteration: u64, attempt: u64, prompt: &str) -> Result<Input, RunError> {
+    fn launch(
+        &mut self,
+        iteration: u64,
+        attempt: u64,
+        prompt: &str,
+        session: Option<&str>,
+    ) -> Result<Input, RunError> {
         let prompt = &*self.setup.agent.wording(prompt);
         let files = self.setup.run.iteration(iteration, attempt)?;
         let prompt_file = files.write_prompt(prompt)?;
@@ -93,7 +100,7 @@ impl Hands<'_> {
                 error: error.to_string(),
             })
         };
-        let invocation = match self.setup.agent.invocation(prompt, &prompt_file) {
+        let invocation = match self.setup.agent.resuming(prompt, &prompt_file, session) {
             Ok(invocation) => invocation,
             Err(error) => return failed(&error),
         };

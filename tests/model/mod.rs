@@ -7,7 +7,7 @@ mod http;
 mod reply;
 
 pub(crate) use asked::{Asked, Role};
-pub(crate) use reply::{Block, Reply, Trouble, call_shell, call_write, say, think};
+pub(crate) use reply::{Block, Reply, Trouble, call_named, call_shell, call_write, say, think};
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +30,6 @@ pub(crate) struct Model {
 struct Shared {
     script: Script,
     asked: Mutex<Vec<Asked>>,
-    /// Requests that are not questions to the model: lists of models, token counts, what nobody expected.
-    others: Mutex<Vec<String>>,
     closing: AtomicBool,
 }
 
@@ -42,7 +40,6 @@ impl Model {
         let shared = Arc::new(Shared {
             script: Box::new(script),
             asked: Mutex::new(Vec::new()),
-            others: Mutex::new(Vec::new()),
             closing: AtomicBool::new(false),
         });
         let theirs = Arc::clone(&shared);
@@ -75,10 +72,6 @@ impl Model {
     /// The questions so far, without titles, routing and the like.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         locked(&self.shared.asked).clone()
-    }
-
-    pub(crate) fn other_requests(&self) -> Vec<String> {
-        locked(&self.shared.others).clone()
     }
 }
 
@@ -114,7 +107,6 @@ fn serve(shared: &Shared, stream: TcpStream) {
 
 fn answer(shared: &Shared, request: &Request, connection: &mut Connection) -> std::io::Result<()> {
     let Some(dialect) = Dialect::of(request) else {
-        locked(&shared.others).push(format!("{} {}", request.method, request.path));
         return dialect::answer_other(request, connection);
     };
     let body = request.json();

@@ -27,7 +27,15 @@ pub(crate) enum Block {
 #[derive(Debug, Clone)]
 pub(crate) enum Tool {
     Shell(String),
-    Write { path: String, content: String },
+    Write {
+        path: String,
+        content: String,
+    },
+    /// By its name, whether it is offered or not.
+    Named {
+        name: String,
+        arguments: Value,
+    },
 }
 
 /// An answer that is an error.
@@ -57,6 +65,13 @@ pub(crate) fn call_write(path: &Path, content: &str) -> Block {
     Block::Call(Tool::Write {
         path: path.display().to_string(),
         content: content.to_owned(),
+    })
+}
+
+pub(crate) fn call_named(name: &str, arguments: Value) -> Block {
+    Block::Call(Tool::Named {
+        name: name.to_owned(),
+        arguments,
     })
 }
 
@@ -114,6 +129,10 @@ impl Tool {
             known.map_or_else(|| names[0].to_owned(), ToString::to_string)
         };
         match self {
+            Self::Named { name, arguments } => NamedCall {
+                name: name.clone(),
+                arguments: Arguments::Json(arguments.clone()),
+            },
             Self::Shell(command) => {
                 let name = first(&["Bash", "exec_command", "run_shell_command", "bash", "shell"]);
                 let arguments = match name.as_str() {

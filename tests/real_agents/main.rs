@@ -8,6 +8,7 @@ mod stage;
 
 mod answers;
 mod prompts;
+mod sessions;
 mod stops;
 mod troubles;
 mod work;

@@ -53,7 +53,7 @@ impl Stage {
             cli,
             directory,
             environment,
-            arguments: vec!["-n".into(), "3".into()],
+            arguments: Vec::new(),
             config: String::new(),
         };
         let git = stage
@@ -111,8 +111,13 @@ impl Stage {
         fs::write(self.project().join("ralph.yml"), &self.config).expect("a configuration");
         let out = |name: &str| File::create(self.directory.path().join(name)).expect("a file for output");
         let child = self
-            .command(env!("CARGO_BIN_EXE_ralph"))
+            .command(ralph())
             .args(["run", "--agent", self.cli.name()])
+            .args(if self.arguments.iter().any(|argument| argument == "-n") {
+                &[][..]
+            } else {
+                &["-n", "3"][..]
+            })
             .args(&self.arguments)
             .stdout(out("stdout"))
             .stderr(out("stderr"))
@@ -257,12 +262,6 @@ impl Ended {
         ended.collect()
     }
 
-    /// The prompt of an iteration as ralph wrote it.
-    pub(crate) fn prompt(&self, iteration: &str) -> String {
-        let run = self.run.as_ref().expect("a run");
-        read(&run.join("iterations").join(iteration).join("prompt.md"))
-    }
-
     /// All that helps to understand a failure.
     pub(crate) fn story(&self) -> String {
         let mut outcomes = String::new();
@@ -277,6 +276,12 @@ impl Ended {
             self.code, self.stderr
         )
     }
+}
+
+/// The one that was built with this suite, unless another is named.
+fn ralph() -> PathBuf {
+    let named = std::env::var_os("RALPH_UNDER_TEST");
+    named.map_or_else(|| env!("CARGO_BIN_EXE_ralph").into(), PathBuf::from)
 }
 
 /// Where the programs are; also the proof that this is the place for these tests.

@@ -5,11 +5,14 @@ use std::fs;
 use ralph::event::{IterationOutcome, ToolStatus, TranscriptEvent};
 
 use crate::cli::Cli;
-use crate::model::{Model, call_shell, say, think};
+use crate::model::{Model, call_named, call_shell, say, think};
 use crate::proven_with;
 use crate::stage::Stage;
 
-proven_with!(two_iterations_write_a_file_and_complete);
+proven_with!(
+    two_iterations_write_a_file_and_complete,
+    a_question_to_a_person_is_not_waited_for
+);
 
 fn two_iterations_write_a_file_and_complete(cli: Cli) {
     let model = Model::playing(vec![
@@ -54,4 +57,25 @@ fn two_iterations_write_a_file_and_complete(cli: Cli) {
         assert!(spent, "no usage\n{}", ended.story());
     }
     stage.assert_nothing_survives();
+}
+
+/// Nobody is there to answer: the tool is refused or not there, and the model goes on.
+fn a_question_to_a_person_is_not_waited_for(cli: Cli) {
+    let tool = match cli {
+        Cli::Claude => "AskUserQuestion",
+        Cli::Codex => "request_user_input",
+        Cli::Gemini | Cli::Copilot => "ask_user",
+        Cli::Opencode => "question",
+    };
+    let option = serde_json::json!({ "label": "Red", "description": "A colour." });
+    let question = serde_json::json!({ "id": "colour", "header": "Colour", "question": "Which one?", "type": "choice",
+        "multiSelect": false, "options": [option, { "label": "Blue", "description": "Another." }] });
+    let arguments = serde_json::json!({ "question": "Which one?", "questions": [question] });
+    let model = Model::playing(vec![vec![
+        vec![call_named(tool, arguments)],
+        vec![say("Then I decide myself.\nLOOP_COMPLETE")],
+    ]]);
+    let stage =
+        Stage::new(cli, &model.url()).with_config(&format!("adapters:\n  {}:\n    timeout: 60", cli.name()));
+    stage.run("Choose a colour.\n").assert_code(0);
 }
