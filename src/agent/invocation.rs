@@ -297,7 +297,7 @@ fn read_the_file(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::AGENTS;
+    use super::super::{AGENTS, Evidence};
     use super::*;
 
     fn call(name: &str, prompt: &str) -> Invocation {
@@ -443,6 +443,40 @@ mod tests {
         opencode run --auto --format json --thinking --session ID < /run/prompt.md
         copilot --allow-all --no-ask-user --output-format json --resume=ID < /run/prompt.md
         ");
+    }
+
+    #[test]
+    fn the_manual_says_what_the_rows_say() {
+        let manual = include_str!("../../docs/agents.md");
+        for agent in AGENTS {
+            let Evidence::Version(version) = agent.tested_with else {
+                continue;
+            };
+            let start = manual.find(&format!("\n## {}\n", agent.display_name));
+            let section = &manual[start.expect(agent.name) + 1..];
+            let section = section.split("\n## ").next().unwrap();
+            let call = call(agent.name, "- a list");
+            let resume = agent.resume.unwrap().args("ID").join(" ");
+            for line in [
+                format!("checked with version {version}\n"),
+                format!("- log in: {}\n", agent.auth_hint),
+                format!("({})", agent.install),
+                format!(
+                    "- command: `{} {}`\n",
+                    call.program.display(),
+                    call.args.join(" ")
+                ),
+                format!("- sessions: `{resume}`\n"),
+            ] {
+                assert!(section.contains(&line), "{} lacks {line}", agent.name);
+            }
+            let limit = match agent.prompt_limit {
+                Some(PromptLimit::Bytes(most)) => format!("at most {most} bytes"),
+                Some(PromptLimit::Characters(most)) => format!("at most {most} characters"),
+                None => String::new(),
+            };
+            assert!(section.contains(&limit), "{} lacks {limit}", agent.name);
+        }
     }
 
     #[test]
