@@ -123,7 +123,11 @@ fn a_dry_run_shows_the_exact_call_and_starts_nothing() {
         "..",
     ];
     let told = sandbox.ralph(&call).exits_with(0);
-    insta::assert_snapshot!(sandbox.without_places(&told.stdout), @r"
+    let shown = sandbox.without_places(&told.stdout);
+    // Root, and only root, is given one variable more.
+    let of_root = "IS_SANDBOX=1\n             ";
+    assert_eq!(shown.contains(of_root), rustix::process::geteuid().is_root());
+    insta::assert_snapshot!(shown.replace(of_root, ""), @r"
     agent        claude
     program      [SANDBOX]/bin/claude
                  --dangerously-skip-permissions
