@@ -17,3 +17,7 @@ slow:
 # The demo, as a new user sees it
 demo:
     cargo run --release -- demo
+
+# The real agents' programs, run by the real ralph, against a model on loopback; says SKIPPED where that cannot be
+real-agents *arguments:
+    tests/real_agents/run.sh {{arguments}}

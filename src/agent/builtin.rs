@@ -13,12 +13,17 @@ pub struct Agent {
     /// What makes it say in structure what it does, and the format in which it then speaks.
     pub structured: Option<Structured>,
     pub prompt: Delivery,
+    /// How a session of its own is taken up again; these arguments come last before the prompt.
+    pub resume: Option<Resume>,
+    pub misreads: Misreads,
     pub terminal: Terminal,
     pub model_flag: Option<&'static str>,
     /// Longest prompt that the program itself takes.
     pub prompt_limit: Option<PromptLimit>,
     /// Set in the agent's environment.
     pub environment: &'static [(&'static str, &'static str)],
+    /// Also set when the user is root, for whom some agents refuse to work unattended without it.
+    pub environment_of_root: &'static [(&'static str, &'static str)],
     pub auth_hint: &'static str,
     /// How its own message of a usage limit begins, where it says it in words only. A phrase that ends in a blank
     /// may go on in any way; any other is the whole thought.
@@ -60,6 +65,34 @@ pub enum Large {
     ReadFile,
 }
 
+/// How an agent is told which of its sessions to go on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// `--resume ID`; also a subcommand: `resume ID`.
+    Before(&'static str),
+    /// `--resume=ID`
+    Joined(&'static str),
+}
+
+impl Resume {
+    pub fn args(self, session: &str) -> Vec<String> {
+        match self {
+            Self::Before(word) => vec![word.to_owned(), session.to_owned()],
+            Self::Joined(flag) => vec![format!("{flag}{session}")],
+        }
+    }
+}
+
+/// What a program takes for a command of its own in a prompt, however the prompt reaches it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misreads {
+    Nothing,
+    /// A first `/` is a command, and no model is asked; after a line break it is text.
+    FirstSlash,
+    /// `@name` is a file whose content it adds, and whose name it rewrites; `\@name` is text.
+    AtSign,
+}
+
 /// What the agent's stdout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminal {
@@ -98,10 +131,13 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&["-p"]),
         },
+        resume: Some(Resume::Before("--resume")),
+        misreads: Misreads::FirstSlash,
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(10_000_000)),
         environment: &[],
+        environment_of_root: &[("IS_SANDBOX", "1")],
         auth_hint: "Run `claude` once and log in, or set ANTHROPIC_API_KEY.",
         limits: &[
             "Claude AI usage limit reached",
@@ -133,10 +169,13 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&[]),
         },
+        resume: None,
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
+        environment_of_root: &[],
         auth_hint: "Run `kiro-cli login`, or set KIRO_API_KEY.",
         limits: &[
             "ThrottlingException",
@@ -159,11 +198,14 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        resume: Some(Resume::Before("--resume")),
+        misreads: Misreads::AtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(8 << 20)),
         // Without its wrapper process it starts in half the time.
         environment: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+        environment_of_root: &[],
         auth_hint: "Run `gemini` once and log in, or set GEMINI_API_KEY.",
         limits: &[
             "You exceeded your current quota",
@@ -189,10 +231,13 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&["-"]),
         },
+        resume: Some(Resume::Before("resume")),
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Characters(1_048_576)),
         environment: &[],
+        environment_of_root: &[],
         auth_hint: "Run `codex login`, or set CODEX_API_KEY.",
         limits: &[
             "You've hit your usage limit",
@@ -216,10 +261,13 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-x"),
             large: Large::Stdin(&["-x"]),
         },
+        resume: None,
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
         prompt_limit: None,
         environment: &[],
+        environment_of_root: &[],
         auth_hint: "Run `amp login`, or set AMP_API_KEY.",
         limits: &[],
         install: "https://ampcode.com/manual",
@@ -239,10 +287,13 @@ pub static AGENTS: &[Agent] = &[
             small: Small::AsLarge,
             large: Large::Stdin(&[]),
         },
+        resume: Some(Resume::Before("--session")),
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
+        environment_of_root: &[],
         auth_hint: "Run `opencode auth login`.",
         limits: &["Rate limit reached for "],
         install: "https://opencode.ai/docs",
@@ -261,10 +312,13 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        resume: Some(Resume::Joined("--resume=")),
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
+        environment_of_root: &[],
         auth_hint: "Run `copilot` once and `/login`, or set GH_TOKEN.",
         limits: &[
             "Rate limit reached for ",
@@ -289,10 +343,13 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::ReadFile,
         },
+        resume: None,
+        misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
+        environment_of_root: &[],
         auth_hint: "Run `cursor-agent login`, or set CURSOR_API_KEY.",
         limits: &["You've hit your usage limit", "resource_exhausted"],
         install: "https://cursor.com/cli",

@@ -7,7 +7,7 @@ use crate::config::Settings;
 
 use super::driver::{Asking, Driver, DriverError, Globals, HOOK_TIMEOUT, Host, Places, Support, check_tools};
 use super::invocation::{FilterCode, PromptDelivery};
-use super::{AGENTS, Agent, AgentError, CUSTOM, GENERAL_LIMITS, Probe, Selected, Terminal};
+use super::{AGENTS, Agent, AgentError, CUSTOM, GENERAL_LIMITS, Misreads, Probe, Selected, Terminal};
 
 /// What marks the directory of a project; drivers are looked for up to there.
 const ROOTS: &[&str] = &[".git", "ralph.yml", ".ralph", ".ralphrc"];
@@ -90,6 +90,8 @@ pub(super) fn driven(name: &str, settings: &Settings, probe: &dyn Probe) -> Resu
         warnings,
         args: settings.cli.extra_args.clone(),
         delivery: PromptDelivery::Driver(Arc::new(driver)),
+        resume: None,
+        misreads: Misreads::Nothing,
         prompt_limit: None,
     })
 }

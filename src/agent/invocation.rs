@@ -1,5 +1,6 @@
 //! How the selected agent is called with one prompt: arguments, stdin, terminal, environment.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +9,10 @@ use crate::config::{PromptMode, Settings};
 
 use super::driven::adapter_name;
 use super::driver::Driver;
-use super::{Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, Large, PromptLimit, Small, Terminal};
+use super::{
+    Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, Large, Misreads, PromptLimit, Resume, Small,
+    Terminal,
+};
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
 const SMALL_PROMPT: usize = 7000;
@@ -34,8 +38,11 @@ pub struct Selected {
     pub filter: Option<FilterCode>,
     /// What the user should be told about it, though it stops nothing.
     pub warnings: Vec<String>,
+    /// How its sessions are taken up again, where that is known.
+    pub resume: Option<Resume>,
     pub(super) args: Vec<String>,
     pub(super) delivery: PromptDelivery,
+    pub(super) misreads: Misreads,
     pub(super) prompt_limit: Option<PromptLimit>,
 }
 
@@ -119,15 +126,13 @@ impl Selected {
             terminal: terminal(agent.terminal, settings),
             auth_hint: agent.auth_hint.to_owned(),
             limits: agent.limits.iter().chain(GENERAL_LIMITS).copied().collect(),
-            environment: agent
-                .environment
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect(),
+            environment: environment(agent, User::current()),
             filter: None,
             warnings: Vec::new(),
             args,
             delivery: PromptDelivery::Builtin(agent.prompt),
+            resume: agent.resume,
+            misreads: agent.misreads,
             prompt_limit: agent.prompt_limit,
         }
     }
@@ -163,12 +168,24 @@ impl Selected {
                 },
                 PromptMode::Stdin => PromptDelivery::CustomStdin,
             },
+            resume: None,
+            misreads: Misreads::Nothing,
             prompt_limit: None,
             program,
         }
     }
 
-    /// The call for one prompt, which is also (or will be) in `prompt_file`; a driver's file must be there.
+    /// The prompt as this agent must be given it for its model to read what the user wrote.
+    pub fn wording<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
+        match self.misreads {
+            Misreads::FirstSlash if prompt.starts_with('/') => format!("\n{prompt}").into(),
+            Misreads::AtSign if prompt.contains('@') => prompt.replace('@', "\\@").into(),
+            Misreads::Nothing | Misreads::FirstSlash | Misreads::AtSign => prompt.into(),
+        }
+    }
+
+    /// The call for one prompt, as `wording` gave it, which is also (or will be) in `prompt_file`; a driver's
+    /// file must be there.
     pub fn invocation(&self, prompt: &str, prompt_file: &Path) -> Result<Invocation, AgentError> {
         self.resuming(prompt, prompt_file, None)
     }
@@ -214,10 +231,12 @@ impl Selected {
             PromptDelivery::Provider => (vec!["-p".to_owned(), self.fitting(prompt)?], StdinSource::Null),
             PromptDelivery::Driver(driver) => return self.driven(driver, prompt_file, session),
         };
+        let session = self.resume.zip(session).map(|(resume, id)| resume.args(id));
         let args = self
             .args
             .iter()
             .cloned()
+            .chain(session.into_iter().flatten())
             .chain(tail)
             .map(OsString::from)
             .collect();
@@ -313,6 +332,33 @@ impl Selected {
     }
 }
 
+/// For whom the agent works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum User {
+    Root,
+    Ordinary,
+}
+
+impl User {
+    fn current() -> Self {
+        if rustix::process::geteuid().is_root() {
+            Self::Root
+        } else {
+            Self::Ordinary
+        }
+    }
+}
+
+fn environment(agent: &Agent, user: User) -> Vec<(String, String)> {
+    let of_root = match user {
+        User::Root => agent.environment_of_root,
+        User::Ordinary => &[],
+    };
+    let set = agent.environment.iter().chain(of_root);
+    set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
 /// An agent's own need for a terminal stands, whatever `pty_mode` says.
 fn terminal(own: Terminal, settings: &Settings) -> Terminal {
     if settings.cli.pty_mode { Terminal::Pty } else { own }
@@ -321,7 +367,10 @@ fn terminal(own: Terminal, settings: &Settings) -> Terminal {
 /// Short, and without a first character that a CLI may take for something else.
 fn is_small_and_safe(prompt: &str) -> bool {
     let small = prompt.len() <= 4 * SMALL_PROMPT && prompt.chars().count() <= SMALL_PROMPT;
-    small && !prompt.starts_with(['-', '/', '@']) && !prompt.contains('\0') && !prompt.trim().is_empty()
+    small
+        && !prompt.trim_start().starts_with(['-', '/', '@'])
+        && !prompt.contains('\0')
+        && !prompt.trim().is_empty()
 }
 
 fn read_the_file(path: &Path) -> String {
@@ -333,7 +382,7 @@ fn read_the_file(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::AGENTS;
+    use super::super::{AGENTS, Evidence};
     use super::*;
 
     fn call(name: &str, prompt: &str) -> Invocation {
@@ -444,6 +493,85 @@ mod tests {
     fn claude_gets_its_terminal_whatever_pty_mode_says() {
         assert_eq!(call("claude", "hi").terminal, Terminal::Pty);
         assert_eq!(call("codex", "hi").terminal, Terminal::Pipe);
+    }
+
+    #[test]
+    fn what_an_agent_would_misread_is_worded_so_that_it_is_text() {
+        let worded = |name: &str, prompt: &str| {
+            let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+            let selected = Selected::builtin(agent, name.into(), None, &Settings::default());
+            selected.wording(prompt).into_owned()
+        };
+        assert_eq!(worded("claude", "/help"), "\n/help");
+        assert_eq!(worded("claude", "see /help and @file"), "see /help and @file");
+        assert_eq!(worded("gemini", "see @file, a@b.c"), r"see \@file, a\@b.c");
+        assert_eq!(worded("codex", "/help @file"), "/help @file");
+        let args = call("claude", &worded("claude", "/help")).args;
+        assert_eq!(args.last().unwrap(), "-p", "by way of stdin");
+    }
+
+    #[test]
+    fn a_session_is_taken_up_again_as_the_row_says() {
+        let calls: Vec<String> = AGENTS
+            .iter()
+            .filter(|agent| agent.resume.is_some())
+            .map(|agent| {
+                let selected = Selected::builtin(agent, agent.programs[0].into(), None, &Settings::default());
+                let call = selected.resuming("- go on", Path::new("/run/prompt.md"), Some("ID"));
+                line(&call.unwrap())
+            })
+            .collect();
+        insta::assert_snapshot!(calls.join("\n"), @"
+        claude --dangerously-skip-permissions --output-format stream-json --verbose --resume ID -p < /run/prompt.md
+        gemini --yolo --skip-trust -o stream-json --resume ID < /run/prompt.md
+        codex exec --dangerously-bypass-approvals-and-sandbox --json resume ID - < /run/prompt.md
+        opencode run --auto --format json --thinking --session ID < /run/prompt.md
+        copilot --allow-all --no-ask-user --output-format json --resume=ID < /run/prompt.md
+        ");
+    }
+
+    #[test]
+    fn the_manual_says_what_the_rows_say() {
+        let manual = include_str!("../../docs/agents.md");
+        for agent in AGENTS {
+            let Evidence::Version(version) = agent.tested_with else {
+                continue;
+            };
+            let start = manual.find(&format!("\n## {}\n", agent.display_name));
+            let section = &manual[start.expect(agent.name) + 1..];
+            let section = section.split("\n## ").next().unwrap();
+            let call = call(agent.name, "- a list");
+            let resume = agent.resume.unwrap().args("ID").join(" ");
+            for line in [
+                format!("checked with version {version}\n"),
+                format!("- log in: {}\n", agent.auth_hint),
+                format!("({})", agent.install),
+                format!(
+                    "- command: `{} {}`\n",
+                    call.program.display(),
+                    call.args.join(" ".as_ref()).display()
+                ),
+                format!("- sessions: `{resume}`\n"),
+            ] {
+                assert!(section.contains(&line), "{} lacks {line}", agent.name);
+            }
+            let limit = match agent.prompt_limit {
+                Some(PromptLimit::Bytes(most)) => format!("at most {most} bytes"),
+                Some(PromptLimit::Characters(most)) => format!("at most {most} characters"),
+                None => String::new(),
+            };
+            assert!(section.contains(&limit), "{} lacks {limit}", agent.name);
+        }
+    }
+
+    #[test]
+    fn what_root_needs_is_set_for_root_only() {
+        let claude = AGENTS.iter().find(|agent| agent.name == "claude").unwrap();
+        assert_eq!(
+            environment(claude, User::Root),
+            [("IS_SANDBOX".to_owned(), "1".to_owned())]
+        );
+        assert_eq!(environment(claude, User::Ordinary), []);
     }
 
     fn custom(prompt: &str, change: impl FnOnce(&mut Settings)) -> Result<Invocation, AgentError> {

@@ -10,7 +10,8 @@ mod probe;
 mod provider;
 
 pub use builtin::{
-    AGENTS, Agent, Delivery, Evidence, GENERAL_LIMITS, Large, NESTED_SESSION, PromptLimit, Small, Terminal,
+    AGENTS, Agent, Delivery, Evidence, GENERAL_LIMITS, Large, Misreads, NESTED_SESSION, PromptLimit, Resume,
+    Small, Terminal,
 };
 pub use detect::{Checked, Unusable, detect, survey};
 pub use driven::{driver_places, load_driver};

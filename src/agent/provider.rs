@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::config::{Settings, split_words};
 
 use super::invocation::PromptDelivery;
-use super::{AGENTS, AgentError, GENERAL_LIMITS, Probe, Selected, Terminal};
+use super::{AGENTS, AgentError, GENERAL_LIMITS, Misreads, Probe, Selected, Terminal};
 
 /// The agent in whose place a provider stands.
 pub(super) const CLAUDE: &str = "claude";
@@ -71,6 +71,8 @@ pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selecte
         warnings: Vec::new(),
         args,
         delivery: PromptDelivery::Provider,
+        resume: None,
+        misreads: Misreads::Nothing,
         prompt_limit: None,
     })
 }

@@ -77,10 +77,6 @@ pub(super) fn user_directory() -> Option<PathBuf> {
 /// Settings that this version can read but not yet act on are refused: to ignore them would be to lie.
 pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), CliError> {
     let missing = [
-        (
-            settings.session == config::Session::Continue && !settings.cli.backend.starts_with(agent::DRIVER),
-            "session: continue",
-        ),
         (settings.pricing.is_some(), "pricing"),
         (
             settings.cli.default_mode == config::Mode::Interactive,

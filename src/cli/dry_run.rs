@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
+use crate::config::Session;
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
@@ -28,7 +29,7 @@ struct Call {
     environment_set: Vec<String>,
     environment_removed: Vec<&'static str>,
     transcript: &'static str,
-    session: &'static str,
+    session: String,
     prompt: PromptFacts,
     limits: LimitFacts,
     gates: Vec<String>,
@@ -108,7 +109,13 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         environment_set: own.chain(set.map(str::to_owned)).chain(hat).collect(),
         environment_removed: NESTED_SESSION.to_vec(),
         transcript: plan.format.name,
-        session: "fresh",
+        session: match plan.settings.session {
+            Session::Fresh => "fresh".to_owned(),
+            Session::Continue => {
+                let resume = plan.agent.resume.map(|resume| resume.args("ID").join(" "));
+                format!("continue (later iterations add: {})", resume.unwrap_or_default())
+            }
+        },
         prompt: PromptFacts {
             source: match &plan.prompt {
                 PromptSource::Text(_) => "given".to_owned(),
@@ -151,7 +158,7 @@ impl Call {
             .for_each(|(i, set)| line(if i == 0 { "set" } else { "" }, set));
         line("unset", &self.environment_removed.join(" "));
         line("transcript", self.transcript);
-        line("session", self.session);
+        line("session", &self.session);
         line(
             "prompt",
             &format!("{} ({} bytes)", self.prompt.source, self.prompt.bytes),

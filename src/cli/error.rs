@@ -66,6 +66,8 @@ pub(super) enum CliError {
     NothingToTell,
     #[error("cannot write {}: {source}", path.display())]
     Init { path: PathBuf, source: io::Error },
+    #[error("`session: continue` is not possible with {agent}: ralph knows no way to resume its sessions")]
+    NoResume { agent: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -119,7 +121,8 @@ impl CliError {
             | Self::SettingsChanged { .. }
             | Self::NobodyToAsk
             | Self::NothingToTell
-            | Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. }) => Exit::Usage,
+            | Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. })
+            | Self::NoResume { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
@@ -178,6 +181,7 @@ impl CliError {
                 vec![format!("ralph.yml configures no {what}s")]
             }
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
+            Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
             Self::Config(_)
             | Self::Filter(_)
             | Self::Ledger(_)

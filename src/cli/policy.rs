@@ -5,9 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure, Settings};
+use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure, Session, Settings};
 use crate::engine::{
-    Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading, Timing,
+    Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading, SessionRule,
+    Timing,
 };
 use crate::transcript::Capabilities;
 
@@ -53,6 +54,10 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
         on_declared_failure: match event_loop.on_declared_failure {
             OnFailure::Stop => OnDeclaredFailure::Stop,
             OnFailure::Retry => OnDeclaredFailure::Retry,
+        },
+        session: match plan.settings.session {
+            Session::Fresh => SessionRule::Fresh,
+            Session::Continue => SessionRule::Continue,
         },
     }
 }

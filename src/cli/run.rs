@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::{self, Invocation, Selected};
-use crate::config::{self, Partial, Settings};
+use crate::config::{self, Partial, Session, Settings};
 use crate::engine::{Asking, Engine, Hats, Restored, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, Beginning, Hooks, Progress, PromptSource, Setup, Watched};
@@ -128,6 +128,11 @@ impl Plan {
         let prompt = find_prompt(&settings, &context.cwd)?;
         let mut agent = agent::resolve(&settings, &context.probe())?;
         let (format, filter) = reading(&mut agent)?;
+        let resumes = agent.resume.is_some() || agent.driver().is_some();
+        if settings.session == Session::Continue && !resumes {
+            let agent = agent.display_name;
+            return Err(CliError::NoResume { agent });
+        }
         let plan = Self {
             settings,
             agent,
@@ -155,6 +160,7 @@ impl Plan {
     pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
         let task = self.prompt.read().unwrap_or_default();
         let prompt = compose_first(&task, &policy(self, Timestamp::UNIX_EPOCH));
+        let prompt = self.agent.wording(&prompt).into_owned();
         if self.agent.driver().is_none() {
             let invocation = self.agent.invocation(&prompt, prompt_file)?;
             return Ok((prompt, invocation));

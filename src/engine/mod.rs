@@ -15,6 +15,7 @@ mod reset;
 mod restored;
 mod rounds;
 mod said;
+mod sessions;
 mod steering;
 mod stops;
 mod topic;
@@ -34,10 +35,11 @@ mod resumptions;
 pub use hat_trail::HatTrail;
 pub use hats::{HatError, HatRule, Hats};
 pub use marker::{Markers, Placement};
-pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};
+pub use policy::{
+    Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, SessionRule, Timing,
+};
 pub use restored::Restored;
 pub use steering::{Answer, Asking};
-
 pub use wiring::{Edge, HatFinding, HatSeverity, edges, examine};
 
 use std::time::Duration;
@@ -45,8 +47,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    Failure, GateResult, Interrupt, IterationOutcome, Limit, Order, Pause, ProcessEnd, RunEvent, RunHeader,
-    RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
+    Failure, GateResult, Interrupt, IterationOutcome, Limit, Meta, Order, Pause, ProcessEnd, RunEvent,
+    RunHeader, RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
 };
 
 use backoff::Backoff;
@@ -54,6 +56,7 @@ use letters::Letters;
 use post::{Ended, Post};
 use progress::Progress;
 use prompt::{Notes, OUTPUT_BUDGET, Refused};
+use sessions::Sessions;
 use work::{Judged, StopCause, Stopping, Verdict, Work};
 
 /// The prompt of a run's first iteration.
@@ -132,6 +135,8 @@ pub enum Action {
         attempt: u64,
         hat: Option<String>,
         prompt: String,
+        /// The agent's own session to go on with.
+        session: Option<String>,
     },
     RunGate(GateRule),
     /// Ask the running child's whole tree to end; kill what is left after the grace.
@@ -172,6 +177,7 @@ pub struct Engine {
     waited: Duration,
     notes: Notes,
     post: Post,
+    sessions: Sessions,
     interrupted: Option<Interrupt>,
     retry: Backoff,
     unstated_limit: Backoff,
@@ -230,6 +236,7 @@ impl Engine {
             spent: Usage::default(),
             waited: Duration::ZERO,
             notes: Notes::default(),
+            sessions: Sessions::default(),
             interrupted: None,
             abandoned: Usage::default(),
             letters: Letters::default(),

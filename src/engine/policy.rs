@@ -28,6 +28,7 @@ pub struct Policy {
     /// How the agent's message of a usage limit begins; looked for only where it failed.
     pub limit_phrases: Vec<&'static str>,
     pub on_declared_failure: OnDeclaredFailure,
+    pub session: SessionRule,
 }
 
 /// Limits on the whole run.
@@ -93,4 +94,11 @@ pub enum Ending {
 pub enum OnDeclaredFailure {
     Stop,
     Retry,
+}
+
+/// Whether an iteration goes on in the agent's own session of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionRule {
+    Fresh,
+    Continue,
 }

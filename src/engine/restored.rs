@@ -37,6 +37,7 @@ pub struct Restored {
     outcome: Option<RunOutcome>,
     resets_at: Option<Timestamp>,
     session: Option<String>,
+    session_used: Usage,
     clock: Times,
 }
 
@@ -154,7 +155,12 @@ impl Restored {
 
     fn hear(&mut self, event: &TranscriptEvent) {
         match event {
-            TranscriptEvent::Usage { usage } => work::count(&mut self.running, usage),
+            TranscriptEvent::Usage { usage } => {
+                if usage.scope == UsageScope::Session {
+                    self.session_used = usage.clone();
+                }
+                work::count(&mut self.running, usage);
+            }
             TranscriptEvent::Meta {
                 meta: Meta::Session { session_id, .. },
             } => self.session = Some(session_id.clone()),
@@ -256,11 +262,6 @@ impl Restored {
         &self.received
     }
 
-    /// The agent's last session.
-    pub fn session(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
-
     /// How long the run has taken so far, on its own clock.
     pub fn elapsed(&self) -> Duration {
         let running = match (self.clock.began, self.clock.last) {
@@ -299,6 +300,9 @@ impl Engine {
         engine.progress = restored.progress;
         engine.completed = restored.completed;
         engine.resets_at = restored.resets_at;
+        engine
+            .sessions
+            .restore(restored.session.as_deref(), restored.session_used);
         engine.follow_hats(&restored.hats);
         engine
     }

@@ -45,22 +45,28 @@ impl Engine {
             hat: hat.clone(),
             prompt_bytes,
         }));
-        self.state = State::Working(Box::new(Work::new(at, prompt.clone(), self.policy.reading)));
+        let session = self.sessions.next(self.policy.session);
+        let mut work = Work::new(at, prompt.clone(), self.policy.reading);
+        work.used_before = self.sessions.used();
+        self.state = State::Working(Box::new(work));
         out.push(Action::Launch {
             iteration,
             attempt,
             hat,
             prompt,
+            session,
         });
     }
 
     pub(super) fn hear(&mut self, at: Duration, event: TranscriptEvent, out: &mut Vec<Action>) {
+        self.hear_session(&event);
         let State::Working(work) = &mut self.state else {
             return;
         };
         let iteration = self.iteration;
         let topics = work.hear(&event, &self.policy.markers);
         topics.iter().for_each(|topic| self.post.publish(topic));
+        let circling = work.goes_in_circles();
         let spending = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
         out.extend(
@@ -71,6 +77,10 @@ impl Engine {
         // Totals come at the end of the agent's work: it ends by itself, and may well have completed the task.
         if spending && let Some(limit) = self.budget_crossed() {
             self.stop(at, StopCause::Limit(limit), out);
+        }
+        // It has given its result, many times over, and does not go.
+        if circling {
+            self.stop(at, StopCause::Lingering, out);
         }
     }
 
@@ -117,15 +127,18 @@ impl Engine {
 
     /// The iteration is over: count it, and decide what comes next.
     pub(super) fn settle(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
-        let (started, usage) = match std::mem::replace(&mut self.state, State::Over) {
-            State::Working(work) => (work.started, work.usage),
-            State::Gating(gating) => (gating.work.started, gating.work.usage),
+        let work = match std::mem::replace(&mut self.state, State::Over) {
+            State::Working(work) => *work,
+            State::Gating(gating) => gating.work,
             State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
                 return;
             }
         };
+        let mut said = Vec::new();
+        let lost_session = self.close_session(&work, &outcome, &mut said);
+        let (started, usage) = (work.started, work.usage);
         self.spent.add(&usage);
-        if !matches!(outcome, IterationOutcome::RateLimited { .. }) {
+        if !matches!(outcome, IterationOutcome::RateLimited { .. }) && !lost_session {
             self.iterations_ended += 1;
         }
         self.send_events(&outcome, out);
@@ -137,8 +150,13 @@ impl Engine {
             usage,
         }));
         self.notes.strayed = restored::strayed(&outcome);
+        out.append(&mut said);
         if let Some(by) = self.interrupted {
             return self.finish(at, RunOutcome::Interrupted { by }, out);
+        }
+        if lost_session {
+            self.attempt += 1;
+            return self.begin(at, out);
         }
         match outcome {
             IterationOutcome::Completed { marker } => self.finish(at, RunOutcome::Complete { marker }, out),

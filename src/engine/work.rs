@@ -56,13 +56,20 @@ pub(crate) struct Work {
     pub(crate) usage: Usage,
     /// What the agent changed and may not change.
     pub(crate) strayed: Vec<String>,
+    /// What its session had used before this iteration, and has used by now.
+    pub(crate) used_before: Usage,
+    pub(crate) session_used: Option<Usage>,
     prompt: String,
     reading: Reading,
     heard: Duration,
     said: Said,
     any_output: bool,
+    /// The model spoke, or used a tool.
+    worked: bool,
     running_tools: HashSet<String>,
     finished: Option<Finished>,
+    /// Results that said "failed", one after the other, with nothing done between them.
+    failed_results: u32,
     last_error: Option<AgentError>,
     rejected: Option<Rejection>,
     /// Its last lines that are not blank.
@@ -87,6 +94,9 @@ struct Rejection {
     resets_at: Option<Timestamp>,
 }
 
+/// So many failed results in a row are enough.
+const CIRCLES: u32 = 5;
+
 /// A stderr line is quoted in a reason; more of it than this helps nobody.
 const LONGEST_QUOTE: usize = 400;
 /// How many of the last lines of stderr may hold the reason of a failure.
@@ -103,13 +113,17 @@ impl Work {
             stopping: None,
             usage: Usage::default(),
             strayed: Vec::new(),
+            used_before: Usage::default(),
+            session_used: None,
             prompt,
             reading,
             heard: at,
             said: Said::new(reading.messages == Messages::Delimited),
             any_output: false,
+            worked: false,
             running_tools: HashSet::new(),
             finished: None,
+            failed_results: 0,
             last_error: None,
             rejected: None,
             stderr: VecDeque::new(),
@@ -135,20 +149,35 @@ impl Work {
     /// Takes in one event; returns the topics that it brought to light.
     pub(crate) fn hear(&mut self, event: &TranscriptEvent, markers: &Markers) -> Vec<TopicEvent> {
         match event {
-            TranscriptEvent::Text { text, .. } => self.any_output |= !text.trim().is_empty(),
+            TranscriptEvent::Text { tag, text, .. } => {
+                self.any_output |= !text.trim().is_empty();
+                self.worked |= matches!(tag, Tag::Ai | Tag::Think);
+            }
             TranscriptEvent::ToolStart { tool } => {
                 self.any_output = true;
+                self.worked = true;
+                self.failed_results = 0;
                 self.running_tools.insert(tool.id.clone());
             }
             TranscriptEvent::ToolOutput { .. } => {}
             TranscriptEvent::ToolEnd { tool } => {
                 self.running_tools.remove(&tool.id);
             }
-            TranscriptEvent::Usage { usage } => count(&mut self.usage, usage),
+            TranscriptEvent::Usage { usage } => self.count(usage),
             TranscriptEvent::Meta { meta } => self.note(meta),
         }
         self.forget_a_result_that_was_not_the_last_word(event);
         self.said.hear(event, markers)
+    }
+
+    /// What a session used before this iteration was counted then.
+    fn count(&mut self, usage: &Usage) {
+        if usage.scope == UsageScope::Session {
+            count(&mut self.usage, &usage.since(&self.used_before));
+            self.session_used = Some(usage.clone());
+        } else {
+            count(&mut self.usage, usage);
+        }
     }
 
     /// An agent may go on after its result: then what the result repeats is no longer the final message.
@@ -181,6 +210,7 @@ impl Work {
                 ..
             } => {
                 let (reason, text) = (reason.clone(), text.clone());
+                self.failed_results = if *success { 0 } else { self.failed_results + 1 };
                 self.finished = Some(Finished {
                     success: *success,
                     reason,
@@ -223,6 +253,25 @@ impl Work {
             | Meta::Cut { .. }
             | Meta::Other(_) => {}
         }
+    }
+
+    /// It failed before the model said a word, and not because the model could not be reached.
+    pub(crate) fn never_began(&self) -> bool {
+        let elsewhere = self.last_error.as_ref().is_some_and(|error| match error.class {
+            ErrorClass::Auth | ErrorClass::RateLimit | ErrorClass::Overload | ErrorClass::Network => true,
+            ErrorClass::BadRequest
+            | ErrorClass::TooLong
+            | ErrorClass::Refused
+            | ErrorClass::MaxTurns
+            | ErrorClass::Budget
+            | ErrorClass::Other => false,
+        });
+        !self.worked && !elsewhere
+    }
+
+    /// It has failed again and again and goes on all the same; by itself it will not end.
+    pub(crate) fn goes_in_circles(&self) -> bool {
+        self.failed_results >= CIRCLES
     }
 
     /// When the agent must be stopped if nothing more happens, and why.

@@ -32,11 +32,12 @@ impl Hands<'_> {
                 attempt,
                 hat,
                 prompt,
+                session,
             } => {
                 self.hat = hat;
                 // Before there is a trace of an attempt anywhere else, the journal has it.
                 self.flush()?;
-                let input = self.launch(iteration, attempt, &prompt)?;
+                let input = self.launch(iteration, attempt, &prompt, session.as_deref())?;
                 self.todo.push_back(input);
             }
             Action::RunGate(gate) => self.run_gate(&gate),
@@ -160,7 +161,14 @@ impl Hands<'_> {
 
     /// Starts the agent with a prompt. What fails for the agent's sake is the engine's business; what fails for the
     /// disk's sake ends the run.
-    fn launch(&mut self, iteration: u64, attempt: u64, prompt: &str) -> Result<Input, RunError> {
+    fn launch(
+        &mut self,
+        iteration: u64,
+        attempt: u64,
+        prompt: &str,
+        session: Option<&str>,
+    ) -> Result<Input, RunError> {
+        let prompt = &*self.setup.agent.wording(prompt);
         let files = self.setup.run.iteration(iteration, attempt)?;
         let prompt_file = files.write_prompt(prompt)?;
         let streams = (
@@ -179,11 +187,8 @@ impl Hands<'_> {
                 error: error.to_string(),
             })
         };
-        let invocation = match self
-            .setup
-            .agent
-            .resuming(prompt, &prompt_file, self.driven.session.as_deref())
-        {
+        let session = session.or(self.driven.session.as_deref());
+        let invocation = match self.setup.agent.resuming(prompt, &prompt_file, session) {
             Ok(invocation) => invocation,
             Err(error) => return failed(&error),
         };

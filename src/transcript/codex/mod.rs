@@ -104,10 +104,14 @@ fn class_of(message: &str) -> (ErrorClass, Option<u16>) {
     (class_of_error(status, message), status)
 }
 
-/// `Reconnecting... 1/5 (why)`: codex tries again by itself.
+/// `Reconnecting... 1/5 (why)`, or without a count `Reconnecting... waiting for network (why)`: codex tries again by
+/// itself.
 pub(super) fn retry_of(message: &str) -> Option<Meta> {
     let rest = message.strip_prefix("Reconnecting... ")?;
-    let (count, why) = rest.split_once(' ').unwrap_or((rest, ""));
+    let (count, why) = match rest.strip_prefix("waiting for network") {
+        Some(why) => ("1/", why.trim_start()),
+        None => rest.split_once(' ').unwrap_or((rest, "")),
+    };
     let (attempt, max_attempts) = count.split_once('/')?;
     let why = why
         .strip_prefix('(')
@@ -130,4 +134,24 @@ pub(super) fn finished(success: bool, reason: &str) -> TranscriptEvent {
         turns: None,
         duration_ms: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_the_network_is_no_error() {
+        let message = "Reconnecting... waiting for network (Connection failed: error sending request)";
+        assert_eq!(
+            retry_of(message),
+            Some(Meta::Retry {
+                attempt: 1,
+                max_attempts: None,
+                delay_ms: None,
+                class: ErrorClass::Network,
+                message: "Connection failed: error sending request".into(),
+            })
+        );
+    }
 }

@@ -1,0 +1,85 @@
+//! When an agent must go, all of it goes.
+
+use std::time::Instant;
+
+use ralph::event::{IterationOutcome, TimeLimit};
+
+use crate::cli::Cli;
+use crate::model::{Block, Model, Reply, call_shell, say};
+use crate::proven_with;
+use crate::stage::Stage;
+
+proven_with!(
+    a_silent_model_meets_the_idle_limit,
+    a_model_that_stops_halfway_meets_the_idle_limit
+);
+proven_with!(
+    ctrl_c_during_a_tool_leaves_nothing,
+    what_a_tool_left_running_goes_with_the_agent
+);
+
+fn assert_idle(cli: Cli, reply: fn() -> Reply) {
+    let model = Model::new(move |_| reply());
+    let stage = Stage::new(cli, &model.url())
+        .with_config("event_loop:\n  max_consecutive_failures: 1\n  stop_grace_seconds: 3")
+        .with_config(&format!("adapters:\n  {}:\n    idle_timeout: 25", cli.name()));
+    let began = Instant::now();
+    let ended = stage.run("Do it.\n");
+    ended.assert_code(1);
+    assert!(
+        matches!(
+            ended.outcomes()[..],
+            [IterationOutcome::TimedOut {
+                limit: TimeLimit::Idle,
+                ..
+            }]
+        ),
+        "{}",
+        ended.story()
+    );
+    assert!(!model.asked().is_empty(), "the model was never asked");
+    assert!(began.elapsed().as_secs() >= 25);
+    stage.assert_nothing_survives();
+}
+
+fn a_silent_model_meets_the_idle_limit(cli: Cli) {
+    assert_idle(cli, || Reply::Silence);
+}
+
+fn a_model_that_stops_halfway_meets_the_idle_limit(cli: Cli) {
+    assert_idle(cli, || Reply::Blocks(vec![say("I begin with "), Block::Hang]));
+}
+
+fn ctrl_c_during_a_tool_leaves_nothing(cli: Cli) {
+    let model = Model::playing(vec![vec![vec![call_shell("sleep 1000")], vec![say("Slept.")]]]);
+    let stage = Stage::new(cli, &model.url());
+    let running = stage.start(b"Sleep.\n");
+    running.wait_until("the tool", || {
+        stage
+            .processes()
+            .iter()
+            .any(|line| line.starts_with("sleep 1000"))
+    });
+    running.interrupt();
+    let ended = running.end();
+    ended.assert_code(130);
+    assert!(
+        matches!(ended.outcomes()[..], [IterationOutcome::Interrupted]),
+        "{}",
+        ended.story()
+    );
+    stage.assert_nothing_survives();
+}
+
+fn what_a_tool_left_running_goes_with_the_agent(cli: Cli) {
+    let model = Model::playing(vec![vec![
+        vec![call_shell(
+            "nohup setsid sleep 1001 >/dev/null 2>&1 & echo started",
+        )],
+        vec![say("It runs.\nLOOP_COMPLETE")],
+    ]]);
+    let stage = Stage::new(cli, &model.url());
+    let ended = stage.run("Start it.\n");
+    ended.assert_code(0);
+    stage.assert_nothing_survives();
+}
