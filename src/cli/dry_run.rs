@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
 use crate::config::Session;
+use crate::engine::Policy;
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
@@ -87,7 +88,6 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         "RALPH_BIN=(this program)",
         "TMPDIR=(a fresh directory)",
     ];
-    let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
     Ok(Call {
         agent: plan.agent.name.clone(),
         agent_version: plan.agent.version.clone(),
@@ -123,16 +123,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
             },
             bytes: prompt.len(),
         },
-        limits: LimitFacts {
-            max_iterations: policy.limits.iterations,
-            max_runtime_seconds: policy.limits.runtime.as_secs(),
-            max_cost_usd: policy.limits.cost_usd,
-            max_tokens: policy.limits.tokens,
-            max_consecutive_failures: policy.limits.consecutive_failures,
-            wall_seconds: seconds(policy.timing.wall),
-            idle_seconds: seconds(policy.timing.idle),
-            idle_in_tool_seconds: seconds(policy.timing.idle_in_tool),
-        },
+        limits: LimitFacts::of(&policy),
         gates: policy.gates.into_iter().map(|gate| gate.command).collect(),
     })
 }
@@ -173,6 +164,20 @@ impl Call {
 }
 
 impl LimitFacts {
+    fn of(policy: &Policy) -> Self {
+        let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
+        Self {
+            max_iterations: policy.limits.iterations,
+            max_runtime_seconds: policy.limits.runtime.as_secs(),
+            max_cost_usd: policy.limits.cost_usd,
+            max_tokens: policy.limits.tokens,
+            max_consecutive_failures: policy.limits.consecutive_failures,
+            wall_seconds: seconds(policy.timing.wall),
+            idle_seconds: seconds(policy.timing.idle),
+            idle_in_tool_seconds: seconds(policy.timing.idle_in_tool),
+        }
+    }
+
     fn as_text(&self) -> String {
         let seconds = |name: &str, limit: Option<u64>| match limit {
             Some(seconds) => format!("{name} {seconds} s"),

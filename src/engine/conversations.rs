@@ -871,8 +871,8 @@ mod sessions {
         assert_eq!(talk.meta(3, error), []);
         let end = ProcessEnd::Exited { code: 1 };
         assert_eq!(talk.say(3, Input::Exited { end, swept: 0 }), []);
-        assert_eq!(talk.say(60, Input::Tick), [Action::ReadPrompt]);
-        assert_eq!(resumed(&mut talk, 60).as_deref(), Some("abc"));
+        assert_eq!(talk.say(80, Input::Tick), [Action::ReadPrompt]);
+        assert_eq!(resumed(&mut talk, 80).as_deref(), Some("abc"));
     }
 
     #[test]
