@@ -29,6 +29,12 @@ pub(super) enum CliError {
     PromptFile { path: PathBuf, source: io::Error },
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
+    #[error("cannot read {}: {source}", path.display())]
+    Capture { path: PathBuf, source: io::Error },
+    #[error("--speed needs recorded times, and {} has none", path.display())]
+    SpeedOfCapture { path: PathBuf },
+    #[error("--transcript is for raw output, and `{what}` is a run")]
+    TranscriptOfRun { what: String },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
     #[error(transparent)]
@@ -71,6 +77,15 @@ impl CliError {
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
             | Self::NotYet { .. } => Exit::Usage,
+            Self::Capture { .. }
+            | Self::SpeedOfCapture { .. }
+            | Self::TranscriptOfRun { .. }
+            | Self::Store(
+                StoreError::NoRuns { .. }
+                | StoreError::UnknownRun { .. }
+                | StoreError::AmbiguousRun { .. }
+                | StoreError::NotARun { .. },
+            ) => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
@@ -99,6 +114,32 @@ impl CliError {
                     "wait for it, stop it, or work in another directory (a git worktree, for example)".into(),
                 ]
             }
+            Self::Store(StoreError::NoRuns { .. }) => vec![
+                "call ralph where the run was started, or name the run's directory".into(),
+                "a file of raw output is named by its path".into(),
+            ],
+            Self::Store(StoreError::UnknownRun { name, newest }) => vec![
+                format!("the newest run is {newest}; `latest` stands for it"),
+                format!("and there is no file `{name}` either"),
+            ],
+            Self::Store(StoreError::AmbiguousRun { candidates, .. }) => {
+                let mut hints = vec!["say more of it; these begin so:".to_owned()];
+                hints.extend(
+                    candidates
+                        .iter()
+                        .rev()
+                        .take(MOST_CANDIDATES)
+                        .map(|id| format!("  {id}")),
+                );
+                if let more @ 1.. = candidates.len().saturating_sub(MOST_CANDIDATES) {
+                    hints.push(format!("  and {more} more"));
+                }
+                hints
+            }
+            Self::SpeedOfCapture { .. } => vec!["leave it out: raw output is shown at once".into()],
+            Self::TranscriptOfRun { .. } => vec![
+                "leave it out, or name the raw output of one iteration: …/iterations/0001/stdout.raw".into(),
+            ],
             Self::Store(StoreError::Io { .. }) | Self::Run(_) => {
                 vec!["check free space and permissions; what was written before is still there".into()]
             }
@@ -110,12 +151,17 @@ impl CliError {
             }
             Self::Config(_)
             | Self::AgentCommand(_)
+            | Self::Capture { .. }
+            | Self::Store(StoreError::NotARun { .. })
             | Self::NotYet { .. }
             | Self::Demo(_)
             | Self::Output(_) => Vec::new(),
         }
     }
 }
+
+/// Of runs that are called alike, the newest so many are named.
+const MOST_CANDIDATES: usize = 10;
 
 fn agent_hints(error: &AgentError) -> Vec<String> {
     match error {

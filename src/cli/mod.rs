@@ -8,7 +8,10 @@ mod error;
 mod exit;
 mod listing;
 mod policy;
+mod replay;
 mod run;
+mod schema;
+mod transcript;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -59,6 +62,9 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
+        Command::Transcript(arguments) => transcript::transcript(arguments, terminal),
+        Command::Replay(arguments) => replay::replay(arguments, terminal),
+        Command::Schema { of } => schema::schema(*of, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "ralph", &mut script);

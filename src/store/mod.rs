@@ -1,11 +1,13 @@
 //! Memory: everything a run leaves on disk, under `.agent/` in the workspace. Private to the user; append-only;
 //! never overwrites an earlier run. Knows records and bytes, not what they mean.
 
+mod find;
 mod journal;
 mod lock;
 mod raw;
 
-pub use journal::Journal;
+pub use find::{CaptureContext, LATEST, context_of_capture, find_run, journal_at};
+pub use journal::{Entry, Journal};
 pub use lock::{Holder, Lock};
 pub use raw::RawOutput;
 
@@ -24,6 +26,14 @@ pub const DIRECTORY: &str = ".agent";
 pub enum StoreError {
     #[error("another ralph is at work in this directory: {holder}")]
     Locked { holder: Holder },
+    #[error("there is no run in {}", runs.display())]
+    NoRuns { runs: PathBuf },
+    #[error("no run has an id that begins with `{name}`")]
+    UnknownRun { name: String, newest: String },
+    #[error("more than one run has an id that begins with `{name}`")]
+    AmbiguousRun { name: String, candidates: Vec<String> },
+    #[error("{} is not the directory of a run: it has no events.jsonl", path.display())]
+    NotARun { path: PathBuf },
     #[error("cannot {action} {}", path.display())]
     Io {
         action: &'static str,

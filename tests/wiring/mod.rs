@@ -6,3 +6,5 @@ mod endings;
 mod errors;
 mod floods;
 mod listings;
+mod replays;
+mod transcripts;
