@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ralph::engine::{
-    Action, Ending, Engine, Input, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading,
+    Action, CostFigures, CostRules, Ending, Engine, Input, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading,
     Timing,
 };
 use ralph::event::{
@@ -137,6 +137,11 @@ fn policy(messages: Messages, placement: Placement) -> Policy {
             cost_usd: None,
             tokens: None,
             consecutive_failures: 5,
+        },
+        costs: CostRules {
+            prices: None,
+            model: None,
+            figures: CostFigures::Possible,
         },
         timing: Timing {
             wall: None,

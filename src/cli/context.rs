@@ -79,7 +79,6 @@ pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), Cl
     let missing = [
         (!settings.hats.is_empty(), "hats"),
         (settings.session == config::Session::Continue, "session: continue"),
-        (settings.pricing.is_some(), "pricing"),
         (
             settings.cli.default_mode == config::Mode::Interactive,
             "cli.default_mode: interactive",

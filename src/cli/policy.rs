@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure};
+use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, ModelPrice, OnFailure};
 use crate::engine::{
-    Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading, Timing,
+    CostFigures, CostRules, Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement,
+    Policy, Price, Prices, Reading, Timing,
 };
 use crate::transcript::Capabilities;
 
@@ -30,6 +31,7 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
         started_at,
         seed: fastrand::u64(..),
         limits: limits(event_loop),
+        costs: costs(plan, &adapter),
         timing: timing(event_loop, &adapter, capabilities),
         markers: markers(event_loop),
         gates: plan.settings.gates.iter().map(gate).collect(),
@@ -60,6 +62,46 @@ fn limits(event_loop: &EventLoop) -> Limits {
         cost_usd: event_loop.max_cost_usd,
         tokens: event_loop.max_tokens,
         consecutive_failures: event_loop.max_consecutive_failures,
+    }
+}
+
+fn costs(plan: &Plan, adapter: &AdapterSettings) -> CostRules {
+    let prices = plan.prices.as_ref().map(|list| {
+        let rows = list.iter().map(|(model, price)| (model.clone(), row(*price)));
+        Prices::new(rows)
+    });
+    let name = &plan.agent.display_name;
+    let impossible = |why: &str| CostFigures::Impossible {
+        why: format!("{name} {why}"),
+    };
+    let Capabilities { costs, usage, .. } = plan.format.capabilities;
+    let figures = match (costs, usage, &prices) {
+        (true, _, _) | (false, true, Some(_)) => CostFigures::Possible,
+        (false, true, None) => {
+            impossible("does not report what it costs, and there is no price list (`pricing` in ralph.yml)")
+        }
+        (false, false, _) => impossible("reports neither what it costs nor how many tokens it uses"),
+    };
+    let model = plan.settings.cli.model.clone().or_else(|| adapter.model.clone());
+    CostRules {
+        prices,
+        model,
+        figures,
+    }
+}
+
+fn row(price: ModelPrice) -> Price {
+    let ModelPrice {
+        input,
+        output,
+        cache_read,
+        cache_write,
+    } = price;
+    Price {
+        input,
+        output,
+        cache_read,
+        cache_write,
     }
 }
 

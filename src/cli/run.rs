@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::agent::{self, Invocation, Selected};
-use crate::config::Settings;
+use crate::config::{self, PriceList, Settings};
 use crate::engine::{Engine, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
@@ -51,12 +51,14 @@ pub(super) struct Plan {
     pub(super) agent: Selected,
     pub(super) format: &'static Format,
     pub(super) prompt: PromptSource,
+    pub(super) prices: Option<PriceList>,
 }
 
 impl Plan {
     pub(super) fn make(context: &Context, settings: Settings) -> Result<Self, CliError> {
         refuse_what_is_not_there_yet(&settings)?;
         let prompt = find_prompt(&settings, &context.cwd)?;
+        let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
         let agent = agent::resolve(&settings, &context.probe())?;
         let unknown = || CliError::UnknownTranscript {
             name: agent.format.clone(),
@@ -67,6 +69,7 @@ impl Plan {
             agent,
             format,
             prompt,
+            prices,
         };
         // What no iteration could send is refused now, not after the first failure.
         plan.first_call(Path::new("prompt.md"))?;

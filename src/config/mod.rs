@@ -10,6 +10,7 @@ mod layers;
 mod mistake;
 mod outline;
 mod partial;
+mod prices;
 mod schema;
 mod settings;
 mod words;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use mistake::{Complaint, ConfigError, Mistake};
 pub use partial::{Partial, PartialAdapter, PartialCli, PartialEventLoop, PartialHat};
+pub use prices::{ModelPrice, PriceList, load_prices};
 pub use schema::schema;
 pub use settings::{
     AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Hat, Mode, OnFailure, PromptMode, Session,

@@ -204,7 +204,9 @@ fn grant<Wish, Setting: From<Wish>>(wish: Option<Wish>, setting: &mut Setting) {
 }
 
 /// A section whose every line is commented out is an empty section, not a mistake.
-fn may_be_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+pub(super) fn may_be_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 

@@ -2,8 +2,10 @@
 //! Time is an argument: the duration since the run began.
 
 mod backoff;
+mod bill;
 mod marker;
 mod policy;
+mod prices;
 mod prompt;
 mod rounds;
 mod said;
@@ -15,14 +17,18 @@ mod work;
 mod conversations;
 
 pub use marker::{Markers, Placement};
-pub use policy::{Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing};
+pub use policy::{
+    CostFigures, CostRules, Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, Timing,
+};
+pub use prices::{Price, Prices};
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::event::{
-    Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunEvent, RunHeader,
+    Failure, GateResult, Interrupt, IterationOutcome, Level, Limit, Pause, ProcessEnd, RunEvent, RunHeader,
     RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
 };
 
@@ -111,6 +117,8 @@ pub struct Engine {
     limits_in_a_row: u64,
     /// Of the iterations that have ended.
     spent: Usage,
+    /// What the user was told about costs; each thing is said once.
+    told_about_costs: BTreeSet<String>,
     /// Time that does not count as the run's own.
     waited: Duration,
     notes: Notes,
@@ -157,6 +165,7 @@ impl Engine {
             failures_in_a_row: 0,
             limits_in_a_row: 0,
             spent: Usage::default(),
+            told_about_costs: BTreeSet::new(),
             waited: Duration::ZERO,
             notes: Notes::default(),
             interrupted: None,
@@ -200,6 +209,7 @@ impl Engine {
         match input {
             Input::Started(header) => {
                 out.push(Action::Emit(RunEvent::RunStarted(header)));
+                self.warn_of_a_blind_budget(&mut out);
                 self.iteration = 1;
                 self.begin(at, &mut out);
             }

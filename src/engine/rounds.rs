@@ -48,11 +48,12 @@ impl Engine {
         });
     }
 
-    pub(super) fn hear(&mut self, at: Duration, event: TranscriptEvent, out: &mut Vec<Action>) {
+    pub(super) fn hear(&mut self, at: Duration, mut event: TranscriptEvent, out: &mut Vec<Action>) {
         let State::Working(work) = &mut self.state else {
             return;
         };
         let iteration = self.iteration;
+        work.price(&mut event, &self.policy.costs);
         let topics = work.hear(&event, &self.policy.markers);
         let spending = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
@@ -109,12 +110,14 @@ impl Engine {
 
     /// The iteration is over: count it, and decide what comes next.
     pub(super) fn settle(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
-        let (started, usage) = match std::mem::replace(&mut self.state, State::Over) {
-            State::Working(work) => (work.started, work.usage),
-            State::Gating(gating) => (gating.work.started, gating.work.usage),
+        let work = match std::mem::replace(&mut self.state, State::Over) {
+            State::Working(work) => *work,
+            State::Gating(gating) => gating.work,
             State::New | State::Reading | State::Waiting { .. } | State::Over => return,
         };
+        let (started, usage) = (work.started, work.usage);
         self.spent.add(&usage);
+        self.warn_of_missing_costs(&usage, work.bill.unpriced(), out);
         if !matches!(outcome, IterationOutcome::RateLimited { .. }) {
             self.iterations_ended += 1;
         }

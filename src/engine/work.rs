@@ -11,8 +11,9 @@ use crate::event::{
     TranscriptEvent, Usage, UsageScope,
 };
 
+use super::bill::Bill;
 use super::marker::{Claim, Markers};
-use super::policy::{Ending, Messages, Policy, Reading, Timing};
+use super::policy::{CostRules, Ending, Messages, Policy, Reading, Timing};
 use super::said::Said;
 
 /// Why an agent that was still running was told to stop.
@@ -49,6 +50,7 @@ pub(crate) struct Work {
     pub(crate) started: Duration,
     pub(crate) stopping: Option<Stopping>,
     pub(crate) usage: Usage,
+    pub(crate) bill: Bill,
     prompt: String,
     reading: Reading,
     heard: Duration,
@@ -82,6 +84,7 @@ impl Work {
             started: at,
             stopping: None,
             usage: Usage::default(),
+            bill: Bill::default(),
             prompt,
             reading,
             heard: at,
@@ -104,6 +107,13 @@ impl Work {
         if !line.trim().is_empty() {
             self.last_stderr.clear();
             self.last_stderr.extend(line.trim().chars().take(LONGEST_QUOTE));
+        }
+    }
+
+    /// Puts a price on what is used, before it is counted and told.
+    pub(crate) fn price(&mut self, event: &mut TranscriptEvent, rules: &CostRules) {
+        if let TranscriptEvent::Usage { usage } = event {
+            self.bill.price(usage, &self.usage, rules);
         }
     }
 
@@ -148,6 +158,9 @@ impl Work {
                     text,
                 });
             }
+            Meta::Session {
+                model: Some(model), ..
+            } => self.bill.note_model(model),
             Meta::Error { class, message, .. } => self.last_error = Some((*class, message.clone())),
             Meta::RateLimit {
                 status: RateLimitStatus::Rejected,
@@ -162,7 +175,7 @@ impl Work {
                 status: RateLimitStatus::Allowed | RateLimitStatus::Warning,
                 ..
             }
-            | Meta::Session { .. }
+            | Meta::Session { model: None, .. }
             | Meta::Retry { .. }
             | Meta::Plan { .. }
             | Meta::FileChange { .. }
