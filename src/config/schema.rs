@@ -248,7 +248,7 @@ mod tests {
         insta::assert_json_snapshot!(event_loop["max_iterations"], @r#"
         {
           "description": "How often the agent is started. Default: 100.",
-          "minimum": 0,
+          "minimum": 1,
           "type": "integer"
         }
         "#);

@@ -107,7 +107,7 @@ fn a_budget_that_can_never_fire_is_said_to_be_none() {
     let told = sandbox
         .ralph(&["run", "-p", "x", "--agent-cmd", "mine", "--max-cost", "5"])
         .exits_with(0);
-    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"");
+    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: mine reports neither what it costs nor how many tokens it uses");
     let journal = sandbox.journal();
     assert_eq!(journal[1]["type"], "notice", "before anything starts");
     assert!(
@@ -122,7 +122,7 @@ fn a_budget_that_can_never_fire_is_said_to_be_none() {
         &claude::say(&json!({ "type": "thread.started", "thread_id": "t" })),
     );
     let _ = sandbox.ralph(&["run", "-p", "x", "--agent", "codex", "--max-cost", "5", "-n", "1"]);
-    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"");
+    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: OpenAI Codex does not report what it costs, and there is no price list (`pricing` in ralph.yml)");
     let dry = sandbox
         .ralph(&[
             "run",
@@ -182,6 +182,14 @@ fn mistakes_in_the_list_are_shown_before_anything_starts() {
         assert!(sandbox.pids().is_empty(), "nothing was started");
         sandbox.without_places(&told.stderr)
     };
-    insta::assert_snapshot!(refused(None), @"");
-    insta::assert_snapshot!(refused(Some("models:\n  opus: { input: 15, output: $75 }\n")), @"");
+    insta::assert_snapshot!(refused(None), @"error: configuration file [SANDBOX]/work/prices.yml does not exist");
+    insta::assert_snapshot!(refused(Some("models:\n  opus: { input: 15, output: $75 }\n")), @"
+    error: `models.opus.output` must be a number, but is `$75`
+     --> [SANDBOX]/work/prices.yml:2:30
+      |
+    2 |   opus: { input: 15, output: $75 }
+      |                              ^^^
+      |
+      = help: write the number alone, without a currency sign
+    ");
 }

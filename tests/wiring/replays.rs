@@ -185,8 +185,8 @@ fn mistakes_are_explained() {
     insta::assert_snapshot!(refused(&["replay", "20261115"]), @"
     error: more than one run has an id that begins with `20261115`
       say more of it; these begin so:
-        20261115-204501-k3f9
         20261115-214501-aaaa
+        20261115-204501-k3f9
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["replay", "latest"]), @"
@@ -217,8 +217,15 @@ fn mistakes_are_explained() {
         .work()
         .join(".agent/runs/20261115-214501-aaaa/events.jsonl");
     fs::write(journal, "").expect("a journal");
-    insta::assert_snapshot!(refused(&["replay", "latest", "--transcript", "claude"]), @"");
-    insta::assert_snapshot!(refused(&["replay", "latest"]), @"");
+    insta::assert_snapshot!(refused(&["replay", "latest", "--transcript", "claude"]), @"
+    error: --transcript is for raw output, and `latest` is a run
+      leave it out, or name the raw output of one iteration: …/iterations/0001/stdout.raw
+    [exit 2]
+    ");
+    insta::assert_snapshot!(refused(&["replay", "latest"]), @"
+    warning: [SANDBOX]/work/.agent/runs/20261115-214501-aaaa/events.jsonl holds no record
+    [exit 0]
+    ");
     insta::assert_snapshot!(refused(&["replay", "empty"]), @"
     warning: empty is empty
     [exit 0]

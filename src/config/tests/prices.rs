@@ -42,13 +42,77 @@ fn the_documented_list_is_read() {
 
 #[test]
 fn mistakes_are_shown_where_they_are() {
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, ouput: 2 }\n"), @"");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1 }\n"), @"");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1:\n    input: cheap\n    output: 2\n"), @"");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: -1, output: 2 }\n"), @"");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: 3\n"), @"");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, output: }\n"), @"");
-    insta::assert_snapshot!(complaint("model:\n  gpt-5.1: { input: 1, output: 2 }\n"), @"");
-    insta::assert_snapshot!(complaint("models:\n  *-mini: { input: 1, output: 2 }\n"), @"");
-    insta::assert_snapshot!(complaint("models:\n  a: { input: 1, output: 2 }\n  a: { input: 1, output: 3 }\n"), @"");
+    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, ouput: 2 }\n"), @"
+    `models.gpt-5.1.ouput` is not a known key
+     --> /tmp/x/project/prices.yml:2:24
+      |
+    2 |   gpt-5.1: { input: 1, ouput: 2 }
+      |                        ^^^^^
+      |
+      = help: did you mean `output`?
+    ");
+    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1 }\n"), @"
+    `models.gpt-5.1` has no `output`
+     --> /tmp/x/project/prices.yml:2:14
+      |
+    2 |   gpt-5.1: { input: 1 }
+      |              ^^^^^
+    ");
+    insta::assert_snapshot!(complaint("models:\n  gpt-5.1:\n    input: cheap\n    output: 2\n"), @"
+    `models.gpt-5.1.input` must be a number, but is `cheap`
+     --> /tmp/x/project/prices.yml:3:12
+      |
+    3 |     input: cheap
+      |            ^^^^^
+    ");
+    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: -1, output: 2 }\n"), @"
+    `models.gpt-5.1.input` must be 0 or more and finite, but is `-1`
+     --> /tmp/x/project/prices.yml:2:21
+      |
+    2 |   gpt-5.1: { input: -1, output: 2 }
+      |                     ^^
+    ");
+    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: 3\n"), @"
+    `models.gpt-5.1` must be a section of `key: value` lines, but is `3`
+     --> /tmp/x/project/prices.yml:2:12
+      |
+    2 |   gpt-5.1: 3
+      |            ^
+    ");
+    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, output: }\n"), @"
+    `models.gpt-5.1.output` has no value
+     --> /tmp/x/project/prices.yml:2:24
+      |
+    2 |   gpt-5.1: { input: 1, output: }
+      |                        ^^^^^^
+      |
+      = help: give it one, or remove the line
+    ");
+    insta::assert_snapshot!(complaint("model:\n  gpt-5.1: { input: 1, output: 2 }\n"), @"
+    `model` is not a known key
+     --> /tmp/x/project/prices.yml:1:1
+      |
+    1 | model:
+      | ^^^^^
+      |
+      = help: did you mean `models`?
+    ");
+    insta::assert_snapshot!(complaint("models:\n  *-mini: { input: 1, output: 2 }\n"), @"
+    not valid YAML: alias references unknown anchor
+     --> /tmp/x/project/prices.yml:2:3
+      |
+    2 |   *-mini: { input: 1, output: 2 }
+      |   ^
+      |
+      = help: a text that begins with `*` must be put in quotes
+    ");
+    insta::assert_snapshot!(complaint("models:\n  a: { input: 1, output: 2 }\n  a: { input: 1, output: 3 }\n"), @"
+    `models.a` is given twice
+     --> /tmp/x/project/prices.yml:3:3
+      |
+    3 |   a: { input: 1, output: 3 }
+      |   ^
+      |
+      = help: it is already given in line 2; keep one of the two
+    ");
 }
