@@ -55,6 +55,15 @@ pub(super) enum Command {
     Gates(GatesArguments),
     /// Show the whole loop on a throw-away project, with a built-in scripted agent
     Demo(DemoArguments),
+    /// Print the events of an agent's raw output
+    Transcript(TranscriptArguments),
+    /// Show a recorded run, or an agent's raw output, as `ralph run` would have shown it
+    Replay(ReplayArguments),
+    /// Print the JSON Schema of the journal's records, or of ralph.yml
+    Schema {
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
     /// Print a completion script for your shell
     Completions {
         #[arg(value_enum)]
@@ -365,6 +374,58 @@ pub(super) struct DemoArguments {
     /// Show thinking and tool output in full
     #[arg(short, long)]
     pub(super) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ralph transcript session.jsonl --transcript claude --json | jq -r .type")]
+pub(super) struct TranscriptArguments {
+    /// What the agent printed; `-` reads stdin
+    pub(super) file: PathBuf,
+    /// How to read it: plain, rtf1, claude … Nothing is guessed: `auto` is what the run's own header says for a
+    /// file in a run's directory (…/iterations/0001/stdout.raw), and plain for any other
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(super) transcript: String,
+    /// Print each event as one line of JSON, and nothing else
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ralph replay latest --speed 10\n  ralph replay 20261115-2045\n  ralph replay session.jsonl --transcript claude"
+)]
+pub(super) struct ReplayArguments {
+    /// A run (`latest`, its id or the beginning of it, its directory, its journal), or a file of raw output
+    #[arg(value_name = "RUN|FILE")]
+    pub(super) what: PathBuf,
+    /// How to read raw output, as for `ralph transcript`; a run needs no format [default: auto]
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) transcript: Option<String>,
+    /// Wait between the records as long as it took then, so many times as fast [default: do not wait]
+    #[arg(long, value_name = "TIMES", value_parser = speed)]
+    pub(super) speed: Option<f64>,
+    /// Print the journal's records as JSON lines, and nothing else
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Show thinking and tool output in full
+    #[arg(short, long, conflicts_with = "json")]
+    pub(super) verbose: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
+        _ => Err("must be a number greater than 0, such as 1 or 10".to_owned()),
+    }
+}
+
+/// What there is a schema of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaOf {
+    /// A record of the journal, and of `ralph run --json`
+    Events,
+    /// `ralph.yml`
+    Config,
 }
 
 impl ChoiceArguments {

@@ -76,13 +76,10 @@ pub(super) fn user_directory() -> Option<PathBuf> {
 
 /// Settings that this version can read but not yet act on are refused: to ignore them would be to lie.
 pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), CliError> {
-    let missing = [
-        (settings.pricing.is_some(), "pricing"),
-        (
-            settings.cli.default_mode == config::Mode::Interactive,
-            "cli.default_mode: interactive",
-        ),
-    ];
+    let missing = [(
+        settings.cli.default_mode == config::Mode::Interactive,
+        "cli.default_mode: interactive",
+    )];
     match missing.into_iter().find(|(wanted, _)| *wanted) {
         Some((_, what)) => Err(CliError::NotYet { what }),
         None => Ok(()),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
 use crate::config::Session;
-use crate::engine::Policy;
+use crate::engine::{CostFigures, Policy};
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
@@ -47,6 +47,8 @@ struct LimitFacts {
     max_iterations: u64,
     max_runtime_seconds: u64,
     max_cost_usd: Option<f64>,
+    /// Whether there can be figures to hold it against.
+    max_cost_enforceable: bool,
     max_tokens: Option<u64>,
     max_consecutive_failures: u64,
     wall_seconds: Option<u64>,
@@ -170,6 +172,7 @@ impl LimitFacts {
             max_iterations: policy.limits.iterations,
             max_runtime_seconds: policy.limits.runtime.as_secs(),
             max_cost_usd: policy.limits.cost_usd,
+            max_cost_enforceable: policy.costs.figures == CostFigures::Possible,
             max_tokens: policy.limits.tokens,
             max_consecutive_failures: policy.limits.consecutive_failures,
             wall_seconds: seconds(policy.timing.wall),
@@ -183,7 +186,11 @@ impl LimitFacts {
             Some(seconds) => format!("{name} {seconds} s"),
             None => format!("{name} none"),
         };
-        let budget = self.max_cost_usd.map(|cost| format!("cost ${cost}"));
+        let doubt = match self.max_cost_enforceable {
+            true => "",
+            false => " (cannot be enforced)",
+        };
+        let budget = self.max_cost_usd.map(|cost| format!("cost ${cost}{doubt}"));
         let tokens = self.max_tokens.map(|tokens| format!("{tokens} tokens"));
         [
             format!("{} iterations", self.max_iterations),

@@ -54,6 +54,12 @@ pub(super) enum CliError {
         name: String,
         known: Vec<String>,
     },
+    #[error("cannot read {}: {source}", path.display())]
+    Capture { path: PathBuf, source: io::Error },
+    #[error("--speed needs recorded times, and {} has none", path.display())]
+    SpeedOfCapture { path: PathBuf },
+    #[error("--transcript is for raw output, and `{what}` is a run")]
+    TranscriptOfRun { what: String },
     #[error("`{what}` is not supported by this version of ralph")]
     NotYet { what: &'static str },
     #[error("the configuration has changed since this run began:\n  {}", changes.join("\n  "))]
@@ -121,8 +127,16 @@ impl CliError {
             | Self::SettingsChanged { .. }
             | Self::NobodyToAsk
             | Self::NothingToTell
-            | Self::Store(StoreError::NoRun | StoreError::NoSuchRun { .. })
-            | Self::NoResume { .. } => Exit::Usage,
+            | Self::NoResume { .. }
+            | Self::Capture { .. }
+            | Self::SpeedOfCapture { .. }
+            | Self::TranscriptOfRun { .. }
+            | Self::Store(
+                StoreError::NoRuns { .. }
+                | StoreError::UnknownRun { .. }
+                | StoreError::AmbiguousRun { .. }
+                | StoreError::NotARun { .. },
+            ) => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
@@ -156,7 +170,7 @@ impl CliError {
             ],
             Self::EmptyPrompt { .. } => vec!["say what the agent is to do".into()],
             Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
-            Self::Store(error) => vec![store_hint(error).into()],
+            Self::Store(error) => store_hints(error),
             Self::SettingsChanged { .. } => vec![
                 "to go on with the new configuration: add --yes".into(),
                 "to keep the old one: undo the change, or begin a new run with ralph run".into(),
@@ -165,6 +179,10 @@ impl CliError {
             Self::NobodyToAsk => vec!["leave it out where no one is there to answer".into()],
             Self::NothingToTell => {
                 vec!["ralph tell \"use the new API\", or --pause, --resume, --wake, --stop-iteration".into()]
+            }
+            Self::SpeedOfCapture { .. } => vec!["leave it out: raw output is shown at once".into()],
+            Self::TranscriptOfRun { .. } => {
+                vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
             }
             Self::Init { .. } => vec!["check free space and permissions".into()],
             Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
@@ -188,6 +206,7 @@ impl CliError {
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
             | Self::AgentCommand(_)
+            | Self::Capture { .. }
             | Self::NotYet { .. }
             | Self::Demo(_)
             | Self::Output(_) => Vec::new(),
@@ -195,17 +214,35 @@ impl CliError {
     }
 }
 
+/// Of runs that are called alike, the newest so many are named.
+const MOST_CANDIDATES: usize = 10;
+
 const FULL_OR_FORBIDDEN: &str = "check free space and permissions; what was written before is still there";
 
-fn store_hint(error: &StoreError) -> &'static str {
+fn store_hints(error: &StoreError) -> Vec<String> {
     match error {
         StoreError::Locked { .. } => {
-            "wait for it, stop it, or work in another directory (a git worktree, for example)"
+            vec!["wait for it, stop it, or work in another directory (a git worktree, for example)".into()]
         }
-        StoreError::NoRun | StoreError::NoSuchRun { .. } => {
-            "ls .agent/runs shows the runs of this directory, the newest last"
+        StoreError::NoRuns { .. } => vec![
+            "call ralph where the run was started, or name the run's directory".into(),
+            "a file of raw output is named by its path".into(),
+        ],
+        StoreError::UnknownRun { name, newest } => vec![
+            format!("the newest run is {newest}; `latest` stands for it"),
+            format!("and there is no file `{name}` either"),
+        ],
+        StoreError::AmbiguousRun { candidates, .. } => {
+            let mut hints = vec!["say more of it; these begin so:".to_owned()];
+            let newest = candidates.iter().rev().take(MOST_CANDIDATES);
+            hints.extend(newest.map(|id| format!("  {id}")));
+            if let more @ 1.. = candidates.len().saturating_sub(MOST_CANDIDATES) {
+                hints.push(format!("  and {more} more"));
+            }
+            hints
         }
-        StoreError::Io { .. } => FULL_OR_FORBIDDEN,
+        StoreError::NotARun { .. } => Vec::new(),
+        StoreError::Io { .. } => vec![FULL_OR_FORBIDDEN.into()],
     }
 }
 

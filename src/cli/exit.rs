@@ -36,11 +36,17 @@ impl From<&RunOutcome> for Exit {
             RunOutcome::Complete { .. } => Self::Success,
             RunOutcome::Failed { .. } | RunOutcome::AuthRequired { .. } => Self::Failed,
             RunOutcome::LimitReached { .. } => Self::Limit,
-            RunOutcome::Interrupted {
-                by: Interrupt::Int | Interrupt::Quit,
-            } => Self::Interrupted,
-            RunOutcome::Interrupted { by: Interrupt::Term } => Self::Terminated,
-            RunOutcome::Interrupted { by: Interrupt::Hup } => Self::HungUp,
+            RunOutcome::Interrupted { by } => Self::from(*by),
+        }
+    }
+}
+
+impl From<Interrupt> for Exit {
+    fn from(by: Interrupt) -> Self {
+        match by {
+            Interrupt::Int | Interrupt::Quit => Self::Interrupted,
+            Interrupt::Term => Self::Terminated,
+            Interrupt::Hup => Self::HungUp,
         }
     }
 }

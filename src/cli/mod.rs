@@ -15,10 +15,13 @@ mod init;
 mod listing;
 mod policy;
 mod reading;
+mod replay;
 mod resume;
 mod run;
 mod saved;
+mod schema;
 mod tell;
+mod transcript;
 mod trust;
 mod understand;
 
@@ -80,6 +83,9 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Hats(arguments) => hats::hats(arguments, terminal),
         Command::Gates(arguments) => gates::gates(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
+        Command::Transcript(arguments) => transcript::transcript(arguments, terminal),
+        Command::Replay(arguments) => replay::replay(arguments, terminal),
+        Command::Schema { of } => schema::schema(*of, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "ralph", &mut script);

@@ -5,10 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::config::{AdapterSettings, CompletionMatch, EventLoop, Gate, OnFailure, Session, Settings};
+use crate::config::{
+    AdapterSettings, CompletionMatch, EventLoop, Gate, ModelPrice, OnFailure, Session, Settings,
+};
 use crate::engine::{
-    Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading, SessionRule,
-    Timing,
+    CostFigures, CostRules, Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement,
+    Policy, Price, Prices, Reading, SessionRule, Timing,
 };
 use crate::transcript::Capabilities;
 
@@ -33,6 +35,7 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
         zone: TimeZone::system(),
         seed: fastrand::u64(..),
         limits: limits(event_loop),
+        costs: costs(plan, &adapter),
         timing: timing(event_loop, &adapter, capabilities),
         markers: markers(event_loop),
         gates: gates(&plan.settings),
@@ -70,6 +73,46 @@ fn limits(event_loop: &EventLoop) -> Limits {
         tokens: event_loop.max_tokens,
         consecutive_failures: event_loop.max_consecutive_failures,
         no_progress: event_loop.max_no_progress,
+    }
+}
+
+fn costs(plan: &Plan, adapter: &AdapterSettings) -> CostRules {
+    let prices = plan.prices.as_ref().map(|list| {
+        let rows = list.iter().map(|(model, price)| (model.clone(), row(*price)));
+        Prices::new(rows)
+    });
+    let name = &plan.agent.display_name;
+    let impossible = |why: &str| CostFigures::Impossible {
+        why: format!("{name} {why}"),
+    };
+    let Capabilities { costs, usage, .. } = plan.format.capabilities;
+    let figures = match (costs, usage, &prices) {
+        (true, _, _) | (false, true, Some(_)) => CostFigures::Possible,
+        (false, true, None) => {
+            impossible("does not report what it costs, and there is no price list (`pricing` in ralph.yml)")
+        }
+        (false, false, _) => impossible("reports neither what it costs nor how many tokens it uses"),
+    };
+    let model = plan.settings.cli.model.clone().or_else(|| adapter.model.clone());
+    CostRules {
+        prices,
+        model,
+        figures,
+    }
+}
+
+fn row(price: ModelPrice) -> Price {
+    let ModelPrice {
+        input,
+        output,
+        cache_read,
+        cache_write,
+    } = price;
+    Price {
+        input,
+        output,
+        cache_read,
+        cache_write,
     }
 }
 

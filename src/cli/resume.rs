@@ -10,7 +10,7 @@ use crate::engine::Restored;
 use crate::event::{RunHeader, RunOutcome};
 use crate::process::stop_marked;
 use crate::run::Beginning;
-use crate::store::{Recalled, Run, newest_run, recall};
+use crate::store::{LATEST, Recalled, Run, recall};
 use crate::ui::{Confirmed, Terminal};
 
 use super::args::RunArguments;
@@ -31,12 +31,9 @@ pub(super) fn resume(
     terminal: &Terminal,
 ) -> Result<Exit, CliError> {
     let context = Context::here()?;
-    let id = match given {
-        Some(id) => id.to_owned(),
-        None => newest_run(&context.cwd)?,
-    };
     let now = Timestamp::now();
-    let run = Run::reopen(&context.cwd, &id, now)?;
+    let run = Run::reopen(&context.cwd, given.unwrap_or(LATEST), now)?;
+    let id = run.id().to_owned();
     let mut restored = restore(&run)?;
     if let Some(RunOutcome::Complete { .. }) = restored.outcome() {
         let text = format!("Run {id} is complete; there is nothing left to do.\n");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::{self, Invocation, Selected};
-use crate::config::{self, Partial, Session, Settings};
+use crate::config::{self, Partial, PriceList, Session, Settings};
 use crate::engine::{Asking, Engine, Hats, Restored, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, Beginning, Hooks, Progress, PromptSource, Setup, Watched};
@@ -119,6 +119,7 @@ pub(super) struct Plan {
     /// What the command line said, for `--continue`.
     pub(super) flags: Partial,
     pub(super) asking: Asking,
+    pub(super) prices: Option<PriceList>,
 }
 
 impl Plan {
@@ -126,6 +127,7 @@ impl Plan {
         refuse_what_is_not_there_yet(&settings)?;
         let hats = Hats::new(hats::rules(&settings))?;
         let prompt = find_prompt(&settings, &context.cwd)?;
+        let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
         let mut agent = agent::resolve(&settings, &context.probe())?;
         let (format, filter) = reading(&mut agent)?;
         let resumes = agent.resume.is_some() || agent.driver().is_some();
@@ -142,6 +144,7 @@ impl Plan {
             hats,
             flags: Partial::default(),
             asking: Asking::Never,
+            prices,
         };
         // What no iteration could send is refused now, not after the first failure.
         plan.first_call(Path::new("prompt.md"))?;

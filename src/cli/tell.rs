@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::event::Order;
-use crate::store::{DIRECTORY, Lock, OrderBox, newest_run};
+use crate::store::{DIRECTORY, LATEST, Lock, OrderBox, find_run, id_of};
 use crate::ui::Terminal;
 
 use super::args::TellArguments;
@@ -14,11 +14,9 @@ use super::exit::Exit;
 pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
     let (run, order) = order(arguments)?;
-    let id = match run {
-        Some(id) => id,
-        None => newest_run(&context.cwd)?,
-    };
-    OrderBox::open(&context.cwd, &id)?.put(order, Timestamp::now())?;
+    let run = find_run(&context.cwd, run.as_deref().unwrap_or(LATEST))?;
+    let id = id_of(&run);
+    OrderBox::of(&run).put(order, Timestamp::now())?;
     let at_work = Lock::holder(&context.cwd.join(DIRECTORY).join("lock")).is_some();
     let when = if at_work {
         "it is taken in within a second, and goes into the next prompt if it is a message"

@@ -52,6 +52,16 @@ impl Expected {
         }
     }
 
+    /// As `of`, in a price list. Names of models hold dots, so a price is known by its own name.
+    pub(super) fn of_price(key: &str) -> Self {
+        const PRICES: [&str; 4] = [".input", ".output", ".cache_read", ".cache_write"];
+        if PRICES.iter().any(|price| key.ends_with(price)) {
+            Self::Number
+        } else {
+            Self::Section
+        }
+    }
+
     pub(super) fn phrase(self) -> &'static str {
         match self {
             Self::Section => "a section of `key: value` lines",

@@ -124,7 +124,7 @@ impl Loaded {
     pub(super) fn lay_file(&mut self, path: &Path, known: Known<'_>) -> Result<(), ConfigError> {
         let text = read_text(path)?;
         let document = Document::new(path, &text);
-        let mut wishes = document.read().map_err(ConfigError::Mistake)?;
+        let mut wishes: Partial = document.read().map_err(ConfigError::Mistake)?;
         check(&wishes, known)
             .map_err(|complaint| ConfigError::Mistake(Box::new(document.mistake(complaint))))?;
         wishes.anchor_paths(path.parent().unwrap_or(path));
@@ -204,7 +204,7 @@ impl Loaded {
 }
 
 /// Reads a file whole, if it is one that a person could have written.
-fn read_text(path: &Path) -> Result<String, ConfigError> {
+pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable {
         path: path.to_owned(),
         source,

@@ -13,6 +13,8 @@ mod layers;
 mod mistake;
 mod outline;
 mod partial;
+mod prices;
+mod schema;
 mod settings;
 mod words;
 mod yaml;
@@ -26,6 +28,8 @@ pub use mistake::{Complaint, ConfigError, Mistake};
 pub use partial::{
     Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,
 };
+pub use prices::{ModelPrice, PriceList, load_prices};
+pub use schema::schema;
 pub use settings::{
     AdapterSettings, Cli, CompletionMatch, DriverSettings, EventLoop, Gate, Hat, Hooks, Mode, OnFailure,
     OutputFormat, PromptMode, Session, Settings,

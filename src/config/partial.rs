@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -14,7 +15,7 @@ use super::settings::{
 };
 
 /// The wishes of one layer. What is `None` was not said.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Partial {
     #[serde(default, deserialize_with = "may_be_empty")]
@@ -36,7 +37,7 @@ pub struct Partial {
 }
 
 /// See [`Cli`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialCli {
     pub backend: Option<String>,
@@ -60,7 +61,7 @@ pub struct PartialCli {
 }
 
 /// See [`DriverSettings`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialDriver {
     pub output_format: Option<OutputFormat>,
@@ -69,7 +70,7 @@ pub struct PartialDriver {
 }
 
 /// See [`AdapterSettings`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialAdapter {
     pub enabled: Option<bool>,
@@ -80,13 +81,14 @@ pub struct PartialAdapter {
 }
 
 /// See [`EventLoop`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialEventLoop {
     pub prompt: Option<String>,
     #[serde(default, serialize_with = "path_as_text")]
     pub prompt_file: Option<PathBuf>,
     #[serde(default, deserialize_with = "one_or_many")]
+    #[schemars(with = "TextOrTexts")]
     pub completion_promise: Option<Vec<String>>,
     pub completion_match: Option<CompletionMatch>,
     pub max_iterations: Option<u64>,
@@ -104,7 +106,7 @@ pub struct PartialEventLoop {
 }
 
 /// See [`Hooks`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialHooks {
     pub on_start: Option<String>,
@@ -116,7 +118,7 @@ pub struct PartialHooks {
 }
 
 /// See [`Hat`].
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialHat {
     pub description: Option<String>,
@@ -261,13 +263,24 @@ fn grant<Wish, Setting: From<Wish>>(wish: Option<Wish>, setting: &mut Setting) {
 }
 
 /// A section whose every line is commented out is an empty section, not a mistake.
-fn may_be_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+pub(super) fn may_be_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// Paths need not be UTF-8, JSON must be.
 fn path_as_text<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
+}
+
+/// How the schema says `one_or_many`.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "only its shape is of use")]
+enum TextOrTexts {
+    Text(String),
+    Texts(Vec<String>),
 }
 
 /// One text, or a list of texts. Not an untagged enum: that would lose the place of a mistake in the list.

@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::{Error as YamlError, Location};
 
@@ -17,20 +18,46 @@ pub(super) struct Document<'a> {
     file: &'a Path,
     text: &'a str,
     outline: Outline,
+    subject: Subject,
+}
+
+/// What a file is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Wishes,
+    Prices,
+}
+
+impl Subject {
+    fn expects(self, key: &str) -> Expected {
+        match self {
+            Self::Wishes => Expected::of(key),
+            Self::Prices => Expected::of_price(key),
+        }
+    }
 }
 
 impl<'a> Document<'a> {
     pub(super) fn new(file: &'a Path, text: &'a str) -> Self {
+        Self::about(Subject::Wishes, file, text)
+    }
+
+    pub(super) fn of_prices(file: &'a Path, text: &'a str) -> Self {
+        Self::about(Subject::Prices, file, text)
+    }
+
+    fn about(subject: Subject, file: &'a Path, text: &'a str) -> Self {
         // A byte order mark is not part of what was written.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Self {
             file,
             text,
             outline: Outline::of(text),
+            subject,
         }
     }
 
-    pub(super) fn read(&self) -> Result<Partial, Box<Mistake>> {
+    pub(super) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, Box<Mistake>> {
         let options = serde_saphyr::options! {
             strict_booleans: true,
             reject_unsupported_tags: true,
@@ -41,12 +68,12 @@ impl<'a> Document<'a> {
             budget: serde_saphyr::budget! { max_aliases: 100, max_events: 200_000, max_documents: 2 },
             alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
         };
-        let read: Result<Option<Partial>, _> = serde_saphyr::from_str_with_options(self.text, options);
-        let partial = read
+        let read: Result<Option<T>, _> = serde_saphyr::from_str_with_options(self.text, options);
+        let said = read
             .map_err(|error| Box::new(self.explain(&error)))?
             .unwrap_or_default();
         self.forbid_empty_values()?;
-        Ok(partial)
+        Ok(said)
     }
 
     /// What is left when the text itself is not needed any more.
@@ -82,7 +109,7 @@ impl<'a> Document<'a> {
 
     /// A limit without a figure would be a run without that limit. An empty section is only an empty section.
     fn forbid_empty_values(&self) -> Result<(), Box<Mistake>> {
-        let may_be_empty = |key: &str| key == "gates" || Expected::of(key) == Expected::Section;
+        let may_be_empty = |key: &str| key == "gates" || self.subject.expects(key) == Expected::Section;
         let empty = |entry: &&Entry| entry.kind == Kind::Nothing && !may_be_empty(&entry.key);
         match self.outline.entries().iter().find(empty) {
             Some(entry) => Err(Box::new(self.place(entry.name.clone(), no_value(&entry.key)))),
@@ -108,7 +135,7 @@ impl<'a> Document<'a> {
                     Some(section) => format!("{section}.{field}"),
                     None => field.clone(),
                 };
-                self.place(range, unknown_key(&key, field, expected))
+                self.place(range, self.unknown_key(&key, field, expected))
             }
             YamlError::SerdeUnknownVariant {
                 variant, expected, ..
@@ -131,6 +158,18 @@ impl<'a> Document<'a> {
             | YamlError::UnexpectedValueForUnitEnumVariant { .. } => self.wrong_kind(range),
             other => self.not_yaml(range, other),
         }
+    }
+
+    fn unknown_key(&self, key: &str, field: &str, known: &[&str]) -> Complaint {
+        let home = match self.subject {
+            Subject::Wishes => home_of(field),
+            Subject::Prices => None,
+        };
+        let help = match home {
+            Some(section) => format!("`{field}` belongs under `{section}:`"),
+            None => suggestion(field, known),
+        };
+        Complaint::about_name(key, "is not a known key").with_help(Some(help))
     }
 
     /// The bytes that the parser points at; for some errors it knows only line and column.
@@ -163,7 +202,7 @@ impl<'a> Document<'a> {
         let Some(entry) = by_value.or_else(|| self.outline.at(range.start)) else {
             return self.place(range, wrong_document(self.text));
         };
-        let expected = Expected::of(&entry.key);
+        let expected = self.subject.expects(&entry.key);
         let given = self.text.get(entry.value.clone()).unwrap_or_default().trim_end();
         let complaint = |given: &str| {
             Complaint::about_value(
@@ -253,14 +292,6 @@ fn wrong_document(text: &str) -> Complaint {
     };
     let problem = format!("must be {}, but is {kind}", Expected::Section.phrase());
     Complaint::about_value("", problem)
-}
-
-fn unknown_key(key: &str, field: &str, known: &[&str]) -> Complaint {
-    let help = match home_of(field) {
-        Some(section) => format!("`{field}` belongs under `{section}:`"),
-        None => suggestion(field, known),
-    };
-    Complaint::about_name(key, "is not a known key").with_help(Some(help))
 }
 
 /// The section in which a key would be right.

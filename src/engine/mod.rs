@@ -2,6 +2,7 @@
 //! Time is an argument: the duration since the run began.
 
 mod backoff;
+mod bill;
 mod hat_trail;
 mod hats;
 mod letters;
@@ -9,6 +10,7 @@ mod limit_words;
 mod marker;
 mod policy;
 mod post;
+mod prices;
 mod progress;
 mod prompt;
 mod reset;
@@ -36,18 +38,21 @@ pub use hat_trail::HatTrail;
 pub use hats::{HatError, HatRule, Hats};
 pub use marker::{Markers, Placement};
 pub use policy::{
-    Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading, SessionRule, Timing,
+    CostFigures, CostRules, Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading,
+    SessionRule, Timing,
 };
+pub use prices::{Price, Prices};
 pub use restored::Restored;
 pub use steering::{Answer, Asking};
 pub use wiring::{Edge, HatFinding, HatSeverity, edges, examine};
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::event::{
-    Failure, GateResult, Interrupt, IterationOutcome, Limit, Meta, Order, Pause, ProcessEnd, RunEvent,
+    Failure, GateResult, Interrupt, IterationOutcome, Level, Limit, Meta, Order, Pause, ProcessEnd, RunEvent,
     RunHeader, RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
 };
 
@@ -173,6 +178,8 @@ pub struct Engine {
     limits_in_a_row: u64,
     /// Of the iterations that have ended.
     spent: Usage,
+    /// What the user was told about costs; each thing is said once.
+    told_about_costs: BTreeSet<String>,
     /// Time that does not count as the run's own.
     waited: Duration,
     notes: Notes,
@@ -234,6 +241,7 @@ impl Engine {
             failures_in_a_row: 0,
             limits_in_a_row: 0,
             spent: Usage::default(),
+            told_about_costs: BTreeSet::new(),
             waited: Duration::ZERO,
             notes: Notes::default(),
             sessions: Sessions::default(),
@@ -284,6 +292,7 @@ impl Engine {
         match input {
             Input::Started(header) => {
                 out.push(Action::Emit(RunEvent::RunStarted(header)));
+                self.warn_of_a_blind_budget(&mut out);
                 self.iteration = 1;
                 self.begin(at, &mut out);
             }

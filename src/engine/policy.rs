@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::hats::Hats;
 use super::marker::Markers;
+use super::prices::Prices;
 
 /// The rules of one run.
 #[derive(Debug, Clone)]
@@ -18,6 +19,7 @@ pub struct Policy {
     /// Makes the jitter of waits repeatable.
     pub seed: u64,
     pub limits: Limits,
+    pub costs: CostRules,
     pub timing: Timing,
     pub markers: Markers,
     pub gates: Vec<GateRule>,
@@ -42,6 +44,23 @@ pub struct Limits {
     pub consecutive_failures: u64,
     /// Iterations in a row that change nothing; 0 for no limit.
     pub no_progress: u64,
+}
+
+/// Where figures of cost come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CostRules {
+    /// The user's own list, for what the agent does not say itself.
+    pub prices: Option<Prices>,
+    /// The model that the agent was asked for: what it used, where it does not say.
+    pub model: Option<String>,
+    pub figures: CostFigures,
+}
+
+/// Whether there can be any figure at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CostFigures {
+    Possible,
+    Impossible { why: String },
 }
 
 /// Deadlines within one iteration, and pauses between them.

@@ -58,12 +58,13 @@ impl Engine {
         });
     }
 
-    pub(super) fn hear(&mut self, at: Duration, event: TranscriptEvent, out: &mut Vec<Action>) {
+    pub(super) fn hear(&mut self, at: Duration, mut event: TranscriptEvent, out: &mut Vec<Action>) {
         self.hear_session(&event);
         let State::Working(work) = &mut self.state else {
             return;
         };
         let iteration = self.iteration;
+        work.price(&mut event, &self.policy.costs);
         let topics = work.hear(&event, &self.policy.markers);
         topics.iter().for_each(|topic| self.post.publish(topic));
         let circling = work.goes_in_circles();
@@ -138,6 +139,7 @@ impl Engine {
         let lost_session = self.close_session(&work, &outcome, &mut said);
         let (started, usage) = (work.started, work.usage);
         self.spent.add(&usage);
+        self.warn_of_missing_costs(&usage, work.bill.unpriced(), out);
         if !matches!(outcome, IterationOutcome::RateLimited { .. }) && !lost_session {
             self.iterations_ended += 1;
         }

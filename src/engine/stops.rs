@@ -1,5 +1,6 @@
 //! What cuts a run short: deadlines, budgets, interrupts; and the gates, which have deadlines of their own.
 
+use super::prices::NoPrice;
 use super::rounds::millis;
 use super::*;
 
@@ -138,6 +139,49 @@ impl Engine {
             .tokens
             .filter(|max| total_tokens >= *max)
             .map(|max| Limit::Tokens { max })
+    }
+
+    /// A budget that can never fire is no budget: said before the first iteration, while somebody may be watching.
+    pub(super) fn warn_of_a_blind_budget(&mut self, out: &mut Vec<Action>) {
+        let Some(max_usd) = self.policy.limits.cost_usd else {
+            return;
+        };
+        if let CostFigures::Impossible { why } = &self.policy.costs.figures {
+            let text = format!("max_cost_usd (${max_usd}) cannot be enforced: {why}");
+            self.warn_once(text, out);
+        }
+    }
+
+    /// What an iteration used and nobody can put a price on.
+    pub(super) fn warn_of_missing_costs(
+        &mut self,
+        usage: &Usage,
+        unpriced: BTreeSet<NoPrice>,
+        out: &mut Vec<Action>,
+    ) {
+        let explained = !unpriced.is_empty();
+        for why in unpriced {
+            self.warn_once(format!("not all costs are known: {why}"), out);
+        }
+        let foreseen = self.policy.costs.figures != CostFigures::Possible;
+        if let Some(max_usd) = self.policy.limits.cost_usd
+            && usage.tokens().is_some()
+            && usage.cost_usd.is_none()
+            && !foreseen
+            && !explained
+        {
+            let text = format!(
+                "the agent reported no cost for what it used: that does not count towards max_cost_usd (${max_usd})"
+            );
+            self.warn_once(text, out);
+        }
+    }
+
+    fn warn_once(&mut self, text: String, out: &mut Vec<Action>) {
+        if self.told_about_costs.insert(text.clone()) {
+            let level = Level::Warning;
+            out.push(Action::Emit(RunEvent::Notice { level, text }));
+        }
     }
 
     /// The agent claims to be done: every gate must agree, one after the other.

@@ -6,6 +6,9 @@ use crate::event::TopicEvent;
 
 const OPEN: &str = "<event";
 const CLOSE: &str = "</event>";
+/// The inside of a tag is two short attributes. Looking further for its end would take, in a long text full of
+/// beginnings, longer than the agent took to write it.
+const LONGEST_TAG: usize = 4096;
 
 /// How prompts show what an event looks like. An agent that echoes its prompt publishes nothing by it.
 pub(crate) const EXAMPLE: &str = "<event topic=\"TOPIC\">PAYLOAD</event>";
@@ -52,15 +55,17 @@ impl Iterator for Tags<'_> {
         loop {
             let start = self.from + self.text[self.from..].find(OPEN)?;
             self.from = start + OPEN.len();
-            let Some((attributes, body)) = self.text[self.from..].split_once('>') else {
+            let rest = &self.text[self.from..];
+            let inside = &rest[..rest.floor_char_boundary(LONGEST_TAG)];
+            let Some((attributes, _)) = inside.split_once('>') else {
                 continue;
             };
             let Some(topic) = attribute(attributes, "topic") else {
                 continue;
             };
-            let Some(payload) = body.find(CLOSE).map(|end| &body[..end]) else {
-                continue;
-            };
+            let body = &rest[attributes.len() + 1..];
+            // Where this one has no end, no later one has.
+            let payload = &body[..body.find(CLOSE)?];
             let end = self.from + attributes.len() + 1 + payload.len() + CLOSE.len();
             self.from = end;
             let event = TopicEvent {
@@ -124,6 +129,15 @@ mod tests {
         ] {
             assert_eq!(events_in(text), [], "{text}");
             assert_eq!(without_events(text), text);
+        }
+    }
+
+    #[test]
+    fn a_long_text_full_of_beginnings_is_read_in_one_go() {
+        // Were each beginning searched to the end of the text, this would take minutes.
+        for beginning in ["<event topic=\"a\">", "<event topic=\"a\" "] {
+            let text = beginning.repeat((4 << 20) / beginning.len());
+            assert_eq!(events_in(&text), []);
         }
     }
 

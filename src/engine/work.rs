@@ -13,8 +13,9 @@ use crate::event::{
     TopicEvent, TranscriptEvent, Usage, UsageScope,
 };
 
+use super::bill::Bill;
 use super::marker::{Claim, Markers};
-use super::policy::{Ending, Messages, Policy, Reading, Timing};
+use super::policy::{CostRules, Ending, Messages, Policy, Reading, Timing};
 use super::said::Said;
 use classify::WallClock;
 
@@ -59,6 +60,7 @@ pub(crate) struct Work {
     /// What its session had used before this iteration, and has used by now.
     pub(crate) used_before: Usage,
     pub(crate) session_used: Option<Usage>,
+    pub(crate) bill: Bill,
     prompt: String,
     reading: Reading,
     heard: Duration,
@@ -115,6 +117,7 @@ impl Work {
             strayed: Vec::new(),
             used_before: Usage::default(),
             session_used: None,
+            bill: Bill::default(),
             prompt,
             reading,
             heard: at,
@@ -144,6 +147,13 @@ impl Work {
         }
         self.stderr
             .push_back(line.trim().chars().take(LONGEST_QUOTE).collect());
+    }
+
+    /// Puts a price on what is used, before it is counted and told.
+    pub(crate) fn price(&mut self, event: &mut TranscriptEvent, rules: &CostRules) {
+        if let TranscriptEvent::Usage { usage } = event {
+            self.bill.price(usage, &self.usage, rules);
+        }
     }
 
     /// Takes in one event; returns the topics that it brought to light.
@@ -217,6 +227,9 @@ impl Work {
                     text,
                 });
             }
+            Meta::Session {
+                model: Some(model), ..
+            } => self.bill.note_model(model),
             Meta::Error {
                 class,
                 message,
@@ -244,7 +257,7 @@ impl Work {
                 status: RateLimitStatus::Allowed | RateLimitStatus::Warning,
                 ..
             }
-            | Meta::Session { .. }
+            | Meta::Session { model: None, .. }
             | Meta::Retry { .. }
             | Meta::Plan { .. }
             | Meta::FileChange { .. }

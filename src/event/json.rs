@@ -1,12 +1,13 @@
 //! A JSON value kept as the text in which it came.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 /// A JSON value as text: cheap to carry from an agent's line to the journal, parsed only by who looks inside.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Json(Box<RawValue>);
+pub struct Json(#[schemars(with = "serde_json::Value")] Box<RawValue>);
 
 impl Json {
     pub fn as_str(&self) -> &str {

@@ -23,14 +23,24 @@ pub use usage::{CostSource, Usage, UsageScope};
 use std::io;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the journal's format. It grows only when an old reader would misunderstand a new file;
 /// a new field with a default does not need it.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// The JSON Schema of a record. It tells what is there; a later version may add to it.
+pub fn schema() -> serde_json::Value {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Record>()
+        .to_value()
+}
+
 /// One line of the journal: what happened, stamped in the order in which it happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// 1, 2, 3 … without a gap within one run.
     pub seq: u64,

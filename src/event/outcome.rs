@@ -3,10 +3,11 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a child process ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessEnd {
     Exited { code: i32 },
@@ -29,7 +30,7 @@ impl fmt::Display for ProcessEnd {
 }
 
 /// How one iteration ended, and so what happens next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum IterationOutcome {
     /// The marker counted and every gate passed.
@@ -70,7 +71,7 @@ pub enum IterationOutcome {
 }
 
 /// Why an iteration failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Failure {
     /// The process said so.
@@ -92,7 +93,7 @@ pub enum Failure {
 }
 
 /// A limit in time on one iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeLimit {
     Wall,
@@ -100,7 +101,7 @@ pub enum TimeLimit {
 }
 
 /// A limit on the whole run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum Limit {
     Iterations { max: u64 },
@@ -121,7 +122,7 @@ impl fmt::Display for Limit {
 }
 
 /// Who asked the run to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interrupt {
     /// Ctrl-C.
@@ -134,7 +135,7 @@ pub enum Interrupt {
 }
 
 /// How the run ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum RunOutcome {
     Complete {

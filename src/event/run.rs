@@ -1,11 +1,12 @@
 //! What the run did: the one vocabulary of the journal, the screens and the JSON output.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{IterationOutcome, Order, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent, Usage};
 
 /// One thing that happened in a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunEvent {
     RunStarted(RunHeader),
@@ -121,7 +122,7 @@ pub enum RunEvent {
 }
 
 /// Where a run goes on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resumption {
     #[serde(flatten)]
     pub header: RunHeader,
@@ -138,7 +139,7 @@ pub struct Resumption {
 }
 
 /// What is fixed for a whole run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunHeader {
     pub version: u32,
     pub run_id: String,
@@ -158,14 +159,14 @@ pub struct RunHeader {
     pub max_cost_usd: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamName {
     Stdout,
     Stderr,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {
     Passed,
@@ -175,7 +176,7 @@ pub enum GateResult {
 }
 
 /// Why the run is waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pause {
     /// Between iterations, as configured.
@@ -185,7 +186,7 @@ pub enum Pause {
     RateLimit,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     Info,

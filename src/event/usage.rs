@@ -1,9 +1,10 @@
 //! Tokens and money.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a piece of work used. A figure that the agent did not give is absent, never zero and never guessed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// All input tokens, those read from a cache included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +34,7 @@ pub struct Usage {
 }
 
 /// Where a dollar figure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
     /// The agent said so.
@@ -43,7 +44,7 @@ pub enum CostSource {
 }
 
 /// What a usage figure covers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageScope {
     /// One step; adds to what came before.

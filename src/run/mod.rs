@@ -1,6 +1,7 @@
 //! Hands: the meeting room. Everything that happens comes in by the inbox, goes through the engine, and what the
 //! engine asks for is done. Decides nothing itself.
 
+mod capture;
 mod clock;
 mod driven;
 mod gate;
@@ -8,6 +9,7 @@ mod hooks;
 mod inbox;
 mod mail;
 mod perform;
+mod replay;
 mod session;
 mod summary;
 mod workspace;
@@ -16,6 +18,9 @@ pub use hooks::Hooks;
 pub use workspace::{Progress, Watched};
 
 pub use gate::{GateReport, run_gate};
+
+pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
+pub use replay::{LeftOut, Pace, ReplayEnd, replay};
 
 use std::collections::VecDeque;
 use std::io;
@@ -50,6 +55,10 @@ pub enum RunError {
     Journal(#[source] io::Error),
     #[error("cannot keep the agent's output")]
     Raw(#[source] io::Error),
+    #[error("cannot read the journal of this run")]
+    JournalUnreadable(#[source] io::Error),
+    #[error("cannot show the run")]
+    Face(#[source] io::Error),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
 }

@@ -92,7 +92,8 @@ impl AgentSession {
     }
 }
 
-fn read(adapter: &mut dyn Adapter, bytes: &[u8], cut: u64, events: &mut Vec<TranscriptEvent>) {
+/// One line of an agent's stdout, whole or cut, as its transcript has it.
+pub(super) fn read(adapter: &mut dyn Adapter, bytes: &[u8], cut: u64, events: &mut Vec<TranscriptEvent>) {
     if cut > 0 {
         // Half a line says nothing that can be trusted; the raw file has all of it.
         events.push(TranscriptEvent::meta(Meta::Cut {

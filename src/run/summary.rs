@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::event::{RunEvent, RunHeader};
-use crate::ui::{run_verdict, words};
+use crate::event::{CostSource, RunEvent, RunHeader};
+use crate::ui::{blind_budget, run_verdict, words};
 
 pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
     let RunEvent::RunEnded {
@@ -24,8 +24,17 @@ pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
     if let Some(tokens) = usage.tokens() {
         line("tokens", &words::grouped(tokens));
     }
-    if let Some(cost) = usage.cost_usd {
-        line("cost", &words::dollars(cost));
+    match (usage.cost_usd, header.max_cost_usd) {
+        (Some(cost), _) => {
+            let source = match usage.cost_source {
+                Some(CostSource::Reported) => " (reported)",
+                Some(CostSource::Priced) => " (priced)",
+                None => "",
+            };
+            line("cost", &format!("{}{source}", words::dollars(cost)));
+        }
+        (None, Some(budget)) => line("cost", &blind_budget(budget)),
+        (None, None) => {}
     }
     format!("# Run {}\n\n{text}", header.run_id)
 }

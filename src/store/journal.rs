@@ -48,11 +48,60 @@ impl Journal {
             .filter_map(|line| serde_json::from_slice(&line).ok()))
     }
 
+    /// Everything in a journal, in order, what cannot be read included. A torn last line is dropped.
+    pub fn entries(path: &Path) -> Result<impl Iterator<Item = io::Result<Entry>> + use<>, StoreError> {
+        let file = File::open(path).map_err(at("read", path))?;
+        let mut reader = BufReader::with_capacity(1 << 20, file);
+        Ok(std::iter::from_fn(move || next_entry(&mut reader).transpose()))
+    }
+
     fn write_out(&mut self) -> io::Result<()> {
         let written = self.file.write_all(&self.waiting);
         self.waiting.clear();
         self.waiting.shrink_to(KEPT);
         written
+    }
+}
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    Record(Box<Record>),
+    /// A record of a kind that a later version writes.
+    Unknown {
+        kind: String,
+    },
+    /// A whole line that is no record at all.
+    Damaged,
+}
+
+fn next_entry(reader: &mut impl BufRead) -> io::Result<Option<Entry>> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let whole = line.ends_with(b"\n");
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        if let Ok(record) = serde_json::from_slice(&line) {
+            return Ok(Some(Entry::Record(Box::new(record))));
+        }
+        if whole {
+            return Ok(Some(unreadable(&line)));
+        }
+    }
+}
+
+fn unreadable(line: &[u8]) -> Entry {
+    let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+    match value["type"].as_str() {
+        Some(kind) => Entry::Unknown {
+            kind: kind.to_owned(),
+        },
+        None => Entry::Damaged,
     }
 }
 
@@ -154,6 +203,21 @@ mod tests {
             fs::write(&path, &whole[..cut]).unwrap();
             assert_eq!(Journal::read(&path).unwrap().count(), 2, "cut at byte {cut}");
         }
+    }
+
+    #[test]
+    fn what_a_later_version_wrote_is_told_from_what_is_damaged() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.jsonl");
+        let known = serde_json::to_string(&notice(1)).unwrap();
+        let later = r#"{"seq":2,"at":"2030-01-01T00:00:00Z","type":"dreamt","of":"sheep"}"#;
+        fs::write(&path, format!("{known}\n{later}\n\nnonsense\n{known}\n{later}")).unwrap();
+        let entries: Vec<Entry> = Journal::entries(&path).unwrap().map(Result::unwrap).collect();
+        let record = || Entry::Record(Box::new(notice(1)));
+        let unknown = Entry::Unknown {
+            kind: "dreamt".into(),
+        };
+        assert_eq!(entries, [record(), unknown, Entry::Damaged, record()]);
     }
 
     #[test]

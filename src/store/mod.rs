@@ -1,6 +1,7 @@
 //! Memory: everything a run leaves on disk, under `.agent/` in the workspace. Private to the user; append-only;
 //! never overwrites an earlier run. Knows records and bytes, not what they mean.
 
+mod find;
 mod journal;
 mod lock;
 mod orders;
@@ -8,10 +9,11 @@ mod past;
 mod raw;
 mod recall;
 
-pub use journal::Journal;
+pub use find::{CaptureContext, LATEST, context_of_capture, find_run, journal_at};
+pub use journal::{Entry, Journal};
 pub use lock::{Holder, Lock};
 pub use orders::{Found, OrderBox};
-pub use past::{find_run, newest_run};
+pub use past::id_of;
 pub use raw::RawOutput;
 pub use recall::{Recalled, recall};
 
@@ -30,10 +32,14 @@ pub const DIRECTORY: &str = ".agent";
 pub enum StoreError {
     #[error("another ralph is at work in this directory: {holder}")]
     Locked { holder: Holder },
-    #[error("there is no run {id} here")]
-    NoSuchRun { id: String },
-    #[error("there is no run here yet")]
-    NoRun,
+    #[error("there is no run in {}", runs.display())]
+    NoRuns { runs: PathBuf },
+    #[error("no run has an id that begins with `{name}`")]
+    UnknownRun { name: String, newest: String },
+    #[error("more than one run has an id that begins with `{name}`")]
+    AmbiguousRun { name: String, candidates: Vec<String> },
+    #[error("{} is not the directory of a run: it has no events.jsonl", path.display())]
+    NotARun { path: PathBuf },
     #[error("cannot {action} {}", path.display())]
     Io {
         action: &'static str,

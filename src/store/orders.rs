@@ -41,7 +41,7 @@ pub struct Found {
 }
 
 impl OrderBox {
-    pub(super) fn of(run: &Path) -> Self {
+    pub fn of(run: &Path) -> Self {
         Self {
             directory: run.join("inbox"),
         }

@@ -1,11 +1,14 @@
 //! `amp`: Amp's `--stream-json`, which is Claude's stream with another way of counting cached tokens.
 
 use super::claude::{self, Claude, Dialect, InputTokens, ResultText};
-use super::{Adapter, Format, Opening};
+use super::{Adapter, Capabilities, Format, Opening};
 
 pub(super) const FORMAT: Format = Format {
     name: "amp",
-    capabilities: claude::CAPABILITIES,
+    capabilities: Capabilities {
+        costs: false,
+        ..claude::CAPABILITIES
+    },
     open,
 };
 

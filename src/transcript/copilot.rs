@@ -18,6 +18,7 @@ pub(super) const FORMAT: Format = Format {
         messages: true,
         tools: true,
         usage: false,
+        costs: false,
         sessions: true,
         prompt_hiding: true,
         terminal_event: true,

@@ -9,12 +9,15 @@ use serde_json::value::RawValue;
 
 use super::claude::{self, Block, Claude, Dialect, InputTokens, Message, ResultText};
 use super::parts::{EventStream, Field, Tools, list, mark_unknown, object, string};
-use super::{Adapter, Format, Opening};
+use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
 pub(super) const FORMAT: Format = Format {
     name: "cursor",
-    capabilities: claude::CAPABILITIES,
+    capabilities: Capabilities {
+        costs: false,
+        ..claude::CAPABILITIES
+    },
     open,
 };
 

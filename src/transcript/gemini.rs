@@ -17,6 +17,7 @@ pub(super) const FORMAT: Format = Format {
         messages: true,
         tools: true,
         usage: true,
+        costs: false,
         sessions: true,
         prompt_hiding: true,
         terminal_event: true,

@@ -75,6 +75,8 @@ pub struct Capabilities {
     pub messages: bool,
     pub tools: bool,
     pub usage: bool,
+    /// Says itself what it costs.
+    pub costs: bool,
     pub sessions: bool,
     /// Keeps an echoed prompt apart from the answer.
     pub prompt_hiding: bool,

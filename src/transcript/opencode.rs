@@ -17,6 +17,7 @@ pub(super) const FORMAT: Format = Format {
         messages: true,
         tools: true,
         usage: true,
+        costs: true,
         sessions: true,
         prompt_hiding: false,
         terminal_event: true,

@@ -10,6 +10,7 @@ pub(super) const FORMAT: Format = Format {
         messages: false,
         tools: false,
         usage: false,
+        costs: false,
         sessions: false,
         prompt_hiding: false,
         terminal_event: false,

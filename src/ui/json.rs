@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use crate::event::{Record, Sink};
 
 /// Writes each record as one line, in one `write`, so that lines of two writers never mix.
@@ -20,20 +22,25 @@ impl<W: Write> JsonLines<W> {
             line: Vec::new(),
         }
     }
-}
 
-impl<W: Write> super::Face for JsonLines<W> {}
-
-impl<W: Write> Sink for JsonLines<W> {
-    fn accept(&mut self, record: &Record) -> io::Result<()> {
+    /// Writes one value as one line.
+    pub fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.line.clear();
-        serde_json::to_writer(&mut self.line, record)?;
+        serde_json::to_writer(&mut self.line, value)?;
         self.line.push(b'\n');
         let written = self.writer.write_all(&self.line);
         if self.line.capacity() > KEPT_CAPACITY {
             self.line = Vec::new();
         }
         written
+    }
+}
+
+impl<W: Write> super::Face for JsonLines<W> {}
+
+impl<W: Write> Sink for JsonLines<W> {
+    fn accept(&mut self, record: &Record) -> io::Result<()> {
+        self.write(record)
     }
 
     fn flush(&mut self) -> io::Result<()> {

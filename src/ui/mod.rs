@@ -13,7 +13,7 @@ pub mod words;
 
 pub use json::JsonLines;
 pub use plain::{Plain, PlainOptions, Verbosity};
-pub use sentences::{Verdict, gate_words, iteration_verdict, run_verdict};
+pub use sentences::{Verdict, blind_budget, gate_words, iteration_verdict, run_verdict};
 pub use table::{Cell, Table};
 pub use terminal::{ColourChoice, Confirmed, Terminal};
 pub use tone::Tone;

@@ -37,6 +37,14 @@ impl Verdict {
     }
 }
 
+/// Nobody knows what the run cost, though it was not to cost more than this.
+pub fn blind_budget(max_usd: f64) -> String {
+    format!(
+        "unknown; the limit of {} was not enforced",
+        words::dollars(max_usd)
+    )
+}
+
 /// How an iteration ended. `now` and `zone` are for times of day.
 pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &TimeZone) -> Verdict {
     match outcome {

@@ -32,6 +32,9 @@ pub struct Terminal {
 /// Where there is no terminal to ask.
 const USUAL_WIDTH: u16 = 80;
 
+/// Many small lines go out together.
+const OUTPUT_BUFFER: usize = 64 * 1024;
+
 impl Terminal {
     pub fn new(colour: ColourChoice) -> Self {
         Self { colour }
@@ -53,6 +56,11 @@ impl Terminal {
     /// A face that tells the run to a program, on stdout.
     pub fn json_face(&self) -> Box<dyn Face> {
         Box::new(JsonLines::new(io::stdout()))
+    }
+
+    /// Values for a program, one JSON line each, on stdout. What was written is seen when it is flushed.
+    pub fn json_lines(&self) -> JsonLines<impl Write + use<>> {
+        JsonLines::new(io::BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout()))
     }
 
     pub fn print(&self, text: &str) -> io::Result<()> {

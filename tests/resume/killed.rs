@@ -114,7 +114,7 @@ fn send(stage: &Stage, number: usize) {
     let order = Order::Message {
         text: format!("message {number:04}."),
     };
-    let inbox = OrderBox::open(&stage.work(), &stage.run_id()).expect("a run");
+    let inbox = OrderBox::of(&stage.work().join(".agent/runs").join(stage.run_id()));
     inbox.put(order, jiff::Timestamp::now()).expect("sent");
 }
 

@@ -9,24 +9,24 @@ use ralph::transcript::{Opening, find};
 /// What the captured sessions were asked to do, unless the fixture says otherwise in `<capture>.prompt`.
 const PROMPT: &str = "Do the task described in README.md, then finish.";
 
-pub(super) struct Fixture {
-    pub(super) format: String,
+pub(crate) struct Fixture {
+    pub(crate) format: String,
     /// The name of the capture, its stream included.
-    pub(super) name: String,
-    pub(super) text: String,
+    pub(crate) name: String,
+    pub(crate) text: String,
     prompt: String,
 }
 
 impl Fixture {
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("{}.{}", self.format, self.name)
     }
 
-    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
         self.text.strip_suffix('\n').unwrap_or(&self.text).split('\n')
     }
 
-    pub(super) fn read(&self) -> Vec<TranscriptEvent> {
+    pub(crate) fn read(&self) -> Vec<TranscriptEvent> {
         let mut out = Vec::new();
         let mut adapter = self.open();
         for line in self.lines() {
@@ -36,13 +36,13 @@ impl Fixture {
         out
     }
 
-    pub(super) fn open(&self) -> Box<dyn ralph::transcript::Adapter> {
+    pub(crate) fn open(&self) -> Box<dyn ralph::transcript::Adapter> {
         let format = find(&self.format).expect("a format for every directory of fixtures");
         (format.open)(&Opening { prompt: &self.prompt })
     }
 }
 
-pub(super) fn all() -> Vec<Fixture> {
+pub(crate) fn all() -> Vec<Fixture> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut fixtures = Vec::new();
     for format in ralph::transcript::names() {
@@ -68,7 +68,7 @@ pub(super) fn all() -> Vec<Fixture> {
 }
 
 /// The one fixture of this title.
-pub(super) fn one(title: &str) -> Fixture {
+pub(crate) fn one(title: &str) -> Fixture {
     let found = all().into_iter().find(|fixture| fixture.title() == title);
     found.unwrap_or_else(|| panic!("no fixture {title}"))
 }

@@ -3,7 +3,7 @@
 mod cuts;
 mod documented;
 mod facts;
-mod fixtures;
+pub(crate) mod fixtures;
 
 use fixtures::{Fixture, all};
 use ralph::event::{Meta, TranscriptEvent};

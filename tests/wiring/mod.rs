@@ -6,3 +6,6 @@ mod endings;
 mod errors;
 mod floods;
 mod listings;
+mod prices;
+mod replays;
+mod transcripts;

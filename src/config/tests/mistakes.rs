@@ -902,7 +902,7 @@ proptest::proptest! {
     #[test]
     fn no_text_makes_it_panic(text in r#"([a-z_]{1,4}|cli|gates|event_loop|max_iterations|[:\-\[\]{}&*!|>"'#%@,?]|\n|\t|  | |é|漢|[0-9]){0,40}"#) {
         let document = crate::config::yaml::Document::new(std::path::Path::new("ralph.yml"), &text);
-        if let Err(mistake) = document.read() {
+        if let Err(mistake) = document.read::<crate::config::Partial>() {
             proptest::prop_assert!(mistake.to_string().contains(" --> ralph.yml:"));
         }
     }

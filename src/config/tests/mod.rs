@@ -3,6 +3,7 @@
 mod documented;
 mod layering;
 mod mistakes;
+mod prices;
 
 use std::fs;
 use std::path::{Path, PathBuf};

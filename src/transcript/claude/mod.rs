@@ -30,6 +30,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     messages: true,
     tools: true,
     usage: true,
+    costs: true,
     sessions: true,
     prompt_hiding: true,
     terminal_event: true,

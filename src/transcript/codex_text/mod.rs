@@ -23,6 +23,7 @@ pub(super) const FORMAT: Format = Format {
         messages: true,
         tools: true,
         usage: true,
+        costs: false,
         sessions: true,
         prompt_hiding: true,
         // The figure at the end is missing where only the last message is seen, on today's stdout.

@@ -74,6 +74,8 @@ impl Face {
             let budget = budget.map(|budget| format!(", of {}", words::dollars(budget)));
             let (cost, source) = (words::dollars(cost), source_words(usage));
             self.field("cost", &format!("{cost}{source}{}", budget.unwrap_or_default()));
+        } else if let Some(budget) = budget {
+            self.field("cost", &sentences::blind_budget(budget));
         }
         let gates = self.gate_words();
         self.field("gates", &gates);

@@ -753,6 +753,7 @@ fn a_night_of_trouble() {
     ! Interrupted by Ctrl-C.
       iterations  1 of 100
       time        1m10s
+      cost        unknown; the limit of $20.00 was not enforced
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
       next        to go on: ralph run --continue 20260301-080000-3f2a
@@ -1077,7 +1078,7 @@ fn hostile_text_is_only_text() {
          AI │ fine
             │ overtxt.exe
        TOOL │ ▸ fine overtxt.exe fine overtxt.exe
-    ⠋ 0:00 · running fine overtxt.exe fine overtxt.exe␍␛[K        │ ✗ 0ms
+    ⠋ 0:00 · running fine overtxt.exe fine overtxt.exe␍␛[K        │ ✗
     ⠋ 0:00 · working␍␛[K  ERROR │ fine
             │ overtxt.exe
     ⠋ 0:00 · working␍␛[K   GATE │ ▸ tests cargo test --quiet
@@ -1087,7 +1088,7 @@ fn hostile_text_is_only_text() {
     ⠦ 0:04 · working␍␛[K   PLAN │ 0 of 1 done · next: fine overtxt.exe
     ⠦ 0:04 · working␍␛[K        │
        PLAN │ ▸ fine overtxt.exe
-    ACTIONS │ ✗ fine overtxt.exe fine overtxt.exe · 0ms
+    ACTIONS │ ✗ fine overtxt.exe fine overtxt.exe
      REPORT │ ✗ the agent is not logged in: fine
             │ overtxt.exe
             │ 1m05s
@@ -1095,6 +1096,7 @@ fn hostile_text_is_only_text() {
     ✗ Gave up: fine overtxt.exe.
       iterations  1 of 100
       time        1m10s
+      cost        unknown; the limit of $20.00 was not enforced
       gates       tests failed ×1
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
       next        to go on: ralph run --continue 20260301-080000-3f2a

@@ -110,8 +110,9 @@ impl Tools {
         let stated = end.duration_ms.map(Duration::from_millis);
         let ended = match &open {
             Some(open) => {
-                let measured = || words::since(open.started, now);
-                open.ended(end.status, Some(stated.unwrap_or_else(measured)))
+                // In a capture no time passes: then none is known.
+                let measured = || Some(words::since(open.started, now)).filter(|took| !took.is_zero());
+                open.ended(end.status, stated.or_else(measured))
             }
             None => OpenTool::new(&end.id, "tool", String::new(), now).ended(end.status, stated),
         };

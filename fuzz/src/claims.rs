@@ -1,0 +1,163 @@
+//! Markers and topics in arbitrary answers, through the engine itself: no panic, no "done" that was not said, no
+//! topic that was not published, and the same verdict however the answer was cut into pieces.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ralph::engine::{
+    Action, CostFigures, CostRules, Ending, Engine, Input, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading,
+    Timing,
+};
+use ralph::event::{
+    FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent, TranscriptEvent,
+};
+
+const PROMPT: &str = "Do the task.\nWhen done, print\nLOOP_COMPLETE\n";
+
+/// The first byte chooses the rules, the second the size of the pieces, the rest is the answer.
+pub fn claims(bytes: &[u8]) {
+    let [rules, size, answer @ ..] = bytes else {
+        return;
+    };
+    let text = String::from_utf8_lossy(answer);
+    let messages = if rules & 1 == 0 {
+        Messages::Delimited
+    } else {
+        Messages::Absent
+    };
+    let placement = if rules & 2 == 0 {
+        Placement::Line
+    } else {
+        Placement::Anywhere
+    };
+    let whole = verdict(messages, placement, whole(messages, &text));
+    check_said(&whole, &text);
+    if messages == Messages::Delimited {
+        let pieces = verdict(messages, placement, in_pieces(&text, usize::from(*size) + 1));
+        assert_eq!(whole, pieces, "in pieces of {size}");
+    }
+}
+
+/// How the iteration ended, and what was published in it.
+type Verdict = (Option<IterationOutcome>, Vec<TopicEvent>);
+
+fn check_said((outcome, topics): &Verdict, text: &str) {
+    if let Some(IterationOutcome::Completed { marker }) = outcome {
+        assert!(text.contains(marker.as_str()), "{marker} was never said");
+    }
+    for topic in topics {
+        assert!(
+            text.contains(&topic.topic) && text.contains(&topic.payload),
+            "{topic:?}"
+        );
+    }
+}
+
+fn whole(messages: Messages, text: &str) -> Vec<TranscriptEvent> {
+    match messages {
+        Messages::Delimited => vec![TranscriptEvent::message(Tag::Ai, text)],
+        Messages::Absent => text
+            .split('\n')
+            .map(|line| TranscriptEvent::line(Tag::Ai, line))
+            .collect(),
+    }
+}
+
+fn in_pieces(text: &str, size: usize) -> Vec<TranscriptEvent> {
+    let mut events = vec![];
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, more) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+        events.push(TranscriptEvent::Text {
+            tag: Tag::Ai,
+            text: piece.to_owned(),
+            flow: if events.is_empty() {
+                Flow::Message
+            } else {
+                Flow::Delta
+            },
+            parent: None,
+        });
+        rest = more;
+    }
+    events
+}
+
+fn verdict(messages: Messages, placement: Placement, said: Vec<TranscriptEvent>) -> Verdict {
+    let mut engine = Engine::new(policy(messages, placement));
+    let begin = [
+        Input::Started(header()),
+        Input::Prompt(Ok(PROMPT.to_owned())),
+        Input::Launched {
+            pid: 1,
+            command: Vec::new(),
+        },
+    ];
+    let end = Input::Exited {
+        end: ProcessEnd::Exited { code: 0 },
+        swept: 0,
+    };
+    let inputs = begin
+        .into_iter()
+        .chain(said.into_iter().map(Input::Transcript))
+        .chain([end]);
+    let mut verdict = (None, Vec::new());
+    for action in inputs.flat_map(|input| engine.step(Duration::ZERO, input)) {
+        match action {
+            Action::Emit(RunEvent::IterationEnded { outcome, .. }) => verdict.0 = Some(outcome),
+            Action::Emit(RunEvent::Topic { event, .. }) => verdict.1.push(event),
+            _ => {}
+        }
+    }
+    verdict
+}
+
+fn header() -> RunHeader {
+    RunHeader {
+        version: FORMAT_VERSION,
+        run_id: String::new(),
+        ralph: String::new(),
+        agent: String::new(),
+        agent_version: None,
+        transcript: String::new(),
+        workspace: String::new(),
+        max_iterations: 1,
+        max_cost_usd: None,
+    }
+}
+
+fn policy(messages: Messages, placement: Placement) -> Policy {
+    let long = Duration::from_secs(1 << 20);
+    Policy {
+        started_at: Timestamp::UNIX_EPOCH,
+        seed: 1,
+        limits: Limits {
+            iterations: 1,
+            runtime: long,
+            cost_usd: None,
+            tokens: None,
+            consecutive_failures: 5,
+        },
+        costs: CostRules {
+            prices: None,
+            model: None,
+            figures: CostFigures::Possible,
+        },
+        timing: Timing {
+            wall: None,
+            idle: None,
+            idle_in_tool: None,
+            after_result: long,
+            stop_grace: long,
+            cooldown: Duration::ZERO,
+        },
+        markers: Markers::new(Vec::new(), placement),
+        gates: Vec::new(),
+        reading: Reading {
+            messages,
+            ending: Ending::ExitOnly,
+        },
+        auth_hint: String::new(),
+        on_declared_failure: OnDeclaredFailure::Stop,
+    }
+}

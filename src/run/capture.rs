@@ -1,0 +1,75 @@
+//! A raw capture, read again: bytes become lines, and lines the events of a transcript, as they do in a run.
+//! However long the capture, only one piece of it is in memory.
+
+use std::io::{self, ErrorKind, Read};
+
+use crate::event::TranscriptEvent;
+use crate::process::LineSplitter;
+use crate::transcript::{Format, Opening};
+
+use super::session::read;
+
+const CHUNK: usize = 64 * 1024;
+
+/// What hears a capture.
+pub trait Listener {
+    fn hear(&mut self, event: TranscriptEvent) -> io::Result<()>;
+
+    /// Nothing more is there at the moment.
+    fn pause(&mut self) -> io::Result<()>;
+}
+
+/// Why a capture was not read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    #[error("cannot be read")]
+    Input(#[source] io::Error),
+    #[error("cannot be shown")]
+    Output(#[source] io::Error),
+}
+
+/// How a capture is to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct CaptureReading<'a> {
+    pub format: &'static Format,
+    /// The prompt as it was sent, where that is known.
+    pub prompt: &'a str,
+    pub max_line_bytes: usize,
+}
+
+/// Reads a capture to its end; returns how many bytes it had.
+pub fn read_capture(
+    input: &mut dyn Read,
+    reading: CaptureReading<'_>,
+    listener: &mut dyn Listener,
+) -> Result<u64, CaptureError> {
+    let mut adapter = (reading.format.open)(&Opening {
+        prompt: reading.prompt,
+    });
+    let mut lines = LineSplitter::new(reading.max_line_bytes);
+    let mut events = Vec::new();
+    let mut chunk = vec![0; CHUNK];
+    let mut bytes = 0;
+    loop {
+        let length = match input.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(CaptureError::Input(error)),
+        };
+        bytes += length as u64;
+        lines.feed(&chunk[..length], |line| {
+            read(adapter.as_mut(), line.bytes, line.cut, &mut events);
+        });
+        tell(&mut events, listener).map_err(CaptureError::Output)?;
+    }
+    lines.finish(|line| read(adapter.as_mut(), line.bytes, line.cut, &mut events));
+    adapter.flush(&mut events);
+    tell(&mut events, listener).map_err(CaptureError::Output)?;
+    Ok(bytes)
+}
+
+fn tell(events: &mut Vec<TranscriptEvent>, listener: &mut dyn Listener) -> io::Result<()> {
+    events.drain(..).try_for_each(|event| listener.hear(event))?;
+    listener.pause()
+}

@@ -1,0 +1,139 @@
+//! A recorded run, told again: the same faces, fed from the journal, at the recorded times or without waiting.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::engine::Input;
+use crate::event::{FORMAT_VERSION, Interrupt, Record, RunEvent};
+use crate::store::Entry;
+use crate::ui::Face;
+
+use super::RunError;
+use super::clock::Clock;
+use super::inbox::{self, Inbox, Message};
+
+/// How fast a run is told again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// Without waiting.
+    AtOnce,
+    /// So many times as fast as it happened; more than zero.
+    Times(f64),
+}
+
+/// How the telling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayEnd {
+    Told,
+    Interrupted(Interrupt),
+}
+
+/// What could not be told.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    pub unknown: u64,
+    /// The kinds of the unknown records.
+    pub kinds: BTreeSet<String>,
+    pub damaged: u64,
+    /// The journal's own version, where it is a later one than ours.
+    pub later_version: Option<u32>,
+    /// Nothing was recorded at all.
+    pub empty: bool,
+}
+
+/// Tells a journal to a face.
+pub fn replay(
+    entries: impl Iterator<Item = io::Result<Entry>>,
+    pace: Pace,
+    face: &mut dyn Face,
+) -> Result<(ReplayEnd, LeftOut), RunError> {
+    let inbox = Inbox::open().map_err(RunError::Signals)?;
+    let mut teller = Teller {
+        inbox,
+        pace,
+        told: None,
+    };
+    let mut left_out = LeftOut {
+        empty: true,
+        ..LeftOut::default()
+    };
+    for entry in entries {
+        let record = match entry.map_err(RunError::JournalUnreadable)? {
+            Entry::Record(record) => record,
+            Entry::Unknown { kind } => {
+                left_out.unknown += 1;
+                left_out.kinds.insert(kind);
+                continue;
+            }
+            Entry::Damaged => {
+                left_out.damaged += 1;
+                continue;
+            }
+        };
+        left_out.empty = false;
+        if let RunEvent::RunStarted(header) = &record.event {
+            left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
+        }
+        if let Some(by) = teller.wait_for(&record, face)? {
+            face.flush().map_err(RunError::Face)?;
+            return Ok((ReplayEnd::Interrupted(by), left_out));
+        }
+        face.accept(&record).map_err(RunError::Face)?;
+    }
+    face.flush().map_err(RunError::Face)?;
+    Ok((ReplayEnd::Told, left_out))
+}
+
+struct Teller {
+    inbox: Inbox,
+    pace: Pace,
+    /// When the last record happened.
+    told: Option<Timestamp>,
+}
+
+impl Teller {
+    /// Lets as much time pass as passed then; returns who cut it short.
+    fn wait_for(&mut self, record: &Record, face: &mut dyn Face) -> Result<Option<Interrupt>, RunError> {
+        let before = self.told.replace(record.at).unwrap_or(record.at);
+        let gap = Duration::try_from(record.at.duration_since(before)).unwrap_or_default();
+        let Pace::Times(speed) = self.pace else {
+            return Ok(self.inbox.take().and_then(interrupt));
+        };
+        let wait = Duration::try_from_secs_f64(gap.as_secs_f64() / speed).unwrap_or(Duration::MAX);
+        if !wait.is_zero() {
+            face.flush().map_err(RunError::Face)?;
+        }
+        let clock = Clock::start_at(Duration::ZERO);
+        loop {
+            let passed = clock.elapsed();
+            let left = wait.saturating_sub(passed);
+            // What the clock on the wall showed then.
+            let then = SignedDuration::try_from(passed.mul_f64(speed.min(1e6))).unwrap_or_default();
+            face.tick(before.saturating_add(then).unwrap_or(record.at))
+                .map_err(RunError::Face)?;
+            let message = if left.is_zero() {
+                self.inbox.take()
+            } else {
+                self.inbox.wait(face.wants_tick().into_iter().chain([left]).min())
+            };
+            match message.and_then(interrupt) {
+                Some(by) => return Ok(Some(by)),
+                None if left.is_zero() => return Ok(None),
+                None => {}
+            }
+        }
+    }
+}
+
+fn interrupt(message: Message) -> Option<Interrupt> {
+    let Message::Signal(signal) = message else {
+        return None;
+    };
+    match inbox::meaning(signal)? {
+        Input::Interrupted(by) => Some(by),
+        _ => None,
+    }
+}

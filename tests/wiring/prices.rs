@@ -1,0 +1,195 @@
+//! Money: figures of the agent's own, figures from the price list, and budgets by both.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, claude};
+
+const PRICES: &str = "models:\n  \"fake-*\": { input: 1000, output: 5000 }\n";
+
+/// A step of an agent that counts its tokens and reports no dollars.
+fn used(model: &str, prompt: u64, completion: u64) -> String {
+    let usage = json!({ "prompt_tokens": prompt, "completion_tokens": completion, "model": model });
+    event(&json!({ "type": "usage", "usage": usage }))
+}
+
+fn event(event: &Value) -> String {
+    format!("say @@RALPH@@ {}\n", event.to_string().replace('\\', "\\\\"))
+}
+
+/// An agent of the user's own that speaks RTF1, and this configuration.
+fn own_agent(script: &str, config: &str) -> Sandbox {
+    Sandbox::new()
+        .with_agent("mine")
+        .with_file("prices.yml", PRICES)
+        .with_file(
+            "ralph.yml",
+            &format!("cli: {{ backend: custom, command: mine, transcript: rtf1 }}\n{config}"),
+        )
+        .playing("default", script)
+}
+
+fn notices(sandbox: &Sandbox) -> Vec<String> {
+    let text = |record: Value| record["text"].as_str().unwrap_or_default().to_owned();
+    sandbox.records("notice").into_iter().map(text).collect()
+}
+
+#[test]
+fn tokens_are_priced_by_the_users_list() {
+    let script = used("fake-1", 1000, 200) + &used("fake-2", 500, 100) + "say LOOP_COMPLETE\n";
+    let sandbox = own_agent(&script, "pricing: prices.yml\n");
+    let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
+    let usage = &sandbox.records("run_ended")[0]["usage"];
+    assert_eq!(
+        (&usage["cost_usd"], &usage["cost_source"]),
+        (&json!(3.0), &json!("priced"))
+    );
+    assert!(told.stdout.contains("$3.00 priced"), "{}", told.stdout);
+    assert_eq!(notices(&sandbox), [""; 0]);
+}
+
+#[test]
+fn the_agents_own_figure_wins_over_the_list() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_file("prices.yml", PRICES)
+        .with_file("ralph.yml", "pricing: prices.yml\n")
+        .playing("default", &claude::session("LOOP_COMPLETE"));
+    let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
+    let usage = &sandbox.records("run_ended")[0]["usage"];
+    assert_eq!(
+        (&usage["cost_usd"], &usage["cost_source"]),
+        (&json!(0.01), &json!("reported"))
+    );
+    assert!(told.stdout.contains("$0.0100 reported"), "{}", told.stdout);
+}
+
+#[test]
+fn a_budget_stops_the_agent_at_the_priced_step_that_crosses_it() {
+    let step = used("fake-1", 1000, 0);
+    let script = format!("{step}{step}{step}hang\n");
+    let sandbox = own_agent(
+        &script,
+        "pricing: prices.yml\nevent_loop: { max_cost_usd: 2.5 }\n",
+    );
+    let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(3);
+    assert!(told.stdout.contains("$3.00 priced, of $2.50"), "{}", told.stdout);
+}
+
+#[test]
+fn a_model_without_a_price_costs_no_guess_and_is_named_once() {
+    let script = used("other-1", 1000, 200) + &used("other-1", 10, 10);
+    let config = "pricing: prices.yml\nevent_loop: { max_cost_usd: 2.5 }\n";
+    let sandbox = own_agent(&script, config);
+    let told = sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(3);
+    assert_eq!(
+        notices(&sandbox),
+        ["not all costs are known: the price list has no model `other-1`"]
+    );
+    assert_eq!(sandbox.records("run_ended")[0]["usage"]["cost_usd"], Value::Null);
+    assert!(
+        told.stdout
+            .contains("unknown; the limit of $2.50 was not enforced"),
+        "{}",
+        told.stdout
+    );
+    let summary = std::fs::read_to_string(sandbox.newest_run().join("summary.md")).expect("a summary");
+    assert!(
+        summary.contains("- cost: unknown; the limit of $2.50 was not enforced"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn a_budget_that_can_never_fire_is_said_to_be_none() {
+    let sandbox = Sandbox::new()
+        .with_agent("mine")
+        .playing("default", "say LOOP_COMPLETE\n");
+    let told = sandbox
+        .ralph(&["run", "-p", "x", "--agent-cmd", "mine", "--max-cost", "5"])
+        .exits_with(0);
+    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: mine reports neither what it costs nor how many tokens it uses");
+    let journal = sandbox.journal();
+    assert_eq!(journal[1]["type"], "notice", "before anything starts");
+    assert!(
+        told.stdout
+            .contains("unknown; the limit of $5.00 was not enforced"),
+        "{}",
+        told.stdout
+    );
+
+    let sandbox = Sandbox::new().with_agent("codex").playing(
+        "default",
+        &claude::say(&json!({ "type": "thread.started", "thread_id": "t" })),
+    );
+    let _ = sandbox.ralph(&["run", "-p", "x", "--agent", "codex", "--max-cost", "5", "-n", "1"]);
+    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: OpenAI Codex does not report what it costs, and there is no price list (`pricing` in ralph.yml)");
+    let dry = sandbox
+        .ralph(&[
+            "run",
+            "-p",
+            "x",
+            "--agent",
+            "codex",
+            "--max-cost",
+            "5",
+            "--dry-run",
+        ])
+        .exits_with(0);
+    assert!(
+        dry.stdout.contains("cost $5 (cannot be enforced)"),
+        "{}",
+        dry.stdout
+    );
+}
+
+#[test]
+fn an_agent_that_names_no_model_is_priced_by_the_one_it_was_asked_for() {
+    let turn = claude::say(&json!({ "type": "thread.started", "thread_id": "t" }))
+        + &claude::say(
+            &json!({ "type": "item.completed", "item": { "id": "i", "type": "agent_message", "text": "LOOP_COMPLETE" } }),
+        )
+        + &claude::say(
+            &json!({ "type": "turn.completed", "usage": { "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100 } }),
+        );
+    let sandbox = Sandbox::new()
+        .with_agent("codex")
+        .with_file("prices.yml", PRICES)
+        .with_file("ralph.yml", "pricing: prices.yml\n")
+        .playing("default", &turn);
+    sandbox
+        .ralph(&["run", "-p", "x", "--agent", "codex", "--model", "fake-9"])
+        .exits_with(0);
+    assert_eq!(sandbox.records("run_ended")[0]["usage"]["cost_usd"], json!(1.5));
+    sandbox
+        .ralph(&["run", "-p", "x", "--agent", "codex"])
+        .exits_with(0);
+    assert_eq!(
+        notices(&sandbox),
+        ["not all costs are known: the agent does not say which model it used; name it with `cli.model`"]
+    );
+}
+
+#[test]
+fn mistakes_in_the_list_are_shown_before_anything_starts() {
+    let refused = |prices: Option<&str>| {
+        let mut sandbox = Sandbox::new()
+            .with_agent("claude")
+            .with_file("ralph.yml", "pricing: prices.yml\n");
+        if let Some(prices) = prices {
+            sandbox = sandbox.with_file("prices.yml", prices);
+        }
+        let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(2);
+        assert!(sandbox.pids().is_empty(), "nothing was started");
+        sandbox.without_places(&told.stderr)
+    };
+    insta::assert_snapshot!(refused(None), @"error: configuration file [SANDBOX]/work/prices.yml does not exist");
+    insta::assert_snapshot!(refused(Some("models:\n  opus: { input: 15, output: $75 }\n")), @"
+    error: `models.opus.output` must be a number, but is `$75`
+     --> [SANDBOX]/work/prices.yml:2:30
+      |
+    2 |   opus: { input: 15, output: $75 }
+      |                              ^^^
+      |
+      = help: write the number alone, without a currency sign
+    ");
+}
