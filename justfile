@@ -10,9 +10,9 @@ check:
     cargo clippy --all-targets -- -D warnings
     cargo test
 
-# The tests that take their time: a gigabyte through the whole path
+# The tests that take their time: a gigabyte through the whole path, a line of 64 MB
 slow:
-    cargo test --release -- --ignored gigabyte
+    cargo test --release --test suite -- --ignored wiring::floods
 
 # The demo, as a new user sees it
 demo:

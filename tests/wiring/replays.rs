@@ -200,7 +200,7 @@ fn mistakes_are_explained() {
     ");
     insta::assert_snapshot!(refused(&["replay", "capture", "--transcript", "cluade"]), @"
     error: unknown transcript format `cluade`
-      known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp
+      known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, jq
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["replay", "capture", "--speed", "2"]), @"
@@ -220,7 +220,7 @@ fn mistakes_are_explained() {
     fs::write(journal, "").expect("a journal");
     insta::assert_snapshot!(refused(&["replay", "latest", "--transcript", "claude"]), @"
     error: --transcript is for raw output, and `latest` is a run
-      leave it out, or name the raw output of one iteration: …/iterations/0001/stdout.raw
+      leave it out, or name raw output: …/iterations/0001/stdout.raw
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["replay", "latest"]), @"

@@ -204,7 +204,7 @@ fn mistakes_are_explained() {
     ");
     insta::assert_snapshot!(refused(&["transcript", "there", "--transcript", "cluade"]), @"
     error: unknown transcript format `cluade`
-      known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp
+      known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, jq
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["transcript", "."]), @"
