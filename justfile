@@ -17,3 +17,7 @@ slow:
 # The demo, as a new user sees it
 demo:
     cargo run --release -- demo
+
+# Ten minutes of fuzzing for each target; needs a nightly toolchain and cargo-fuzz
+fuzz:
+    fuzz/run 600
