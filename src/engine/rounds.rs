@@ -55,7 +55,8 @@ impl Engine {
         let iteration = self.iteration;
         work.price(&mut event, &self.policy.costs);
         let topics = work.hear(&event, &self.policy.markers);
-        let spending = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
+        let is_step = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
+        let spending = is_step && !work.has_finished();
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
         out.extend(
             topics
