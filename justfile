@@ -21,3 +21,7 @@ demo:
 # The real agents' programs, run by the real ralph, against a model on loopback; says SKIPPED where that cannot be
 real-agents *arguments:
     tests/real_agents/run.sh {{arguments}}
+
+# Ten minutes of fuzzing for each target; needs a nightly toolchain and cargo-fuzz
+fuzz:
+    fuzz/run 600

@@ -80,7 +80,11 @@ impl<'a> Capture<'a> {
         };
         match read_capture(self.input.as_mut(), reading, listener) {
             Ok(0) => {
-                let text = format!("{} is empty", self.path.display());
+                let text = if self.path == Path::new(STDIN) {
+                    "there is nothing on stdin".to_owned()
+                } else {
+                    format!("{} is empty", self.path.display())
+                };
                 terminal.warn(&text).map_err(CliError::Output)?;
                 Ok(Exit::Success)
             }

@@ -32,7 +32,7 @@ impl Bill {
             }
             return;
         }
-        let Some(prices) = rules.prices.as_ref().filter(|_| usage.tokens().is_some()) else {
+        let Some(prices) = rules.prices.as_ref().filter(|_| usage.tokens() > Some(0)) else {
             return;
         };
         if let (Some(model), false) = (&usage.model, is_total) {

@@ -586,6 +586,17 @@ fn a_budget_is_enforced_at_the_message_that_crosses_it() {
 }
 
 #[test]
+fn an_agent_that_has_given_its_result_is_not_stopped_for_what_it_cost() {
+    let mut rules = policy();
+    rules.limits.cost_usd = Some(0.05);
+    let mut talk = Talk::launched(rules);
+    assert_eq!(talk.agent_says(1, "LOOP_COMPLETE"), []);
+    assert_eq!(talk.result(2), []);
+    assert_eq!(talk.spends(2, 1.0), []);
+    assert_eq!(talk.exits(3), complete());
+}
+
+#[test]
 fn a_budget_is_enforced_by_priced_figures_too() {
     let mut rules = policy();
     rules.limits.cost_usd = Some(2.0);

@@ -68,7 +68,8 @@ impl Engine {
         let topics = work.hear(&event, &self.policy.markers);
         topics.iter().for_each(|topic| self.post.publish(topic));
         let circling = work.goes_in_circles();
-        let spending = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
+        let is_step = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
+        let spending = is_step && !work.has_finished();
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
         out.extend(
             topics

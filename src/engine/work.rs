@@ -133,6 +133,11 @@ impl Work {
         }
     }
 
+    /// The agent has given its result: it ends by itself.
+    pub(crate) fn has_finished(&self) -> bool {
+        self.finished.is_some()
+    }
+
     /// Bytes arrived, whatever they say.
     pub(crate) fn heard_something(&mut self, at: Duration) {
         self.heard = at;

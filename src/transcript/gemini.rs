@@ -1,5 +1,8 @@
 //! `gemini`: the stream-json of Gemini CLI. Text comes in pieces only; there is no word on reasoning or retries.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -33,6 +36,8 @@ struct Gemini {
     opening: String,
     /// What spoils a result that calls itself a success.
     spoiled: Option<String>,
+    /// A result has told what was used.
+    counted: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -90,6 +95,49 @@ struct Stats<'a> {
     cached: Field<'a>,
     #[serde(borrow)]
     duration_ms: Field<'a>,
+    /// The same figures for each model that took part.
+    #[serde(borrow)]
+    models: Option<&'a RawValue>,
+}
+
+impl Stats<'_> {
+    fn usage(&self) -> Usage {
+        Usage {
+            prompt_tokens: self.input_tokens.count(),
+            completion_tokens: self.output_tokens.count(),
+            total_tokens: self.total_tokens.count(),
+            cached_tokens: self.cached.count(),
+            ..Usage::default()
+        }
+    }
+
+    fn total(&self) -> Usage {
+        Usage {
+            scope: UsageScope::Iteration,
+            ..self.usage()
+        }
+    }
+
+    /// What each model used, if that is all that was used; or else the total.
+    fn usages(&self) -> Vec<Usage> {
+        let models: BTreeMap<Cow<'_, str>, &RawValue> = object(self.models);
+        let by_model: Vec<Usage> = models
+            .into_iter()
+            .map(|(model, stats)| Usage {
+                model: Some(model.into_owned()),
+                ..object::<Stats<'_>>(Some(stats)).usage()
+            })
+            .filter(|usage| usage.tokens() != Some(0))
+            .collect();
+        let mut sum = Usage::default();
+        by_model.iter().for_each(|usage| sum.add(usage));
+        let total = self.total();
+        if sum.tokens().is_some() && sum.tokens() == total.tokens() {
+            by_model
+        } else {
+            vec![total]
+        }
+    }
 }
 
 impl EventStream for Gemini {
@@ -195,17 +243,6 @@ impl Gemini {
 
     fn read_result(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
         let stats: Stats<'_> = object(event.stats);
-        let usage = Usage {
-            prompt_tokens: stats.input_tokens.count(),
-            completion_tokens: stats.output_tokens.count(),
-            total_tokens: stats.total_tokens.count(),
-            cached_tokens: stats.cached.count(),
-            scope: UsageScope::Iteration,
-            ..Usage::default()
-        };
-        if !usage.is_empty() {
-            out.push(TranscriptEvent::Usage { usage });
-        }
         let problem: Problem<'_> = object(event.error);
         if let Some(message) = problem.message.words() {
             out.push(failure(message));
@@ -223,6 +260,13 @@ impl Gemini {
             turns: None,
             duration_ms: stats.duration_ms.count(),
         }));
+        // Were there a second result, its figures would cover those of the first.
+        let usages = match std::mem::replace(&mut self.counted, true) {
+            true => vec![stats.total()],
+            false => stats.usages(),
+        };
+        let used = usages.into_iter().filter(|usage| !usage.is_empty());
+        out.extend(used.map(|usage| TranscriptEvent::Usage { usage }));
         self.spoiled = None;
         self.speech.interrupt(None);
     }

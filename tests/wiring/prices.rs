@@ -170,6 +170,52 @@ fn an_agent_that_names_no_model_is_priced_by_the_one_it_was_asked_for() {
 }
 
 #[test]
+fn an_agent_that_uses_several_models_is_priced_by_each() {
+    let models = json!({
+        "fake-1": { "total_tokens": 1000, "input_tokens": 1000, "output_tokens": 0, "cached": 0 },
+        "fast-1": { "total_tokens": 1000, "input_tokens": 1000, "output_tokens": 0, "cached": 0 },
+        "idle-1": { "total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0 },
+    });
+    let stats = json!({ "total_tokens": 2000, "input_tokens": 2000, "output_tokens": 0, "cached": 0, "models": models });
+    let result = claude::say(&json!({ "type": "result", "status": "success", "stats": stats }));
+    let session = claude::say(&json!({ "type": "init", "session_id": "s", "model": "auto" }))
+        + &claude::say(
+            &json!({ "type": "message", "role": "assistant", "content": "LOOP_COMPLETE", "delta": true }),
+        );
+    let sandbox = Sandbox::new()
+        .with_agent("gemini")
+        .with_file(
+            "prices.yml",
+            &format!("{PRICES}  fast-1: {{ input: 100, output: 500 }}\n"),
+        )
+        .with_file(
+            "ralph.yml",
+            "pricing: prices.yml\nevent_loop: { max_cost_usd: 1 }\n",
+        )
+        .playing("default", &format!("{session}{result}"));
+    sandbox
+        .ralph(&["run", "-p", "x", "--agent", "gemini"])
+        .exits_with(0);
+    let usage = &sandbox.records("run_ended")[0]["usage"];
+    assert_eq!(
+        (&usage["cost_usd"], &usage["total_tokens"]),
+        (&json!(1.1), &json!(2000))
+    );
+    assert_eq!(notices(&sandbox), [""; 0]);
+
+    let sandbox = sandbox.playing("default", &format!("{session}{result}{result}"));
+    sandbox
+        .ralph(&["run", "-p", "x", "--agent", "gemini"])
+        .exits_with(0);
+    let usage = &sandbox.records("run_ended")[0]["usage"];
+    assert_eq!(
+        usage["total_tokens"],
+        json!(2000),
+        "a second result is not counted again"
+    );
+}
+
+#[test]
 fn mistakes_in_the_list_are_shown_before_anything_starts() {
     let refused = |prices: Option<&str>| {
         let mut sandbox = Sandbox::new()

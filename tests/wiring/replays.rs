@@ -153,22 +153,18 @@ fn a_journal_of_a_later_format_is_told_with_a_warning() {
     insta::assert_snapshot!(told.stderr, @"warning: the journal was written by a later ralph (format 7); some of it may be shown wrongly");
 }
 
+/// What `ralph` says instead of showing anything, with its exit code.
+fn refused(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let told = sandbox.ralph(arguments);
+    assert_eq!(told.stdout, "");
+    let said = sandbox.without_places(&told.stderr);
+    format!("{said}[exit {}]", told.code().unwrap_or(-1))
+}
+
 #[test]
-#[expect(clippy::too_many_lines, reason = "each mistake beside what is said of it")]
-fn mistakes_are_explained() {
-    let sandbox = Sandbox::new()
-        .with_file("capture", "hello\n")
-        .with_file("empty", "");
-    let refused = |arguments: &[&str]| {
-        let told = sandbox.ralph(arguments);
-        assert_eq!(told.stdout, "");
-        format!(
-            "{}[exit {}]",
-            sandbox.without_places(&told.stderr),
-            told.code().unwrap_or(-1)
-        )
-    };
-    insta::assert_snapshot!(refused(&["replay", "latest"]), @"
+fn runs_that_cannot_be_told_are_explained() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "latest"]), @"
     error: there is no run in [SANDBOX]/work/.agent/runs
       call ralph where the run was started, or name the run's directory
       a file of raw output is named by its path
@@ -177,57 +173,64 @@ fn mistakes_are_explained() {
     for id in ["20261115-204501-k3f9", "20261115-214501-aaaa"] {
         fs::create_dir_all(sandbox.work().join(".agent/runs").join(id)).expect("a run");
     }
-    insta::assert_snapshot!(refused(&["replay", "20250101"]), @"
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "20250101"]), @"
     error: no run has an id that begins with `20250101`
       the newest run is 20261115-214501-aaaa; `latest` stands for it
       and there is no file `20250101` either
     [exit 2]
     ");
-    insta::assert_snapshot!(refused(&["replay", "20261115"]), @"
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "20261115"]), @"
     error: more than one run has an id that begins with `20261115`
       say more of it; these begin so:
         20261115-214501-aaaa
         20261115-204501-k3f9
     [exit 2]
     ");
-    insta::assert_snapshot!(refused(&["replay", "latest"]), @"
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "latest"]), @"
     error: [SANDBOX]/work/.agent/runs/20261115-214501-aaaa is not the directory of a run: it has no events.jsonl
-    [exit 2]
-    ");
-    insta::assert_snapshot!(refused(&["replay", "./gone"]), @"
-    error: cannot read ./gone: No such file or directory (os error 2)
-    [exit 2]
-    ");
-    insta::assert_snapshot!(refused(&["replay", "capture", "--transcript", "cluade"]), @"
-    error: unknown transcript format `cluade`
-      known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, jq
-    [exit 2]
-    ");
-    insta::assert_snapshot!(refused(&["replay", "capture", "--speed", "2"]), @"
-    error: --speed needs recorded times, and capture has none
-      leave it out: raw output is shown at once
-    [exit 2]
-    ");
-    insta::assert_snapshot!(refused(&["replay", "capture", "--speed", "0"]), @"
-    error: invalid value '0' for '--speed <TIMES>': must be a number greater than 0, such as 1 or 10
-
-    For more information, try '--help'.
     [exit 2]
     ");
     let journal = sandbox
         .work()
         .join(".agent/runs/20261115-214501-aaaa/events.jsonl");
     fs::write(journal, "").expect("a journal");
-    insta::assert_snapshot!(refused(&["replay", "latest", "--transcript", "claude"]), @"
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "latest", "--transcript", "claude"]), @"
     error: --transcript is for raw output, and `latest` is a run
       leave it out, or name raw output: …/iterations/0001/stdout.raw
     [exit 2]
     ");
-    insta::assert_snapshot!(refused(&["replay", "latest"]), @"
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "latest"]), @"
     warning: [SANDBOX]/work/.agent/runs/20261115-214501-aaaa/events.jsonl holds no record
     [exit 0]
     ");
-    insta::assert_snapshot!(refused(&["replay", "empty"]), @"
+}
+
+#[test]
+fn raw_output_that_cannot_be_replayed_is_explained() {
+    let sandbox = Sandbox::new()
+        .with_file("capture", "hello\n")
+        .with_file("empty", "");
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "./gone"]), @"
+    error: cannot read ./gone: No such file or directory (os error 2)
+    [exit 2]
+    ");
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "capture", "--transcript", "cluade"]), @"
+    error: unknown transcript format `cluade`
+      known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, jq
+    [exit 2]
+    ");
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "capture", "--speed", "2"]), @"
+    error: --speed needs recorded times, and capture has none
+      leave it out: raw output is shown at once
+    [exit 2]
+    ");
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "capture", "--speed", "0"]), @"
+    error: invalid value '0' for '--speed <TIMES>': must be a number greater than 0, such as 1 or 10
+
+    For more information, try '--help'.
+    [exit 2]
+    ");
+    insta::assert_snapshot!(refused(&sandbox, &["replay", "empty"]), @"
     warning: empty is empty
     [exit 0]
     ");

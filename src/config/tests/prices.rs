@@ -41,8 +41,7 @@ fn the_documented_list_is_read() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "each mistake beside what is said of it")]
-fn mistakes_are_shown_where_they_are() {
+fn wrong_prices_are_shown_where_they_are() {
     insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, ouput: 2 }\n"), @"
     `models.gpt-5.1.ouput` is not a known key
      --> /tmp/x/project/prices.yml:2:24
@@ -80,6 +79,10 @@ fn mistakes_are_shown_where_they_are() {
     2 |   gpt-5.1: 3
       |            ^
     ");
+}
+
+#[test]
+fn mistakes_of_form_are_shown_where_they_are() {
     insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, output: }\n"), @"
     `models.gpt-5.1.output` has no value
      --> /tmp/x/project/prices.yml:2:24
