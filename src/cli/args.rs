@@ -33,6 +33,8 @@ pub(super) enum Command {
     Doctor(ListArguments),
     /// Show the whole loop on a throw-away project, with a built-in scripted agent
     Demo(DemoArguments),
+    /// Watch a run of this directory: one that another process drives, or one that is over
+    Attach(AttachArguments),
     /// Print a completion script for your shell
     Completions {
         #[arg(value_enum)]
@@ -79,6 +81,8 @@ pub(super) struct RunArguments {
     /// Print the journal's records as JSON lines, live, and nothing else
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) screen: ScreenArguments,
     /// Print only the final report
     #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
     pub(super) quiet: bool,
@@ -119,11 +123,35 @@ pub(super) struct ListArguments {
     pub(super) choice: ChoiceArguments,
 }
 
+/// On the whole terminal, or line by line.
+#[derive(Debug, Args)]
+pub(super) struct ScreenArguments {
+    /// Show the run on the whole terminal (the default on one)
+    #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["json", "quiet", "verbose", "dry_run"])]
+    pub(super) tui: bool,
+    /// Print the run line by line
+    #[arg(long, overrides_with = "tui")]
+    pub(super) no_tui: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AttachArguments {
+    /// The run: its id, the beginning of it, or its directory [default: the newest]
+    #[arg(value_name = "RUN")]
+    pub(super) run: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct DemoArguments {
     /// Keep the demo's project and say where it is
     #[arg(long)]
     pub(super) keep: bool,
+    /// Show the run on the whole terminal, and stay there at its end
+    #[arg(long, overrides_with = "no_tui", conflicts_with = "verbose")]
+    pub(super) tui: bool,
+    /// Print the run line by line
+    #[arg(long, overrides_with = "tui")]
+    pub(super) no_tui: bool,
     /// Show thinking and tool output in full
     #[arg(short, long)]
     pub(super) verbose: bool,

@@ -37,6 +37,12 @@ pub(super) enum CliError {
     Run(RunError),
     #[error("the demo cannot be set up: {0}")]
     Demo(String),
+    #[error("{what} needs a terminal, in the foreground, for input and output")]
+    NoTerminal { what: &'static str },
+    #[error("there is no run {} here", wanted.as_ref().map_or(String::new(), |wanted| format!("that `{wanted}` names")))]
+    NoRun { wanted: Option<String> },
+    #[error("cannot read the journal {}: {source}", path.display())]
+    Journal { path: PathBuf, source: io::Error },
     #[error("cannot write to the terminal: {0}")]
     Output(#[source] io::Error),
 }
@@ -70,12 +76,15 @@ impl CliError {
             | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
+            | Self::NoTerminal { .. }
+            | Self::NoRun { .. }
             | Self::NotYet { .. } => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
             | Self::Run(_)
             | Self::Demo(_)
+            | Self::Journal { .. }
             | Self::Output(_) => Exit::Failed,
         }
     }
@@ -108,7 +117,14 @@ impl CliError {
                     transcript::names().collect::<Vec<_>>().join(", ")
                 )]
             }
+            Self::NoTerminal { .. } => {
+                vec!["leave it out (or --no-tui) to have the run told line by line".into()]
+            }
+            Self::NoRun { .. } => {
+                vec!["runs are in .agent/runs of the directory in which ralph was started".into()]
+            }
             Self::Config(_)
+            | Self::Journal { .. }
             | Self::AgentCommand(_)
             | Self::NotYet { .. }
             | Self::Demo(_)

@@ -1,6 +1,7 @@
 //! The door: arguments in, exit code out; errors become sentences with a remedy. One file per subcommand.
 
 mod args;
+mod attach;
 mod context;
 mod demo;
 mod dry_run;
@@ -9,6 +10,7 @@ mod exit;
 mod listing;
 mod policy;
 mod run;
+mod shelf;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -59,6 +61,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
+        Command::Attach(arguments) => attach::attach(arguments, terminal),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "ralph", &mut script);

@@ -11,6 +11,7 @@ use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, PromptSource, Setup};
 use crate::store::Run;
 use crate::transcript::{self, Format};
+use crate::ui::tui::{OnEnd, Role};
 use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::RunArguments;
@@ -19,6 +20,7 @@ use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
 use super::policy::policy;
+use super::shelf::RunShelf;
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
@@ -37,8 +39,18 @@ pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit,
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
+    let takes_all = match (arguments.screen.tui, arguments.screen.no_tui) {
+        (true, _) if !terminal.can_be_taken() => return Err(CliError::NoTerminal { what: "--tui" }),
+        (true, _) => true,
+        (false, true) => false,
+        (false, false) => !arguments.json && verbosity == Verbosity::Normal && terminal.can_be_taken(),
+    };
     let mut face = if arguments.json {
         terminal.json_face()
+    } else if takes_all {
+        let shelf = RunShelf::of_workspace(&context.cwd);
+        let tui = terminal.tui(Role::Driver, OnEnd::Leave, shelf);
+        Box::new(tui.map_err(CliError::Output)?)
     } else {
         terminal.plain_face(verbosity)
     };
@@ -107,6 +119,7 @@ impl Plan {
             max_line_bytes: usize::try_from(self.settings.event_loop.max_line_bytes).unwrap_or(usize::MAX),
         };
         let outcome = run::drive(setup, face)?;
+        face.farewell();
         Ok(Exit::from(&outcome))
     }
 }

@@ -9,6 +9,7 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::engine::Input;
 use crate::event::Interrupt;
 use crate::process::Report;
+use crate::ui::tui::{Door, Wish, WishKind};
 
 /// A wait is cut into pieces of this length: a machine that slept through a deadline then notices soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -19,6 +20,7 @@ pub(super) type Generation = u64;
 pub(super) enum Message {
     Child { generation: Generation, report: Report },
     Signal(i32),
+    Wish(Wish),
 }
 
 pub(super) struct Inbox {
@@ -79,5 +81,31 @@ pub(super) fn meaning(signal: i32) -> Option<Input> {
         SIGHUP => Some(Input::Interrupted(Interrupt::Hup)),
         SIGUSR1 => Some(Input::Woken),
         _ => None,
+    }
+}
+
+/// What the watcher's wish means to the engine.
+pub(super) fn meaning_of_wish(wish: Wish) -> Option<Input> {
+    match wish {
+        Wish::Wake => Some(Input::Woken),
+        Wish::Interrupt => Some(Input::Interrupted(Interrupt::Int)),
+        Wish::Pause | Wish::Resume | Wish::StopIteration | Wish::Tell(_) => None,
+    }
+}
+
+/// The door by which a face's wishes come in. It offers what `meaning_of_wish` understands.
+pub(super) struct WishDoor(pub(super) Sender<Message>);
+
+impl Door for WishDoor {
+    fn send(&self, wish: Wish) {
+        // The run is over when nobody listens any more.
+        let _ = self.0.send(Message::Wish(wish));
+    }
+
+    fn understands(&self, kind: WishKind) -> bool {
+        match kind {
+            WishKind::Wake | WishKind::Interrupt => true,
+            WishKind::Pause | WishKind::Resume | WishKind::StopIteration | WishKind::Tell => false,
+        }
     }
 }

@@ -72,6 +72,7 @@ pub struct Setup {
 /// Drives a run to its end.
 pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> {
     let inbox = Inbox::open().map_err(RunError::Signals)?;
+    face.take_door(Box::new(inbox::WishDoor(inbox.sender())));
     setup.run.write_header(&setup.header)?;
     let journal = setup.run.journal()?;
     let header = setup.header.clone();
@@ -124,6 +125,7 @@ impl Hands<'_> {
             match self.next_message()? {
                 Some(Message::Child { generation, report }) => self.hear(generation, report)?,
                 Some(Message::Signal(signal)) => self.todo.extend(inbox::meaning(signal)),
+                Some(Message::Wish(wish)) => self.todo.extend(inbox::meaning_of_wish(wish)),
                 None => self.todo.push_back(Input::Tick),
             }
         }

@@ -12,13 +12,15 @@ use std::process::{Command, Stdio};
 use crate::config::{self, Partial, Request};
 use crate::process::Keeper;
 use crate::transcript;
-use crate::ui::{Terminal, Verbosity};
+use crate::ui::tui::{OnEnd, Role};
+use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::DemoArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::run::Plan;
+use super::shelf::RunShelf;
 
 /// Greets, but not as its test wants it.
 const GREET: &str = "#!/bin/sh\n# Prints a greeting.\necho \"hello $1\"\n";
@@ -61,7 +63,17 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exi
     } else {
         Verbosity::Normal
     };
-    let mut face = terminal.plain_face(verbosity);
+    let takes_all = match (arguments.tui, arguments.no_tui || arguments.verbose) {
+        (true, _) if !terminal.can_be_taken() => return Err(CliError::NoTerminal { what: "--tui" }),
+        (true, _) => true,
+        (false, refused) => !refused && terminal.can_be_taken(),
+    };
+    let mut face: Box<dyn Face> = if takes_all {
+        let tui = terminal.tui(Role::Driver, OnEnd::Stay, RunShelf::of_workspace(&place));
+        Box::new(tui.map_err(CliError::Output)?)
+    } else {
+        terminal.plain_face(verbosity)
+    };
     let exit = plan.carry_out(&context, face.as_mut());
     drop(face);
     if arguments.keep {
