@@ -18,7 +18,8 @@ use crate::ui::tui::view::{Tab, View};
 use crate::ui::{Tone, words};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &mut View) {
-    let width = usize::from(area.width);
+    // A column of air before the list beside it.
+    let width = usize::from(area.width).saturating_sub(1);
     let area = match view.tab {
         Tab::Tools => heading(frame, area, pages::tools_heading(width), view),
         Tab::Usage => heading(frame, area, pages::usage_heading(width), view),

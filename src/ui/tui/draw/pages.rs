@@ -147,7 +147,7 @@ pub(super) fn usage(state: &State, view: &View, width: usize) -> Document {
             text += &parts.map(|part| format!(" {:>8}", figure(part))).concat();
         }
         text += &format!(" {cost:>10}  ");
-        let room = width.saturating_sub(text.len() + 4).min(40);
+        let room = width.saturating_sub(text.chars().count() + 4).min(40);
         let bar = bar(usage.tokens().unwrap_or(0), most, room);
         let spans = vec![
             Span::raw(" "),

@@ -115,7 +115,7 @@ fn sparkline(entries: &[Entry], width: usize, view: &View) -> Vec<Line<'static>>
     vec![
         Line::default(),
         Line::styled(
-            format!("tokens per iteration, most {}", words::tokens(most)),
+            format!("tokens, at most {}", words::tokens(most)),
             view.theme.tone(Tone::Faint),
         ),
         Line::styled(

@@ -203,7 +203,21 @@ mod tests {
     #[test]
     fn the_usual_marks_become_form() {
         let text = "# Plan\n\nUse **bold** and `code`, *this* too.\n- one item that is long enough to wrap\n  - [x] nested\n12. twelve\n> quoted\n```rust\nfn main() {}\n\t**x**\n```\nend";
-        insta::assert_snapshot!(shown(text, 28), @"");
+        insta::assert_snapshot!(shown(text, 28), @"
+        ● Plan
+
+          Use bold and code, this
+          too.
+          • one item that is long
+            enough to wrap
+            ☑ nested
+          12. twelve
+          ▏ quoted
+          rust
+          │ fn main() {}
+          │     **x**
+          end
+        ");
     }
 
     #[test]
