@@ -6,3 +6,4 @@ mod endings;
 mod errors;
 mod floods;
 mod listings;
+mod tui;

@@ -190,7 +190,7 @@ impl View {
                 self.show(Tab::Transcript);
                 self.set_scroll(Scroll::At { piece: tool, row: 0 });
                 if block(desk.transcript, tool).is_some_and(|block| self.fold_of(block) == Fold::Closed) {
-                    self.open(tool);
+                    self.toggle(tool);
                 }
                 self.selected = Some(tool);
             }

@@ -253,15 +253,19 @@ impl View {
     }
 
     pub(super) fn open(&mut self, id: u64) {
-        self.selected = Some(id);
-        if !self.opened.remove(&id) {
-            self.opened.insert(id);
-        }
+        self.toggle(id);
         // Its first row stays in the upper half of the window, however long it becomes.
         if let Some((start, _)) = self.document.place(id).filter(|_| self.tab == Tab::Transcript) {
             let top = self.document.top(self.scroll(), self.height);
             let highest = start.saturating_sub(self.height / 2);
             self.set_scroll(self.document.anchor(top.max(highest).min(start)));
+        }
+    }
+
+    pub(super) fn toggle(&mut self, id: u64) {
+        self.selected = Some(id);
+        if !self.opened.remove(&id) {
+            self.opened.insert(id);
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &
     // A column of air before the list beside it.
     let width = usize::from(area.width).saturating_sub(1);
     let area = match view.tab {
-        Tab::Tools => heading(frame, area, pages::tools_heading(width), view),
+        Tab::Tools => heading(frame, area, pages::tools_heading(), view),
         Tab::Usage => heading(frame, area, pages::usage_heading(width), view),
         Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal => area,
     };

@@ -28,8 +28,7 @@ pub(in crate::ui::tui) fn left_out(pieces: u64, theme: Theme) -> Rc<Piece> {
     piece(0, vec![Row::from(Line::styled(text, theme.tone(Tone::Faint)))])
 }
 
-pub(super) fn tools_heading(width: usize) -> String {
-    let _ = width;
+pub(super) fn tools_heading() -> String {
     "   started      took   lines  tool".to_owned()
 }
 

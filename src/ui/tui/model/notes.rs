@@ -281,7 +281,7 @@ pub(super) fn of_plan(items: &[PlanItem]) -> Note {
         .map(|item| format!(" · next: {}", item.text))
         .unwrap_or_default();
     Note::new(
-        "☰",
+        "≡",
         Tone::Plain,
         format!("plan: {done} of {} done{next}", items.len()),
     )

@@ -89,7 +89,7 @@ fn scrolling_leaves_the_end_and_comes_back_to_it() {
 fn a_chosen_tool_unfolds_and_can_be_copied() {
     let story = Story::at_work();
     let mut watcher = Watcher::of(&story, 80, 40);
-    watcher.letters("kkkkkk");
+    watcher.letters("kkkkk");
     watcher.press(&[KeyCode::Enter]);
     let screen = watcher.look();
     assert!(screen.contains("▌  │ timeout: 60"), "{screen}");

@@ -248,14 +248,14 @@ fn headline(margin: &Margin, title: &[Span<'static>], figures: &str, way: Way) -
         + if figures.is_empty() {
             1
         } else {
-            figures.chars().count() + 3
+            figures.chars().count() + 2
         };
     let mut spans = margin.first.clone();
     let left = clip(title, way.width.saturating_sub(reserved));
     let used: usize = margin.columns() + left.iter().map(Span::width).sum::<usize>();
     spans.extend(left);
     if !figures.is_empty() {
-        let gap = way.width.saturating_sub(used + figures.chars().count() + 1);
+        let gap = way.width.saturating_sub(used + figures.chars().count());
         spans.push(Span::raw(" ".repeat(gap)));
         spans.push(Span::styled(figures.to_owned(), way.theme.tone(Tone::Faint)));
     }
