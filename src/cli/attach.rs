@@ -46,7 +46,8 @@ pub(super) fn attach(arguments: &AttachArguments, terminal: &Terminal) -> Result
         let grown = tail.read(&mut tui).map_err(unreadable)?;
         let is_newest =
             std::fs::canonicalize(agent.join("events.jsonl")).ok() == std::fs::canonicalize(&journal).ok();
-        if !grown && !tail.ended && !(is_newest && Lock::holder(&agent.join("lock")).is_some()) {
+        let is_driven = is_newest && Lock::holder(&agent.join("lock")).is_some();
+        if !grown && !tail.ended && !is_driven {
             tui.lose();
         }
         wait = if grown { SOON } else { LATER.min(wait * 2) };

@@ -16,6 +16,7 @@ struct Tmux {
 
 impl Tmux {
     /// Starts a shell command in a terminal of 100×30; nothing where there is no tmux.
+    #[expect(clippy::print_stdout, reason = "a test that was skipped says so")]
     fn start(directory: &Path, command: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             println!("skipped: tmux is not installed");

@@ -2,6 +2,7 @@
 //! who draws is a handful of pointers, so that drawing never holds up what happens.
 
 mod block;
+mod meta;
 mod notes;
 mod transcript;
 
@@ -16,7 +17,8 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::shelf::Attempt;
 use crate::event::{
-    Meta, Pause, Record, RunEvent, RunHeader, RunOutcome, TranscriptEvent, Usage, UsageScope,
+    IterationOutcome, Meta, Pause, Record, RunEvent, RunHeader, RunOutcome, TranscriptEvent, Usage,
+    UsageScope,
 };
 use crate::ui::{Tone, iteration_verdict};
 
@@ -171,17 +173,7 @@ impl State {
                 usage,
                 ..
             } => {
-                let verdict = iteration_verdict(outcome, at, &self.setting.zone);
-                let took = Duration::from_millis(*duration_ms);
-                self.used.add(usage);
-                self.change_entry(|entry| {
-                    entry.usage.clone_from(usage);
-                    entry.end = Some(End {
-                        mark: verdict.mark,
-                        tone: verdict.tone,
-                        took,
-                    });
-                });
+                self.iteration_ended(outcome, *duration_ms, usage, at);
             }
             RunEvent::Waiting { why, wait_ms } => {
                 let until = notes::later(at, Duration::from_millis(*wait_ms));
@@ -234,6 +226,25 @@ impl State {
             usage: Usage::default(),
             tool_calls: 0,
             end: None,
+        });
+    }
+
+    fn iteration_ended(
+        &mut self,
+        outcome: &IterationOutcome,
+        duration_ms: u64,
+        usage: &Usage,
+        at: Timestamp,
+    ) {
+        let verdict = iteration_verdict(outcome, at, &self.setting.zone);
+        self.used.add(usage);
+        self.change_entry(|entry| {
+            entry.usage.clone_from(usage);
+            entry.end = Some(End {
+                mark: verdict.mark,
+                tone: verdict.tone,
+                took: Duration::from_millis(duration_ms),
+            });
         });
     }
 

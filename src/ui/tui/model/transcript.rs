@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::block::{Block, Body, Excerpt, Gate, Note, Said, Tool, ToolState};
-use super::notes;
+use super::{meta, notes};
 use crate::event::{Flow, Json, Meta, PlanItem, Record, RunEvent, Tag, ToolEnd, ToolStart, TranscriptEvent};
 use crate::ui::plain::{Fingerprint, first_argument, head, one_line};
 use crate::ui::{Tone, words};
@@ -259,13 +259,13 @@ impl Transcript {
         }
     }
 
-    fn meta(&mut self, meta: &Meta, at: Timestamp, setting: &Setting) {
-        match meta {
+    fn meta(&mut self, told: &Meta, at: Timestamp, setting: &Setting) {
+        match told {
             Meta::Plan { items } => {
                 let items = &items[..items.len().min(MOST_PLAN_ITEMS)];
                 if self.plan != items {
                     self.plan = items.to_vec();
-                    self.note(Some(notes::of_plan(items)));
+                    self.note(Some(meta::of_plan(items)));
                 }
                 return;
             }
@@ -278,7 +278,7 @@ impl Transcript {
             }
             Meta::Session { .. } => {
                 // An agent may name its session again and again; only news is shown.
-                let note = notes::of_meta(meta, at, &setting.zone);
+                let note = meta::of_meta(told, at, &setting.zone);
                 if let Some(note) = note.filter(|note| !self.session_line.starts_with(&note.text)) {
                     self.session_line.clone_from(&note.text);
                     self.note(Some(note));
@@ -295,7 +295,7 @@ impl Transcript {
             | Meta::Cut { .. }
             | Meta::Other(_) => {}
         }
-        self.note(notes::of_meta(meta, at, &setting.zone));
+        self.note(meta::of_meta(told, at, &setting.zone));
     }
 
     fn note(&mut self, note: Option<Note>) {
