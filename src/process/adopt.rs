@@ -47,21 +47,23 @@ pub(super) fn kill_orphans() -> u64 {
     use std::time::{Duration, Instant};
 
     use rustix::event::PollFlags;
-    use rustix::process::{PidfdFlags, Signal, WaitOptions, getpid, getsid, pidfd_open, waitpid};
+    use rustix::process::{PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, waitpid};
 
     use super::ready;
     use super::tree::{descendants, send, table};
 
     let deadline = Instant::now() + Duration::from_secs(2);
     let keepers = keepers();
-    let (here, session) = (getpid(), getsid(None).ok());
+    let here = getpid();
     let mut killed = Vec::new();
     loop {
         let table = table();
+        let ours = table.iter().find(|entry| entry.pid == here);
+        let session = ours.and_then(|entry| entry.session);
         let is_keeper = |pid: i32| keepers.iter().any(|keeper| i32::try_from(*keeper) == Ok(pid));
         let orphans: Vec<_> = table
             .iter()
-            .filter(|entry| entry.parent == here && entry.session != session)
+            .filter(|entry| entry.parent == Some(here) && entry.session != session)
             .map(|entry| entry.pid)
             .filter(|pid| !is_keeper(pid.as_raw_pid()))
             .collect();

@@ -44,7 +44,7 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
         table
             .iter()
             .find(|entry| entry.pid == pid)
-            .map(|entry| entry.parent)
+            .and_then(|entry| entry.parent)
     };
     let ours: Vec<Pid> = std::iter::successors(Some(getpid()), |pid| parent(*pid))
         .take(table.len() + 1)

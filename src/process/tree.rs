@@ -12,7 +12,8 @@ const ROUNDS: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) pid: Pid,
-    pub(super) parent: Pid,
+    /// None for the first process of a container: its parent, and often its session, are outside.
+    pub(super) parent: Option<Pid>,
     #[cfg(target_os = "linux")]
     pub(super) session: Option<Pid>,
     pub(super) dead: bool,
@@ -87,7 +88,9 @@ pub(super) fn descendants(table: &[Entry], roots: &[Pid]) -> Vec<Pid> {
     let mut next = 0;
     while next < found.len() {
         let parent = found[next];
-        let children = table.iter().filter(|entry| entry.parent == parent && !entry.dead);
+        let children = table
+            .iter()
+            .filter(|entry| entry.parent == Some(parent) && !entry.dead);
         let new: Vec<Pid> = children
             .map(|entry| entry.pid)
             .filter(|pid| !found.contains(pid))
@@ -124,7 +127,7 @@ fn parse_stat(pid: Pid, stat: &[u8]) -> Option<Entry> {
     let text = String::from_utf8_lossy(&stat[after_name..]);
     let mut fields = text.split_ascii_whitespace();
     let state = fields.next()?;
-    let parent = Pid::from_raw(fields.next()?.parse().ok()?)?;
+    let parent = Pid::from_raw(fields.next()?.parse().ok()?);
     let session = Pid::from_raw(fields.nth(1)?.parse().ok()?);
     Some(Entry {
         pid,
@@ -143,7 +146,7 @@ pub(super) fn table() -> Vec<Entry> {
     let entry = |line: &str| {
         let mut fields = line.split_ascii_whitespace();
         let pid = Pid::from_raw(fields.next()?.parse().ok()?)?;
-        let parent = Pid::from_raw(fields.next()?.parse().ok()?)?;
+        let parent = Pid::from_raw(fields.next()?.parse().ok()?);
         Some(Entry {
             pid,
             parent,
@@ -171,11 +174,17 @@ mod tests {
             entry,
             Entry {
                 pid: pid(7),
-                parent: pid(5),
+                parent: Some(pid(5)),
                 session: Some(pid(4)),
                 dead: false
             }
         );
+    }
+
+    #[test]
+    fn the_first_process_of_a_container_has_neither_parent_nor_session() {
+        let entry = parse_stat(pid(1), b"1 (ralph) S 0 0 0 0 -1").unwrap();
+        assert_eq!((entry.parent, entry.session), (None, None));
     }
 
     #[test]
@@ -188,7 +197,7 @@ mod tests {
     fn descendants_are_found_over_generations_and_without_the_dead() {
         let entry = |number, parent, dead| Entry {
             pid: pid(number),
-            parent: pid(parent),
+            parent: Some(pid(parent)),
             session: None,
             dead,
         };
