@@ -1,0 +1,131 @@
+//! The command line: what can be asked for.
+
+mod parts;
+mod reading;
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(super) use parts::{
+    ConfigCommand, DriversArguments, DriversCommand, ForeignName, GatesArguments, GatesCommand,
+    HatsArguments, HatsCommand, SettingsArguments, TrustArguments,
+};
+pub(super) use reading::{ReplayArguments, TranscriptArguments};
+pub(super) use run::{ChoiceArguments, RunArguments, ShowArguments, TellArguments, UnderstandArguments};
+
+/// Runs a headless coding agent in a loop until the work is verifiably done.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ralph",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Try it without an agent: ralph demo\nRun it on your project:  ralph run -p \"make the tests pass\""
+)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Command,
+
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = ColourWish::Auto, value_name = "WHEN")]
+    pub(super) color: ColourWish,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run the loop (the default when only flags are given)
+    Run(Box<RunArguments>),
+    /// Let an agent explore this codebase and write codebase_map.md; nothing else may change
+    Understand(Box<UnderstandArguments>),
+    /// Write a commented ralph.yml and PROMPT.md; overwrites nothing
+    Init,
+    /// Tell a run something while it is at work: a message for the next prompt, or an order
+    Tell(TellArguments),
+    /// List the agents: found, version, how each would be called
+    Agents(ListArguments),
+    /// Check agents and configuration; exit 1 if something needed is broken
+    Doctor(ListArguments),
+    /// List, check or begin driver scripts
+    Drivers(Box<DriversArguments>),
+    /// Show every setting and its origin; convert another Ralph's file
+    Config(Box<SettingsArguments>),
+    /// Run any agent, and speak as claude does: for tools that expect claude
+    #[command(disable_help_flag = true)]
+    AsClaude(AsClaudeArguments),
+    /// Allow what this repository's configuration would execute
+    Trust(Box<TrustArguments>),
+    /// List the hats, show one, check how they hang together, draw them
+    Hats(HatsArguments),
+    /// List the gates, or run them by hand as the loop would
+    Gates(GatesArguments),
+    /// Show the whole loop on a throw-away project, with a built-in scripted agent
+    Demo(DemoArguments),
+    /// Print the events of an agent's raw output
+    Transcript(TranscriptArguments),
+    /// Show a recorded run, or an agent's raw output, as `ralph run` would have shown it
+    Replay(ReplayArguments),
+    /// Print the JSON Schema of the journal's records, or of ralph.yml
+    Schema {
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
+    /// Print a completion script for your shell
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ColourWish {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) choice: ChoiceArguments,
+}
+
+/// Whose configuration, and how it is shown.
+#[derive(Debug, Args)]
+pub(super) struct ConfigArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Use this file instead of the nearest ralph.yml
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AsClaudeArguments {
+    /// --agent NAME [-p PROMPT] [--model MODEL]; whatever else claude would take is ignored
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub(super) words: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArguments {
+    /// Keep the demo's project and say where it is
+    #[arg(long)]
+    pub(super) keep: bool,
+    /// Show thinking and tool output in full
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+}
+
+/// What there is a schema of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaOf {
+    /// A record of the journal, and of `ralph run --json`
+    Events,
+    /// `ralph.yml`
+    Config,
+}
