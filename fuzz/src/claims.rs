@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use ralph::engine::{
-    Action, CostFigures, CostRules, Ending, Engine, Input, Limits, Markers, Messages, OnDeclaredFailure, Placement, Policy, Reading,
-    Timing,
+    Action, CostFigures, CostRules, Ending, Engine, Hats, Input, Limits, Markers, Messages,
+    OnDeclaredFailure, Placement, Policy, Reading, SessionRule, Timing,
 };
 use ralph::event::{
     FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent, TranscriptEvent,
@@ -122,6 +122,8 @@ fn header() -> RunHeader {
         transcript: String::new(),
         workspace: String::new(),
         max_iterations: 1,
+        max_runtime_seconds: None,
+        max_tokens: None,
         max_cost_usd: None,
     }
 }
@@ -130,6 +132,7 @@ fn policy(messages: Messages, placement: Placement) -> Policy {
     let long = Duration::from_secs(1 << 20);
     Policy {
         started_at: Timestamp::UNIX_EPOCH,
+        zone: TimeZone::UTC,
         seed: 1,
         limits: Limits {
             iterations: 1,
@@ -137,6 +140,7 @@ fn policy(messages: Messages, placement: Placement) -> Policy {
             cost_usd: None,
             tokens: None,
             consecutive_failures: 5,
+            no_progress: 0,
         },
         costs: CostRules {
             prices: None,
@@ -153,11 +157,14 @@ fn policy(messages: Messages, placement: Placement) -> Policy {
         },
         markers: Markers::new(Vec::new(), placement),
         gates: Vec::new(),
+        hats: Hats::default(),
         reading: Reading {
             messages,
             ending: Ending::ExitOnly,
         },
         auth_hint: String::new(),
+        limit_phrases: Vec::new(),
         on_declared_failure: OnDeclaredFailure::Stop,
+        session: SessionRule::Fresh,
     }
 }
