@@ -4,6 +4,7 @@ mod cuts;
 mod documented;
 mod facts;
 pub(crate) mod fixtures;
+mod strange;
 
 use fixtures::{Fixture, all};
 use ralph::event::{Meta, TranscriptEvent};
