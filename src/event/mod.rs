@@ -5,6 +5,7 @@ mod json;
 mod order;
 mod outcome;
 mod run;
+mod secrets;
 mod topic;
 mod transcript;
 mod usage;
@@ -13,6 +14,7 @@ pub use json::Json;
 pub use order::Order;
 pub use outcome::{Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit};
 pub use run::{GateResult, Level, Pause, Resumption, RunEvent, RunHeader, StreamName};
+pub use secrets::Secrets;
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,

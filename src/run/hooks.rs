@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
 use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
@@ -18,10 +18,6 @@ use super::inbox::Message;
 const VERSION: u32 = 1;
 /// More than this many behind, and the next ones are left out.
 const MOST_WAITING: usize = 32;
-/// Shorter values are no secrets, and would be found everywhere.
-const SHORTEST_SECRET: usize = 6;
-const SECRET_NAMES: [&str; 3] = ["_API_KEY", "_TOKEN", "_SECRET"];
-const REDACTED: &str = "[redacted]";
 
 /// The user's commands, by what they want to know.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +54,6 @@ impl Hooks {
 /// Runs hooks in a thread of its own.
 pub(super) struct Hooking {
     hooks: Hooks,
-    secrets: Vec<String>,
     jobs: Sender<Job>,
     /// Not yet done.
     pub(super) waiting: usize,
@@ -87,7 +82,6 @@ impl Hooking {
         });
         Self {
             hooks,
-            secrets: secrets(std::env::vars_os()),
             jobs,
             waiting: 0,
         }
@@ -101,7 +95,7 @@ impl Hooking {
                 "the hook on_{name} is left out: {MOST_WAITING} others are still waiting"
             ));
         }
-        let mut document = json!({
+        let document = json!({
             "version": VERSION,
             "event": name,
             "run_id": header.run_id,
@@ -110,7 +104,6 @@ impl Hooking {
             "at": Timestamp::now(),
             "record": event,
         });
-        redact(&mut document, &self.secrets);
         let environment = Environment {
             remove: Vec::new(),
             set: vec![
@@ -151,59 +144,5 @@ fn run(keeper: &Keeper, job: &Job, bounds: Bounds) -> Option<String> {
                 Some(format!("the hook on_{name} was stopped after {seconds} s"))
             }
         },
-    }
-}
-
-/// The values of variables that are named like secrets, the longest first: one may contain another.
-fn secrets(environment: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
-    let mut secrets: Vec<String> = environment
-        .filter(|(name, _)| {
-            let name = name.to_string_lossy().to_ascii_uppercase();
-            SECRET_NAMES.iter().any(|ending| name.ends_with(ending))
-        })
-        .map(|(_, value)| value.to_string_lossy().into_owned())
-        .filter(|value| value.len() >= SHORTEST_SECRET)
-        .collect();
-    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
-    secrets
-}
-
-fn redact(value: &mut Value, secrets: &[String]) {
-    match value {
-        Value::String(text) => {
-            for secret in secrets {
-                if text.contains(secret.as_str()) {
-                    *text = text.replace(secret.as_str(), REDACTED);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, secrets)),
-        Value::Object(members) => members.values_mut().for_each(|member| redact(member, secrets)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_of_the_environment_are_left_out_wherever_they_stand() {
-        let variables = [
-            ("OPENAI_API_KEY", "sk-123456"),
-            ("gh_token", "sk-123456-longer"),
-            ("MY_SECRET", "short"),
-            ("HOME", "/home/me"),
-        ];
-        let secrets = secrets(
-            variables
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        );
-        assert_eq!(secrets, ["sk-123456-longer", "sk-123456"]);
-        let mut document = json!({"a": ["x sk-123456-longer y", {"b": "sk-123456"}], "c": "/home/me short"});
-        redact(&mut document, &secrets);
-        let expected = json!({"a": ["x [redacted] y", {"b": "[redacted]"}], "c": "/home/me short"});
-        assert_eq!(document, expected);
     }
 }

@@ -37,7 +37,10 @@ impl Inbox {
     /// Opens the door; from now on signals come through it instead of ending the program.
     pub(super) fn open() -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
+        if !is_ignored(SIGHUP) {
+            signals.add_signal(SIGHUP)?;
+        }
         let handle = signals.handle();
         let to_inbox = sender.clone();
         std::thread::spawn(move || {
@@ -75,6 +78,20 @@ impl Drop for Inbox {
     fn drop(&mut self) {
         self.signals.close();
     }
+}
+
+/// Whether our parent has arranged that a signal does nothing, as `nohup` does with the end of a terminal.
+#[cfg(target_os = "linux")]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_ignored(_: i32) -> bool {
+    false
 }
 
 /// What a signal means to the engine.

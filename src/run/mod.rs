@@ -31,7 +31,7 @@ use jiff::Timestamp;
 
 use crate::agent::Selected;
 use crate::engine::{Engine, Input};
-use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Sink};
+use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Secrets, Sink};
 use crate::process::{Ended, Keeper, Report};
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
@@ -132,6 +132,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
     };
     let mut hands = Hands {
         hooking: Hooking::begin(setup.hooks.clone(), setup.keeper.clone(), inbox.sender()),
+        secrets: Secrets::of(std::env::vars_os()),
         listening: Listening::No,
         mail: Mail::new(setup.run.orders(), received),
         tree: Workspace::open(&setup.workspace, &setup.keeper, &setup.watched),
@@ -178,6 +179,7 @@ struct Hands<'a> {
     driven: Driven,
     todo: VecDeque<Input>,
     hooking: Hooking,
+    secrets: Secrets,
     mail: Mail,
     listening: Listening,
     /// Only if there is something to watch.
@@ -309,8 +311,13 @@ impl Hands<'_> {
         self.emit(RunEvent::Notice { level, text })
     }
 
-    /// Stamps an event and gives it to every sink, the journal first.
     fn emit(&mut self, event: RunEvent) -> Result<(), RunError> {
+        let event = self.secrets.leave_out_of(event);
+        self.record(event)
+    }
+
+    /// Stamps an event without secrets and gives it to every sink, the journal first.
+    fn record(&mut self, event: RunEvent) -> Result<(), RunError> {
         self.seq += 1;
         let record = Record {
             seq: self.seq,

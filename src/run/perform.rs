@@ -59,6 +59,7 @@ impl Hands<'_> {
 
     /// Tells an event to the world: files of its own first, then the sinks, then whoever waits for it.
     fn tell(&mut self, event: RunEvent) -> Result<(), RunError> {
+        let event = self.secrets.leave_out_of(event);
         self.keep(&event)?;
         let complaint = self.hooking.tell(&event, &self.setup.header);
         if let Some(text) = complaint {
@@ -71,7 +72,7 @@ impl Hands<'_> {
             RunEvent::Told { id, .. } => Some(id.clone()),
             _ => None,
         };
-        self.emit(event)?;
+        self.record(event)?;
         if let Some(id) = told {
             self.mail.journaled(&id);
         }

@@ -226,6 +226,19 @@ impl Running {
             * 1024
     }
 
+    /// Whether it ends by itself in this time.
+    pub(crate) fn has_ended_within(&mut self, limit: Duration) -> bool {
+        let deadline = std::time::Instant::now() + limit;
+        let child = self.child.as_mut().expect("a running ralph");
+        while std::time::Instant::now() < deadline {
+            if child.try_wait().expect("a child of ours").is_some() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
     pub(crate) fn finish(mut self) -> Told {
         let child = self.child.take().expect("a running ralph");
         let pid = i32::try_from(child.id()).expect("a pid");
@@ -274,4 +287,12 @@ pub(crate) fn died_of(status: ExitStatus, number: Signal) -> bool {
 /// The arguments that the fake agent was given.
 pub(crate) fn words(recorded: &str) -> Vec<&str> {
     recorded.split_terminator('\0').collect()
+}
+
+/// Whether this process, and so every one that it starts, ignores a signal.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
 }

@@ -1,0 +1,298 @@
+//! What must not be written down: the values of the environment's secrets, and what looks like a key of a known kind.
+
+use std::ffi::OsString;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde_json::Value;
+
+use super::{RunEvent, TranscriptEvent};
+
+/// What stands in a secret's place.
+const REDACTED: &str = "[redacted]";
+/// Variables whose names end like this hold secrets.
+const SECRET_NAMES: [&str; 3] = ["_API_KEY", "_TOKEN", "_SECRET"];
+/// Shorter values are no secrets, and would be found everywhere.
+const SHORTEST_VALUE: usize = 6;
+/// Our own fields that hold one word of a fixed set. Whatever a secret is, they stay what they are.
+const WORDS: [&str; 10] = [
+    "type", "kind", "tag", "flow", "scope", "status", "outcome", "level", "class", "order",
+];
+
+/// How keys of a known kind begin, and how many letters of a key must follow at least.
+const SHAPES: &[(&str, usize)] = &[
+    ("sk-ant-", 20),
+    ("sk-proj-", 20),
+    ("sk-or-", 20),
+    ("sk-", 32),
+    ("AIza", 35),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("ghp_", 36),
+    ("gho_", 36),
+    ("ghu_", 36),
+    ("ghs_", 36),
+    ("ghr_", 36),
+    ("github_pat_", 40),
+    ("glpat-", 20),
+    ("npm_", 36),
+    ("hf_", 30),
+    ("xoxb-", 20),
+    ("xoxp-", 20),
+    ("xapp-", 20),
+];
+const KEY_BEGINS: &str = "-----BEGIN ";
+const KEY_ENDS: &str = "-----END ";
+const PRIVATE: &str = "PRIVATE KEY-----";
+
+/// Finds secrets in whatever is about to be written.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    /// The values, then the shapes, then the beginning of a private key.
+    finder: AhoCorasick,
+    values: usize,
+}
+
+impl Secrets {
+    /// Those of this environment, and those of a known shape.
+    pub fn of(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let is_secret = |name: &OsString| {
+            let name = name.to_string_lossy().to_ascii_uppercase();
+            SECRET_NAMES.iter().any(|ending| name.ends_with(ending))
+        };
+        let mut values: Vec<String> = environment
+            .into_iter()
+            .filter(|(name, _)| is_secret(name))
+            .map(|(_, value)| value.to_string_lossy().trim().to_owned())
+            .filter(|value| value.len() >= SHORTEST_VALUE)
+            .collect();
+        // One may contain another.
+        values.sort_unstable_by_key(|value| std::cmp::Reverse(value.len()));
+        let shapes = SHAPES.iter().map(|(prefix, _)| *prefix);
+        let patterns = values
+            .iter()
+            .map(String::as_str)
+            .chain(shapes)
+            .chain([KEY_BEGINS]);
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostFirst)
+            .build(patterns)
+            // Only a set of patterns beyond four billion states cannot be built: such an environment cannot exist.
+            .unwrap_or_else(|_| {
+                AhoCorasick::new::<[&str; 0], &str>([]).expect("an empty set can always be built")
+            });
+        Self {
+            finder,
+            values: values.len(),
+        }
+    }
+
+    /// The event as it may be written down.
+    pub fn leave_out_of(&self, mut event: RunEvent) -> RunEvent {
+        if let Some(text) = long_text_of(&mut event) {
+            if let Some(clean) = self.left_out(text) {
+                *text = clean;
+            }
+            return event;
+        }
+        let clean = || -> serde_json::Result<Option<RunEvent>> {
+            let mut value: Value = serde_json::from_slice(&serde_json::to_vec(&event)?)?;
+            if !self.clean(&mut value) {
+                return Ok(None);
+            }
+            serde_json::from_slice(&serde_json::to_vec(&value)?).map(Some)
+        };
+        clean().ok().flatten().unwrap_or(event)
+    }
+
+    /// Leaves secrets out of every text in a document; tells whether there was one.
+    pub fn clean(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.left_out(text) {
+                Some(clean) => {
+                    *text = clean;
+                    true
+                }
+                None => false,
+            },
+            Value::Array(items) => items
+                .iter_mut()
+                .fold(false, |found, item| self.clean(item) | found),
+            Value::Object(members) => members
+                .iter_mut()
+                .filter(|(name, value)| !(value.is_string() && WORDS.contains(&name.as_str())))
+                .fold(false, |found, (_, member)| self.clean(member) | found),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// The text without its secrets, if it has any.
+    fn left_out(&self, text: &str) -> Option<String> {
+        let mut clean = String::new();
+        let mut done = 0;
+        for found in self.finder.find_iter(text) {
+            if found.start() < done {
+                continue;
+            }
+            let Some(end) = self.end_of(text, found.pattern().as_usize(), found.start(), found.end()) else {
+                continue;
+            };
+            clean.push_str(&text[done..found.start()]);
+            clean.push_str(REDACTED);
+            done = end;
+        }
+        (done > 0).then(|| {
+            clean.push_str(&text[done..]);
+            clean
+        })
+    }
+
+    /// Where the secret ends that seems to begin here, if it is one.
+    fn end_of(&self, text: &str, pattern: usize, start: usize, prefix_end: usize) -> Option<usize> {
+        let Some(shape) = pattern.checked_sub(self.values) else {
+            return Some(prefix_end);
+        };
+        match SHAPES.get(shape) {
+            Some((_, shortest)) => {
+                // `task-` is not the beginning of a key.
+                let begins_a_word = !text[..start].ends_with(|letter: char| letter.is_alphanumeric());
+                let rest = &text[prefix_end..];
+                let length = rest.find(|letter| !is_of_a_key(letter)).unwrap_or(rest.len());
+                (begins_a_word
+                    && length >= *shortest
+                    && rest[..length].contains(|letter: char| letter.is_ascii_digit()))
+                .then_some(prefix_end + length)
+            }
+            None => {
+                let line = text[prefix_end..].lines().next().unwrap_or_default();
+                if !line.contains(PRIVATE) {
+                    return None;
+                }
+                let rest = &text[prefix_end..];
+                let end = rest.find(KEY_ENDS).and_then(|at| {
+                    let last = at + KEY_ENDS.len();
+                    rest[last..]
+                        .find("-----")
+                        .map(|dashes| last + dashes + "-----".len())
+                });
+                Some(prefix_end + end.unwrap_or(rest.len()))
+            }
+        }
+    }
+}
+
+fn is_of_a_key(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
+}
+
+/// What agents print by the megabyte: looked at as it is, without a detour.
+fn long_text_of(event: &mut RunEvent) -> Option<&mut String> {
+    match event {
+        RunEvent::Stderr { text, .. }
+        | RunEvent::Transcript {
+            event: TranscriptEvent::Text { text, .. } | TranscriptEvent::ToolOutput { text, .. },
+            ..
+        } => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Flow, Json, Tag, ToolStart};
+    use serde_json::json;
+
+    fn secrets(variables: &[(&str, &str)]) -> Secrets {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Secrets::of(variables)
+    }
+
+    fn left_out(text: &str) -> String {
+        let secrets = secrets(&[
+            ("MY_API_KEY", "sk-123456"),
+            ("other_token", "sk-123456-longer"),
+            ("MY_SECRET", "short"),
+            ("HOME", "/home/me"),
+            ("A_TOKEN", "transcript"),
+        ]);
+        secrets.left_out(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    #[test]
+    fn values_of_secret_variables_are_left_out_wherever_they_stand() {
+        assert_eq!(
+            left_out("x sk-123456 y sk-123456-longer"),
+            "x [redacted] y [redacted]"
+        );
+        assert_eq!(left_out("/home/me is short"), "/home/me is short");
+    }
+
+    #[test]
+    fn keys_of_known_shapes_are_left_out_and_what_only_looks_like_one_is_not() {
+        let key = "a1".repeat(20);
+        for prefix in ["sk-ant-api03-", "ghp_", "AIza", "github_pat_", "xoxb-"] {
+            assert_eq!(
+                left_out(&format!("\"{prefix}{key}\" is it")),
+                "\"[redacted]\" is it"
+            );
+        }
+        for harmless in [
+            "the sk- prefix",
+            "task-0123456789012345678901234567890123456789",
+            "sk-this-is-only-a-long-name-with-many-words-in-it",
+            "AKIAshort1",
+            "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
+        ] {
+            assert_eq!(left_out(harmless), harmless);
+        }
+    }
+
+    #[test]
+    fn a_private_key_is_left_out_to_its_end_or_to_that_of_the_text() {
+        let key = "see:\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----\nand on";
+        assert_eq!(left_out(key), "see:\n[redacted]\nand on");
+        assert_eq!(left_out(&key[..50]), "see:\n[redacted]");
+    }
+
+    #[test]
+    fn events_stay_events_whatever_the_secret_is() {
+        let secrets = secrets(&[
+            ("A_TOKEN", "transcript"),
+            ("B_TOKEN", "tool_start"),
+            ("C_SECRET", "hunter2hunter2"),
+        ]);
+        let call = RunEvent::Transcript {
+            iteration: 1,
+            event: TranscriptEvent::ToolStart {
+                tool: ToolStart {
+                    id: "1".to_owned(),
+                    name: "Bash".to_owned(),
+                    input: Some(Json::from(
+                        json!({"command": "login hunter2hunter2", "n": [1, "transcript"]}),
+                    )),
+                    parent: None,
+                },
+            },
+        };
+        let clean = serde_json::to_value(secrets.leave_out_of(call)).expect("an event is JSON");
+        let input = json!({"command": "login [redacted]", "n": [1, "[redacted]"]});
+        assert_eq!(clean["event"]["tool"]["input"], input);
+        assert_eq!(clean["type"], "transcript");
+    }
+
+    #[test]
+    fn an_event_without_a_secret_is_the_same_event() {
+        let event = RunEvent::Transcript {
+            iteration: 1,
+            event: TranscriptEvent::Text {
+                tag: Tag::Ai,
+                text: "nothing to hide".to_owned(),
+                flow: Flow::Message,
+                parent: None,
+            },
+        };
+        assert_eq!(secrets(&[]).leave_out_of(event.clone()), event);
+    }
+}

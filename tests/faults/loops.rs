@@ -1,0 +1,139 @@
+//! ralph itself in unfriendly places.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::sandbox::{Running, Sandbox, claude};
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn completing() -> Sandbox {
+    Sandbox::new()
+        .with_agent("claude")
+        .playing("default", &claude::session("LOOP_COMPLETE"))
+}
+
+/// The first process of a container has no parent, belongs to no session that it can see, and inherits every orphan.
+#[test]
+fn the_first_process_of_a_container_runs_and_ends_as_any_other() {
+    let sandbox = Sandbox::new().with_agent("claude").playing(
+        "default",
+        &format!(
+            "fork-setsid 1000\ndouble-fork 1000\n{}",
+            claude::session("LOOP_COMPLETE")
+        ),
+    );
+    let mut inner = sandbox.command(&[]);
+    let environment: Vec<_> = inner
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect();
+    let namespaces = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let possible = Command::new("/usr/bin/unshare")
+        .args(namespaces)
+        .arg("true")
+        .stderr(Stdio::null())
+        .status();
+    if !possible.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no pid namespaces here");
+        return;
+    }
+    inner = Command::new("/usr/bin/unshare");
+    inner
+        .args(namespaces)
+        .arg(env!("CARGO_BIN_EXE_ralph"))
+        .args(["run", "-p", "x"])
+        .env_clear()
+        .envs(environment)
+        .current_dir(sandbox.work())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Running::start(&mut inner).finish().exits_with(0);
+    assert_eq!(sandbox.records("agent_ended")[0]["swept"], 2);
+}
+
+/// Under `nohup` the terminal's end is no reason to stop.
+#[test]
+fn an_ignored_hangup_stays_ignored() {
+    let sandbox = Sandbox::new().with_agent("claude").playing(
+        "default",
+        &format!("wait-for go\n{}", claude::session("LOOP_COMPLETE")),
+    );
+    let mut command = sandbox.command(&[]);
+    let environment: Vec<_> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect();
+    command = Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg(format!(
+            "trap '' HUP; exec {} run -p x",
+            env!("CARGO_BIN_EXE_ralph")
+        ))
+        .env_clear()
+        .envs(environment)
+        .current_dir(sandbox.work())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let running = Running::start(&mut command);
+    sandbox.wait_for_processes(1);
+    running.signal(Signal::HUP);
+    fs::write(sandbox.path("play/go"), "").expect("a file");
+    running.finish().exits_with(0);
+}
+
+/// Files and threads do not grow with the number of iterations.
+#[test]
+fn open_files_and_threads_stay_the_same_over_many_iterations() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_file(
+            "ralph.yml",
+            "event_loop: { cooldown_seconds: 0, max_no_progress: 0 }\n",
+        )
+        .playing("default", &claude::session("not yet"))
+        .playing(
+            "5",
+            &format!("touch early\nwait-for go-on\n{}", claude::session("not yet")),
+        )
+        .playing(
+            "60",
+            &format!(
+                "touch late\nwait-for finish\n{}",
+                claude::session("LOOP_COMPLETE")
+            ),
+        );
+    let running = sandbox.start(&["run", "-p", "x", "-n", "100"]);
+    // What the iteration before has left may still be on its way out: the least of some looks is what is held.
+    let held = |name: &str| {
+        sandbox.wait_for_file(&sandbox.path(&format!("play/{name}")));
+        let count = |what: &str| {
+            let look = || fs::read_dir(format!("/proc/{}/{what}", running.pid())).map(Iterator::count);
+            let looks = (0..50).map(|_| {
+                std::thread::sleep(Duration::from_millis(4));
+                look().expect("a running ralph")
+            });
+            looks.min()
+        };
+        (count("fd"), count("task"))
+    };
+    let early = held("early");
+    fs::write(sandbox.path("play/go-on"), "").expect("a file");
+    let late = held("late");
+    fs::write(sandbox.path("play/finish"), "").expect("a file");
+    running.finish().exits_with(0);
+    assert_eq!(early, late, "open files and threads");
+}
+
+#[test]
+fn a_loop_that_completes_leaves_no_process_at_all() {
+    let sandbox = completing();
+    sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
+    sandbox.wait_until_all_are_gone(SOON);
+}
