@@ -22,6 +22,10 @@ demo:
 real-agents *arguments:
     tests/real_agents/run.sh {{arguments}}
 
+# Loops in which everything goes wrong that can, for some minutes; ends with a table of what was tried and lost
+soak minutes='10':
+    RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak
+
 # Ten minutes of fuzzing for each target; needs a nightly toolchain and cargo-fuzz
 fuzz:
     fuzz/run 600

@@ -179,6 +179,17 @@ impl Sandbox {
         });
     }
 
+    pub(crate) fn all_are_gone_within(&self, limit: Duration) -> bool {
+        let deadline = std::time::Instant::now() + limit;
+        while self.pids().into_iter().any(is_alive) {
+            if std::time::Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        true
+    }
+
     /// Text with this sandbox's own place taken out of it.
     pub(crate) fn without_places(&self, text: &str) -> String {
         let root = self.root.path();
