@@ -40,7 +40,7 @@ pub(super) enum CliError {
     Ledger(#[source] io::Error),
     #[error("cannot write {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("there is no file of {} here", match from { ForeignName::Ralphrc => ".ralphrc", ForeignName::Ralphex => "ralphex" })]
+    #[error("there is no file of {from} here")]
     NothingToConvert { from: ForeignName },
     #[error("as-claude: {0}")]
     AsClaude(String),
@@ -192,7 +192,7 @@ impl CliError {
                     transcript::names().collect::<Vec<_>>().join(", ")
                 )]
             }
-            Self::NothingToConvert { .. } => vec!["name it: ralph config convert --from ralphrc FILE".into()],
+            Self::NothingToConvert { from } => vec![format!("name it: ralph init --from-{from} FILE")],
             Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
             Self::Hats(error) => hat_hints(error),
             Self::UnknownName { what, known, .. } if known.is_empty() => {

@@ -8,9 +8,14 @@ use crate::agent;
 use crate::config::Partial;
 use crate::ui::Terminal;
 
+use super::args::{ForeignName, InitArguments};
+use super::config::converted;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
+
+const CONFIG: &str = "ralph.yml";
+const TASK: &str = "PROMPT.md";
 
 const PROMPT: &str = "\
 # Task
@@ -24,33 +29,80 @@ Say here what is to be done, as you would to a colleague who has the code but no
 Work in small steps. In each round: look at what is already done, do the next most useful thing, check it.
 ";
 
-pub(super) fn init(terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn init(arguments: &InitArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
+    match arguments.from() {
+        Some((from, file)) => carry_over(&context, from, file, terminal),
+        None => begin(&context, terminal),
+    }
+}
+
+/// What to begin with where nothing is there.
+fn begin(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
     let settings = context
         .load(Partial::default(), None)
         .map(|loaded| loaded.settings);
     let found = agent::resolve(&settings.unwrap_or_default(), &context.probe()).ok();
     let agent = found.as_ref().map(|agent| agent.name.as_str());
-    let mut text = String::new();
-    for (name, content) in [("ralph.yml", config(agent)), ("PROMPT.md", PROMPT.to_owned())] {
-        let line = match write_new(&context.cwd.join(name), &content) {
-            Ok(()) => format!("wrote   {name}\n"),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                format!("exists  {name} (left as it is)\n")
-            }
-            Err(source) => {
-                let path = context.cwd.join(name);
-                return Err(CliError::Init { path, source });
-            }
-        };
-        text.push_str(&line);
-    }
+    let mut text = write(context, CONFIG, &config(agent))?.told(CONFIG);
+    text.push_str(&write(context, TASK, PROMPT)?.told(TASK));
     text.push_str(match agent {
         Some(_) => "\nNow write the task into PROMPT.md, then: ralph run\n",
         None => "\nNo agent was found; `ralph doctor` says what was looked for.\n",
     });
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(Exit::Success)
+}
+
+/// The `ralph.yml` that says what another Ralph's file says. That file stays, and so does a `ralph.yml` that is there.
+fn carry_over(
+    context: &Context,
+    from: ForeignName,
+    file: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<Exit, CliError> {
+    let yaml = converted(context, from, file)?;
+    let written = write(context, CONFIG, &yaml)?;
+    let (advice, exit) = match written {
+        Written::New => (
+            "What has no counterpart is named in its first lines.\nTo see every setting and where it comes from: \
+             ralph config show --origin\n"
+                .to_owned(),
+            Exit::Success,
+        ),
+        Written::Exists => (
+            format!("To see what it would have been: ralph config convert --from {from}\n"),
+            Exit::Failed,
+        ),
+    };
+    let text = format!("{}\n{advice}", written.told(CONFIG));
+    terminal.print(&text).map_err(CliError::Output)?;
+    Ok(exit)
+}
+
+/// What became of a file that was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    New,
+    Exists,
+}
+
+impl Written {
+    fn told(self, name: &str) -> String {
+        match self {
+            Self::New => format!("wrote   {name}\n"),
+            Self::Exists => format!("exists  {name} (left as it is)\n"),
+        }
+    }
+}
+
+fn write(context: &Context, name: &str, content: &str) -> Result<Written, CliError> {
+    let path = context.cwd.join(name);
+    match write_new(&path, content) {
+        Ok(()) => Ok(Written::New),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Written::Exists),
+        Err(source) => Err(CliError::Init { path, source }),
+    }
 }
 
 fn write_new(path: &Path, content: &str) -> io::Result<()> {
