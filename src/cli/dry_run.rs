@@ -119,10 +119,10 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         transcript: plan.format.name,
         session: match plan.settings.session {
             Session::Fresh => "fresh".to_owned(),
-            Session::Continue => {
-                let resume = plan.agent.resume.map(|resume| resume.args("ID").join(" "));
-                format!("continue (later iterations add: {})", resume.unwrap_or_default())
-            }
+            Session::Continue => match plan.agent.resume {
+                Some(resume) => format!("continue (later iterations add: {})", resume.args("ID").join(" ")),
+                None => "continue (the driver is told the id)".to_owned(),
+            },
         },
         prompt: PromptFacts {
             source: match &plan.prompt {

@@ -184,6 +184,9 @@ impl CliError {
             Self::TranscriptOfRun { .. } => {
                 vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
             }
+            Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                vec!["it is left as it is: remove it first, or choose another name".into()]
+            }
             Self::Init { .. } => vec!["check free space and permissions".into()],
             Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
             Self::UnknownTranscript { .. } => {

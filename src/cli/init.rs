@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::agent;
-use crate::config::Partial;
+use crate::config::{Foreign, Partial, nearest_foreign};
 use crate::ui::Terminal;
 
 use super::args::{ForeignName, InitArguments};
 use super::config::converted;
-use super::context::Context;
+use super::context::{Context, user_directory};
 use super::error::CliError;
 use super::exit::Exit;
 
@@ -42,16 +42,43 @@ fn begin(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
     let settings = context
         .load(Partial::default(), None)
         .map(|loaded| loaded.settings);
-    let found = agent::resolve(&settings.unwrap_or_default(), &context.probe()).ok();
+    let settings = settings.unwrap_or_default();
+    let found = agent::resolve(&settings, &context.probe()).ok();
     let agent = found.as_ref().map(|agent| agent.name.as_str());
-    let mut text = write(context, CONFIG, &config(agent))?.told(CONFIG);
-    text.push_str(&write(context, TASK, PROMPT)?.told(TASK));
-    text.push_str(match agent {
-        Some(_) => "\nNow write the task into PROMPT.md, then: ralph run\n",
-        None => "\nNo agent was found; `ralph doctor` says what was looked for.\n",
+    // Another Ralph's file may say where the task is.
+    let theirs = settings.event_loop.prompt_file.as_deref();
+    let task = theirs.map_or(Path::new(TASK), |path| {
+        path.strip_prefix(&context.cwd).unwrap_or(path)
     });
+    let task = task.display().to_string();
+    let mut text = write(context, CONFIG, &config(agent, &as_yaml(&task)))?.told(CONFIG);
+    if theirs.is_none() {
+        text.push_str(&write(context, TASK, PROMPT)?.told(TASK));
+    }
+    text.push_str(&match agent {
+        Some(_) => format!("\nNow write the task into {task}, then: ralph run\n"),
+        None => "\nNo agent was found; `ralph doctor` says what was looked for.\n".to_owned(),
+    });
+    text.push_str(&other_ralphs(context));
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(Exit::Success)
+}
+
+/// Whose files are read here too, and how they are carried over.
+fn other_ralphs(context: &Context) -> String {
+    let user = user_directory();
+    let names = [
+        (Foreign::Ralphrc, ForeignName::Ralphrc),
+        (Foreign::Ralphex, ForeignName::Ralphex),
+    ];
+    let found = names.into_iter().filter_map(|(whose, name)| {
+        let path = nearest_foreign(whose, &context.cwd, user.as_deref())?;
+        Some(format!(
+            "{} is read too, below ralph.yml; to carry it over, remove ralph.yml, then: ralph init --from-{name}\n",
+            path.display()
+        ))
+    });
+    found.collect()
 }
 
 /// The `ralph.yml` that says what another Ralph's file says. That file stays, and so does a `ralph.yml` that is there.
@@ -110,12 +137,21 @@ fn write_new(path: &Path, content: &str) -> io::Result<()> {
     file.write_all(content.as_bytes())
 }
 
+/// A path as YAML takes it: as it is where nothing in it means something else.
+fn as_yaml(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if path.chars().all(plain) {
+        return path.to_owned();
+    }
+    serde_json::Value::from(path).to_string()
+}
+
 /// Every setting that people change, with its default; what is not commented out is what was found here.
-fn config(agent: Option<&str>) -> String {
+fn config(agent: Option<&str>, task: &str) -> String {
     let backend = match agent {
-        Some(agent) => format!(
-            "  backend: {agent}              # found here; `auto` takes the first that is installed\n"
-        ),
+        Some(agent) => {
+            format!("  backend: {agent:<19} # found here; `auto` takes the first that is installed\n")
+        }
         None => "  backend: auto                # the first agent that is installed\n".to_owned(),
     };
     format!(
@@ -126,7 +162,7 @@ cli:
 {backend}  # model: NAME                # leave it to the agent
 
 event_loop:
-  prompt_file: PROMPT.md       # read again for each iteration
+  prompt_file: {task:<15} # read again for each iteration
   max_iterations: 100
   max_runtime_seconds: 14400   # four hours
   # max_cost_usd: 10
@@ -153,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_it_writes_is_valid_also_with_its_comments_taken_away() {
-        let plain = config(Some("claude"));
+        let plain = config(Some("claude"), TASK);
         let uncommented: String = plain
             .lines()
             .map(|line| match line.trim_start().strip_prefix("# ") {
@@ -164,7 +200,7 @@ mod tests {
             })
             .collect();
         assert_ne!(plain, uncommented);
-        for text in [plain, config(None), uncommented] {
+        for text in [plain, config(None, TASK), uncommented] {
             let place = tempfile::tempdir().unwrap();
             std::fs::write(place.path().join("ralph.yml"), &text).unwrap();
             let loaded = load(&Request {

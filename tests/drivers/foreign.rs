@@ -102,6 +102,28 @@ fn init_carries_a_file_over_and_overwrites_nothing() {
 }
 
 #[test]
+fn a_plain_init_beside_another_ralphs_file_keeps_its_task_and_says_how_to_carry_it_over() {
+    let sandbox = bmalph_project();
+    let done = sandbox.ralph(&["init"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    insta::assert_snapshot!(sandbox.anonymous(&done.stdout), @"
+    wrote   ralph.yml
+
+    Now write the task into .ralph/PROMPT.md, then: ralph run
+    /box/project/.ralph/.ralphrc is read too, below ralph.yml; to carry it over, remove ralph.yml, then: ralph init --from-ralphrc
+    ");
+    assert!(!sandbox.project().join("PROMPT.md").exists());
+    let shown = sandbox.ralph(&["config", "show", "--json"]);
+    assert!(
+        sandbox
+            .anonymous(&shown.stdout)
+            .contains("/box/project/.ralph/PROMPT.md"),
+        "{shown:?}"
+    );
+    assert_eq!(sandbox.ralph(&["run"]).code, 0);
+}
+
+#[test]
 fn init_knows_where_ralphex_keeps_its_files() {
     let users = Sandbox::new().file(
         "home/.config/ralphex/config",
@@ -206,4 +228,85 @@ fn a_wrapper_that_hides_its_tools_failure_burns_no_iterations() {
         );
         assert!(!sandbox.path("stage/3.argv").exists(), "{hiding}");
     }
+}
+
+fn delta(text: &str) -> String {
+    format!(
+        "say {{\"type\":\"content_block_delta\",\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n"
+    )
+}
+
+const RESULT: &str = "say {\"type\":\"result\",\"result\":\"\"}\n";
+
+/// What a provider prints, and the exit code of a run of one iteration with it.
+#[test]
+fn what_a_provider_prints_is_judged_as_documented() {
+    let marker = "<<<RALPHEX:COMPLETED>>>";
+    let repeated = format!("say {{\"type\":\"result\",\"result\":\"{marker}\"}}\n");
+    let wrapped = format!("say {{\"type\":\"result\",\"result\":{{\"output\":\"{marker}\"}}}}\n");
+    let message = format!(
+        "say {{\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{marker}\"}}]}}}}\n"
+    );
+    let stop = message.replace("assistant", "message_stop");
+    let keepalive = delta("");
+    for (what, script, code) in [
+        ("a delta", delta(marker) + RESULT, 0),
+        (
+            "a split delta",
+            delta("<<<RALPHEX:COMP") + &delta("LETED>>>") + RESULT,
+            0,
+        ),
+        ("a message", message + RESULT, 0),
+        ("the last message", stop + RESULT, 0),
+        ("the result's text", delta("hm") + &repeated, 0),
+        ("the result's output", delta("hm") + &wrapped, 0),
+        (
+            "noise",
+            format!("say Loading model…\n{}say {{half\n{RESULT}", delta(marker)),
+            0,
+        ),
+        (
+            "several results",
+            delta("one") + RESULT + &delta(marker) + RESULT,
+            0,
+        ),
+        (
+            "work after the claim",
+            delta(marker) + RESULT + &delta("but wait") + RESULT,
+            3,
+        ),
+        ("an exit code", delta(marker) + RESULT + "exit 7", 1),
+        ("no result", delta(marker), 1),
+        (
+            "a failed result",
+            delta(marker) + "say {\"type\":\"result\",\"is_error\":true,\"result\":\"no\"}",
+            1,
+        ),
+        ("signs of life only", keepalive.repeat(50) + RESULT, 1),
+    ] {
+        let sandbox = Sandbox::new().agent("other", &script).file(
+            "project/ralph.yml",
+            "cli: {claude_command: other, claude_args: ''}\nevent_loop: {max_consecutive_failures: 1}\n",
+        );
+        let done = sandbox.ralph(&["run", "-p", "x", "-n", "1"]);
+        assert_eq!(done.code, code, "{what}: {done:?}");
+        if what == "noise" {
+            assert!(
+                done.stdout.contains("Loading model") && done.stdout.contains("{half"),
+                "{done:?}"
+            );
+        }
+    }
+}
+
+/// Silence would be too long, but there are signs of life.
+#[test]
+fn signs_of_life_keep_a_slow_provider_alive() {
+    let script = (delta("") + "sleep 400\n").repeat(5) + &delta("<<<RALPHEX:COMPLETED>>>") + RESULT;
+    let sandbox = Sandbox::new().agent("other", &script).file(
+        "project/ralph.yml",
+        "cli: {claude_command: other, claude_args: ''}\nadapters: {claude: {idle_timeout: 1}}\n",
+    );
+    let done = sandbox.ralph(&["run", "-p", "x", "-n", "1"]);
+    assert_eq!(done.code, 0, "{done:?}");
 }
