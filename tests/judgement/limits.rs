@@ -137,3 +137,32 @@ fn who_sleeps_through_the_wait_goes_on_at_once_when_awake() {
         "the same iteration, and its sleep is no runtime"
     );
 }
+
+#[test]
+fn a_hook_is_told_of_the_limit_and_until_when_it_lasts() {
+    let sandbox = claude_agent().with_file("ralph.yml", "hooks: {on_rate_limit: cat >> limited}\n");
+    sandbox.script("1", &refused(1));
+    sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
+    let told = crate::sandbox::history::json(&sandbox.work().join("limited"));
+    assert_eq!(told["event"], "rate_limit");
+    assert_eq!(told["record"]["outcome"], "rate_limited", "{told}");
+    assert!(told["record"]["resets_at"].is_string(), "{told}");
+}
+
+#[test]
+fn a_missing_login_stops_at_once_and_says_how_to_log_in() {
+    let result = json!({
+        "type": "result", "subtype": "success", "is_error": true, "num_turns": 1, "session_id": "s-1",
+        "result": "Invalid API key · Fix external API key", "error": "authentication_failed",
+    });
+    let message = json!({
+        "type": "assistant", "error": "authentication_failed", "session_id": "s-1",
+        "message": { "id": "m1", "role": "assistant", "model": "<synthetic>",
+                     "content": [{ "type": "text", "text": "Invalid API key · Fix external API key" }] },
+    });
+    let script = claude::init() + &claude::say(&message) + &claude::say(&result) + "exit 1\n";
+    let sandbox = Sandbox::new().with_agent("claude").playing("default", &script);
+    let told = in_a_repository(&sandbox, &["run", "-p", "x"]).exits_with(1);
+    assert_eq!(sandbox.records("iteration_started").len(), 1, "{told:?}");
+    assert!(told.stdout.contains("ANTHROPIC_API_KEY"), "{told:?}");
+}

@@ -173,7 +173,10 @@ fn an_undisturbed_run_has_ten_iterations() {
 #[test]
 fn a_run_that_is_killed_ten_times_loses_nothing() {
     let sandbox = ten_iterations();
+    sandbox.live_in();
+    let before = sandbox.git_state();
     let (kills, sent) = kill_and_continue(&sandbox, 10, Duration::from_millis(250));
+    assert!(sandbox.git_state() == before, "the user's git is as it was");
     assert_nothing_is_lost(&sandbox);
     assert_messages_arrived_once(&sandbox, sent);
     assert!(kills > 0, "not killed once");

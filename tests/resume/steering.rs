@@ -84,6 +84,26 @@ fn a_message_that_was_journaled_but_not_taken_away_is_not_told_twice() {
 }
 
 #[test]
+fn a_note_left_in_the_inbox_by_hand_is_told_once() {
+    let sandbox = Sandbox::scripted("read-stdin\nsay hm", CONFIG)
+        .playing("1", "read-stdin\ntouch first\nwait-for go\nsay hm")
+        .playing("3", "read-stdin\nsay LOOP_COMPLETE");
+    let child = sandbox.start(&["run"]);
+    sandbox.wait_for_file(&sandbox.path("play").join("first"));
+    let inbox = sandbox.only_run().join("inbox");
+    fs::create_dir_all(&inbox).expect("an inbox");
+    fs::write(inbox.join("note.md"), "use the new API\n").expect("a note");
+    wait_until("the note in the journal", DEADLINE, || told(&sandbox).len() == 1);
+    fs::write(sandbox.path("play").join("go"), "").expect("a file");
+    assert_eq!(child.finish().exit(), 0);
+    let told_in: Vec<usize> = (1..=3)
+        .filter(|invocation| sandbox.prompt(*invocation).contains("use the new API"))
+        .collect();
+    assert_eq!(told_in, [2]);
+    assert!(inbox_is_empty(&sandbox));
+}
+
+#[test]
 fn a_message_survives_the_attempt_that_was_killed() {
     let sandbox = Sandbox::scripted("read-stdin\nsay LOOP_COMPLETE", CONFIG)
         .playing("1", "read-stdin\nsay hm")
