@@ -3,6 +3,7 @@
 mod foreign;
 mod golden;
 mod hostile;
+mod misbehaving;
 mod running;
 mod sandbox;
 mod shells;
