@@ -189,12 +189,7 @@ impl CliError {
             }
             Self::Init { .. } => vec!["check free space and permissions".into()],
             Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
-            Self::UnknownTranscript { .. } => {
-                vec![format!(
-                    "known formats: auto, {}",
-                    transcript::names().collect::<Vec<_>>().join(", ")
-                )]
-            }
+            Self::UnknownTranscript { .. } => vec![known_formats()],
             Self::NothingToConvert { from } => vec![format!("name it: ralph init --from-{from} FILE")],
             Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
             Self::Hats(error) => hat_hints(error),
@@ -247,6 +242,11 @@ fn store_hints(error: &StoreError) -> Vec<String> {
         StoreError::NotARun { .. } => Vec::new(),
         StoreError::Io { .. } => vec![FULL_OR_FORBIDDEN.into()],
     }
+}
+
+fn known_formats() -> String {
+    let names: Vec<&str> = transcript::names().collect();
+    format!("known formats: auto, {}", names.join(", "))
 }
 
 fn hat_hints(error: &HatError) -> Vec<String> {
