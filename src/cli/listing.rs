@@ -213,12 +213,8 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<E
         agents: &agents,
     });
     if let Some(loaded) = &loaded {
-        let hats = hats::rules(&loaded.settings);
-        findings.extend(doctor::judgement(
-            &loaded.settings,
-            &hats,
-            context.probe().as_ref(),
-        ));
+        findings.extend(hats::findings(&loaded.settings));
+        findings.extend(doctor::judgement(&loaded.settings, context.probe().as_ref()));
         findings.extend(driver_findings(
             &context,
             loaded,

@@ -1,10 +1,10 @@
-//! What a run will be judged by, looked at before a night is trusted to it: hats, gates, hooks. Starts nothing.
+//! What a run will be judged by, looked at before a night is trusted to it: gates, and the hooks beside them. Starts
+//! nothing.
 
 use std::path::Path;
 
 use crate::agent::Probe;
 use crate::config::{Gate, Settings};
-use crate::engine::{self, HatRule, HatSeverity};
 
 use super::{Finding, State};
 
@@ -16,9 +16,9 @@ const SHELL_WORDS: &[&str] = &[
 ];
 
 /// Findings about what is configured of all that; nothing about what is not.
-pub fn judgement(settings: &Settings, hats: &[HatRule], probe: &dyn Probe) -> Vec<Finding> {
-    let mut findings = about_hats(hats);
-    findings.extend(settings.gates.iter().map(|gate| about_gate(gate, probe)));
+pub fn judgement(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
+    let gates = settings.gates.iter();
+    let mut findings: Vec<Finding> = gates.map(|gate| about_gate(gate, probe)).collect();
     let hooks = &settings.hooks;
     let named = [
         ("on_start", &hooks.on_start),
@@ -33,39 +33,6 @@ pub fn judgement(settings: &Settings, hats: &[HatRule], probe: &dyn Probe) -> Ve
         Some(about_command(("hooks", name), command, None, &remedy, probe))
     }));
     findings
-}
-
-fn about_hats(hats: &[HatRule]) -> Vec<Finding> {
-    let finding = |state, detail: String, remedy| Finding {
-        area: "hats",
-        subject: "hats".to_owned(),
-        state,
-        detail,
-        remedy,
-    };
-    let wrong: Vec<Finding> = engine::examine(hats)
-        .into_iter()
-        .map(|found| {
-            let state = match found.severity {
-                HatSeverity::Error => State::Broken,
-                HatSeverity::Warning => State::Warning,
-            };
-            let remedy = "to see how they hang together: ralph hats graph".to_owned();
-            finding(state, found.text, Some(remedy))
-        })
-        .collect();
-    match hats.len() {
-        0 => Vec::new(),
-        count if wrong.is_empty() => {
-            let noun = if count == 1 { "hat" } else { "hats" };
-            vec![finding(
-                State::Good,
-                format!("{count} {noun}, nothing wrong"),
-                None,
-            )]
-        }
-        _ => wrong,
-    }
 }
 
 fn about_gate(gate: &Gate, probe: &dyn Probe) -> Finding {
