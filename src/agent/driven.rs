@@ -65,6 +65,7 @@ pub(super) fn driven(name: &str, settings: &Settings, probe: &dyn Probe) -> Resu
     )?
     .into_iter()
     .collect();
+    warnings.extend(driver.complaint.clone());
     let known = driver.drives();
     let (format, filter) = reading(&driver, settings, &mut warnings);
     Ok(Selected {

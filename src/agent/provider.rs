@@ -51,12 +51,14 @@ pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selecte
     let itself = AGENTS
         .iter()
         .find(|agent| agent.name == CLAUDE && agent.programs.contains(&name.as_str()));
+    let version = itself.is_none().then(|| format!("by {name}"));
     let own = itself.map_or(Terminal::Pipe, |agent| agent.terminal);
     Ok(Selected {
         name: CLAUDE.to_owned(),
         display_name: name,
         program,
-        version: None,
+        // Who it really is that stands there.
+        version,
         format: cli.transcript.clone().unwrap_or_else(|| CLAUDE.to_owned()),
         terminal: if cli.pty_mode { Terminal::Pty } else { own },
         auth_hint: itself.map_or("", |agent| agent.auth_hint).to_owned(),

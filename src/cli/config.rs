@@ -1,15 +1,15 @@
 //! `ralph config`: every setting with where it comes from, and the `ralph.yml` that another Ralph's file would be.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use crate::agent;
-use crate::config::{Foreign, Loaded, Origin, equivalent_yaml};
+use crate::config::{Foreign, Loaded, Origin, Theirs, equivalent_yaml, nearest_foreign};
 use crate::ui::{Cell, Table, Terminal, Tone, clean};
 
 use super::args::{ConfigCommand, ForeignName, SettingsArguments};
-use super::context::Context;
+use super::context::{Context, user_directory};
 use super::error::CliError;
 use super::exit::Exit;
 
@@ -25,7 +25,7 @@ pub(super) fn config(arguments: &SettingsArguments, terminal: &Terminal) -> Resu
                 .map_err(CliError::Output)?;
             show(&loaded, *origin, *json, terminal)
         }
-        ConfigCommand::Convert { from, file } => convert(&context.cwd, *from, file.as_deref())?,
+        ConfigCommand::Convert { from, file } => converted(&context, *from, file.as_deref())?,
     };
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(Exit::Success)
@@ -101,29 +101,30 @@ fn origin_words(origin: &Origin) -> String {
     }
 }
 
-fn convert(cwd: &Path, from: ForeignName, file: Option<&Path>) -> Result<String, CliError> {
-    let (whose, usual): (Foreign, &[&str]) = match from {
-        ForeignName::Ralphrc => (Foreign::Ralphrc, &[".ralph/.ralphrc", ".ralphrc"]),
-        ForeignName::Ralphex => (Foreign::Ralphex, &[".ralphex/config"]),
+/// The `ralph.yml` for this directory that says what the other Ralph's file says.
+pub(super) fn converted(
+    context: &Context,
+    from: ForeignName,
+    file: Option<&Path>,
+) -> Result<String, CliError> {
+    let whose = match from {
+        ForeignName::Ralphrc => Foreign::Ralphrc,
+        ForeignName::Ralphex => Foreign::Ralphex,
     };
-    let usual = || {
-        usual
-            .iter()
-            .map(|name| cwd.join(name))
-            .find(|path| path.is_file())
-    };
-    let path: PathBuf = match file {
-        Some(file) => cwd.join(file),
+    let usual = || nearest_foreign(whose, &context.cwd, user_directory().as_deref());
+    let path = match file {
+        Some(file) => context.cwd.join(file),
         None => usual().ok_or(CliError::NothingToConvert { from })?,
     };
     let text = std::fs::read(&path).map_err(|source| CliError::Unreadable {
         path: path.clone(),
         source,
     })?;
-    Ok(equivalent_yaml(
+    Ok(equivalent_yaml(&Theirs {
         whose,
-        &path,
-        &String::from_utf8_lossy(&text),
-        &agent::names(),
-    ))
+        path: &path,
+        text: &String::from_utf8_lossy(&text),
+        agents: &agent::names(),
+        base: &context.cwd,
+    }))
 }

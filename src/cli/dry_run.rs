@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
-use crate::config::Session;
+use crate::config::{Hooks, Session};
 use crate::engine::{CostFigures, Policy};
 use crate::run::PromptSource;
 use crate::ui::Terminal;
@@ -33,7 +33,10 @@ struct Call {
     session: String,
     prompt: PromptFacts,
     limits: LimitFacts,
+    /// Globs; empty allows everything.
+    allowed_paths: Vec<String>,
     gates: Vec<String>,
+    hooks: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,6 +54,9 @@ struct LimitFacts {
     max_cost_enforceable: bool,
     max_tokens: Option<u64>,
     max_consecutive_failures: u64,
+    /// 0 is no limit.
+    max_no_progress: u64,
+    cooldown_seconds: u64,
     wall_seconds: Option<u64>,
     idle_seconds: Option<u64>,
     idle_in_tool_seconds: Option<u64>,
@@ -113,10 +119,10 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         transcript: plan.format.name,
         session: match plan.settings.session {
             Session::Fresh => "fresh".to_owned(),
-            Session::Continue => {
-                let resume = plan.agent.resume.map(|resume| resume.args("ID").join(" "));
-                format!("continue (later iterations add: {})", resume.unwrap_or_default())
-            }
+            Session::Continue => match plan.agent.resume {
+                Some(resume) => format!("continue (later iterations add: {})", resume.args("ID").join(" ")),
+                None => "continue (the driver is told the id)".to_owned(),
+            },
         },
         prompt: PromptFacts {
             source: match &plan.prompt {
@@ -126,8 +132,32 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
             bytes: prompt.len(),
         },
         limits: LimitFacts::of(&policy),
+        allowed_paths: plan.settings.event_loop.allowed_paths.clone(),
         gates: policy.gates.into_iter().map(|gate| gate.command).collect(),
+        hooks: hooks(&plan.settings.hooks),
     })
+}
+
+fn hooks(hooks: &Hooks) -> Vec<String> {
+    let Hooks {
+        on_start,
+        on_iteration,
+        on_complete,
+        on_fail,
+        on_rate_limit,
+        timeout: _,
+    } = hooks;
+    let named = [
+        ("on_start", on_start),
+        ("on_iteration", on_iteration),
+        ("on_complete", on_complete),
+        ("on_fail", on_fail),
+        ("on_rate_limit", on_rate_limit),
+    ];
+    named
+        .into_iter()
+        .filter_map(|(name, command)| command.as_ref().map(|command| format!("{name}: {command}")))
+        .collect()
 }
 
 impl Call {
@@ -157,10 +187,20 @@ impl Call {
             &format!("{} ({} bytes)", self.prompt.source, self.prompt.bytes),
         );
         line("limits", &self.limits.as_text());
-        self.gates
-            .iter()
-            .enumerate()
-            .for_each(|(i, gate)| line(if i == 0 { "gates" } else { "" }, gate));
+        let paths = match self.allowed_paths.as_slice() {
+            [] => "any file may change".to_owned(),
+            globs => format!("only these may change: {}", globs.join(" ")),
+        };
+        line("paths", &paths);
+        let mut list = |name: &str, items: &[String]| {
+            let names = std::iter::once(name).chain(std::iter::repeat(""));
+            items.iter().zip(names).for_each(|(item, name)| line(name, item));
+        };
+        list("gates", &self.gates);
+        if self.gates.is_empty() {
+            list("gates", &["none: the agent's word is taken".to_owned()]);
+        }
+        list("hooks", &self.hooks);
         text
     }
 }
@@ -175,6 +215,8 @@ impl LimitFacts {
             max_cost_enforceable: policy.costs.figures == CostFigures::Possible,
             max_tokens: policy.limits.tokens,
             max_consecutive_failures: policy.limits.consecutive_failures,
+            max_no_progress: policy.limits.no_progress,
+            cooldown_seconds: policy.timing.cooldown.as_secs(),
             wall_seconds: seconds(policy.timing.wall),
             idle_seconds: seconds(policy.timing.idle),
             idle_in_tool_seconds: seconds(policy.timing.idle_in_tool),
@@ -201,10 +243,15 @@ impl LimitFacts {
         .chain(tokens)
         .chain([
             format!("{} failures in a row", self.max_consecutive_failures),
+            match self.max_no_progress {
+                0 => "any number without progress".to_owned(),
+                most => format!("{most} without progress"),
+            },
             seconds("wall", self.wall_seconds),
             seconds("idle", self.idle_seconds),
             seconds("idle in a tool", self.idle_in_tool_seconds),
         ])
+        .chain((self.cooldown_seconds > 0).then(|| format!("cooldown {} s", self.cooldown_seconds)))
         .collect::<Vec<_>>()
         .join(", ")
     }

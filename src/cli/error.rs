@@ -40,7 +40,7 @@ pub(super) enum CliError {
     Ledger(#[source] io::Error),
     #[error("cannot write {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("there is no file of {} here", match from { ForeignName::Ralphrc => ".ralphrc", ForeignName::Ralphex => "ralphex" })]
+    #[error("there is no file of {from} here")]
     NothingToConvert { from: ForeignName },
     #[error("as-claude: {0}")]
     AsClaude(String),
@@ -184,15 +184,13 @@ impl CliError {
             Self::TranscriptOfRun { .. } => {
                 vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
             }
+            Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                vec!["it is left as it is: remove it first, or choose another name".into()]
+            }
             Self::Init { .. } => vec!["check free space and permissions".into()],
             Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
-            Self::UnknownTranscript { .. } => {
-                vec![format!(
-                    "known formats: auto, {}",
-                    transcript::names().collect::<Vec<_>>().join(", ")
-                )]
-            }
-            Self::NothingToConvert { .. } => vec!["name it: ralph config convert --from ralphrc FILE".into()],
+            Self::UnknownTranscript { .. } => vec![known_formats()],
+            Self::NothingToConvert { from } => vec![format!("name it: ralph init --from-{from} FILE")],
             Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
             Self::Hats(error) => hat_hints(error),
             Self::UnknownName { what, known, .. } if known.is_empty() => {
@@ -244,6 +242,11 @@ fn store_hints(error: &StoreError) -> Vec<String> {
         StoreError::NotARun { .. } => Vec::new(),
         StoreError::Io { .. } => vec![FULL_OR_FORBIDDEN.into()],
     }
+}
+
+fn known_formats() -> String {
+    let names: Vec<&str> = transcript::names().collect();
+    format!("known formats: auto, {}", names.join(", "))
 }
 
 fn hat_hints(error: &HatError) -> Vec<String> {

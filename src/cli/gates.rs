@@ -40,9 +40,10 @@ fn list(settings: &Settings, as_json: bool, terminal: &Terminal) -> Result<Exit,
     } else {
         let mut table = Table::new(["GATE", "COMMAND", "TIMEOUT"]);
         for gate in &settings.gates {
+            let place = gate.cwd.as_ref().map(|cwd| format!(" (in {})", cwd.display()));
             table.row([
                 Cell::new(&gate.name, Tone::Accent),
-                Cell::from(gate.run.as_str()),
+                Cell::from(format!("{}{}", gate.run.trim_end(), place.unwrap_or_default())),
                 Cell::from(format!("{} s", gate.timeout)),
             ]);
         }

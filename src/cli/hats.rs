@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::config::{Hat, Settings};
+use crate::doctor::{Finding, State};
 use crate::engine::{Edge, HatFinding, HatRule, HatSeverity, edges, examine};
 use crate::ui::{Cell, Table, Terminal, Tone, clean::clean};
 
@@ -120,6 +121,41 @@ fn show(name: &str, hat: &Hat) -> String {
         text.push_str(&format!("\n{}\n", hat.instructions.trim()));
     }
     clean(&text).into_owned()
+}
+
+/// What is wrong with them, for the doctor; nothing where there are none.
+pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
+    let rules = rules(settings);
+    let finding = |state, detail: String, remedy| Finding {
+        area: "hats",
+        subject: "hats".to_owned(),
+        state,
+        detail,
+        remedy,
+    };
+    let wrong: Vec<Finding> = examine(&rules)
+        .into_iter()
+        .map(|found| {
+            let state = match found.severity {
+                HatSeverity::Error => State::Broken,
+                HatSeverity::Warning => State::Warning,
+            };
+            let remedy = "to see how they hang together: ralph hats graph".to_owned();
+            finding(state, found.text, Some(remedy))
+        })
+        .collect();
+    match rules.len() {
+        0 => Vec::new(),
+        count if wrong.is_empty() => {
+            let noun = if count == 1 { "hat" } else { "hats" };
+            vec![finding(
+                State::Good,
+                format!("{count} {noun}, nothing wrong"),
+                None,
+            )]
+        }
+        _ => wrong,
+    }
 }
 
 /// An error means that no run can be made: the exit code of a wrong configuration.

@@ -5,12 +5,17 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::agent;
-use crate::config::Partial;
+use crate::config::{Foreign, Partial, nearest_foreign};
 use crate::ui::Terminal;
 
-use super::context::Context;
+use super::args::{ForeignName, InitArguments};
+use super::config::converted;
+use super::context::{Context, user_directory};
 use super::error::CliError;
 use super::exit::Exit;
+
+const CONFIG: &str = "ralph.yml";
+const TASK: &str = "PROMPT.md";
 
 const PROMPT: &str = "\
 # Task
@@ -24,33 +29,107 @@ Say here what is to be done, as you would to a colleague who has the code but no
 Work in small steps. In each round: look at what is already done, do the next most useful thing, check it.
 ";
 
-pub(super) fn init(terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn init(arguments: &InitArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
+    match arguments.from() {
+        Some((from, file)) => carry_over(&context, from, file, terminal),
+        None => begin(&context, terminal),
+    }
+}
+
+/// What to begin with where nothing is there.
+fn begin(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
     let settings = context
         .load(Partial::default(), None)
         .map(|loaded| loaded.settings);
-    let found = agent::resolve(&settings.unwrap_or_default(), &context.probe()).ok();
+    let settings = settings.unwrap_or_default();
+    let found = agent::resolve(&settings, &context.probe()).ok();
     let agent = found.as_ref().map(|agent| agent.name.as_str());
-    let mut text = String::new();
-    for (name, content) in [("ralph.yml", config(agent)), ("PROMPT.md", PROMPT.to_owned())] {
-        let line = match write_new(&context.cwd.join(name), &content) {
-            Ok(()) => format!("wrote   {name}\n"),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                format!("exists  {name} (left as it is)\n")
-            }
-            Err(source) => {
-                let path = context.cwd.join(name);
-                return Err(CliError::Init { path, source });
-            }
-        };
-        text.push_str(&line);
-    }
-    text.push_str(match agent {
-        Some(_) => "\nNow write the task into PROMPT.md, then: ralph run\n",
-        None => "\nNo agent was found; `ralph doctor` says what was looked for.\n",
+    // Another Ralph's file may say where the task is.
+    let theirs = settings.event_loop.prompt_file.as_deref();
+    let task = theirs.map_or(Path::new(TASK), |path| {
+        path.strip_prefix(&context.cwd).unwrap_or(path)
     });
+    let task = task.display().to_string();
+    let mut text = write(context, CONFIG, &config(agent, &as_yaml(&task)))?.told(CONFIG);
+    if theirs.is_none() {
+        text.push_str(&write(context, TASK, PROMPT)?.told(TASK));
+    }
+    text.push_str(&match agent {
+        Some(_) => format!("\nNow write the task into {task}, then: ralph run\n"),
+        None => "\nNo agent was found; `ralph doctor` says what was looked for.\n".to_owned(),
+    });
+    text.push_str(&other_ralphs(context));
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(Exit::Success)
+}
+
+/// Whose files are read here too, and how they are carried over.
+fn other_ralphs(context: &Context) -> String {
+    let user = user_directory();
+    let names = [
+        (Foreign::Ralphrc, ForeignName::Ralphrc),
+        (Foreign::Ralphex, ForeignName::Ralphex),
+    ];
+    let found = names.into_iter().filter_map(|(whose, name)| {
+        let path = nearest_foreign(whose, &context.cwd, user.as_deref())?;
+        Some(format!(
+            "{} is read too, below ralph.yml; to carry it over, remove ralph.yml, then: ralph init --from-{name}\n",
+            path.display()
+        ))
+    });
+    found.collect()
+}
+
+/// The `ralph.yml` that says what another Ralph's file says. That file stays, and so does a `ralph.yml` that is there.
+fn carry_over(
+    context: &Context,
+    from: ForeignName,
+    file: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<Exit, CliError> {
+    let yaml = converted(context, from, file)?;
+    let written = write(context, CONFIG, &yaml)?;
+    let (advice, exit) = match written {
+        Written::New => (
+            "What has no counterpart is named in its first lines.\nTo see every setting and where it comes from: \
+             ralph config show --origin\n"
+                .to_owned(),
+            Exit::Success,
+        ),
+        Written::Exists => (
+            format!("To see what it would have been: ralph config convert --from {from}\n"),
+            Exit::Failed,
+        ),
+    };
+    let text = format!("{}\n{advice}", written.told(CONFIG));
+    terminal.print(&text).map_err(CliError::Output)?;
+    Ok(exit)
+}
+
+/// What became of a file that was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    New,
+    Exists,
+}
+
+impl Written {
+    fn told(self, name: &str) -> String {
+        match self {
+            Self::New => format!("wrote   {name}\n"),
+            Self::Exists => format!("exists  {name} (left as it is)\n"),
+        }
+    }
+}
+
+fn write(context: &Context, name: &str, content: &str) -> Result<Written, CliError> {
+    let path = context.cwd.join(name);
+    match write_new(&path, content) {
+        Ok(()) => Ok(Written::New),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Written::Exists),
+        Err(source) => Err(CliError::Init { path, source }),
+    }
 }
 
 fn write_new(path: &Path, content: &str) -> io::Result<()> {
@@ -58,12 +137,21 @@ fn write_new(path: &Path, content: &str) -> io::Result<()> {
     file.write_all(content.as_bytes())
 }
 
+/// A path as YAML takes it: as it is where nothing in it means something else.
+fn as_yaml(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if path.chars().all(plain) {
+        return path.to_owned();
+    }
+    serde_json::Value::from(path).to_string()
+}
+
 /// Every setting that people change, with its default; what is not commented out is what was found here.
-fn config(agent: Option<&str>) -> String {
+fn config(agent: Option<&str>, task: &str) -> String {
     let backend = match agent {
-        Some(agent) => format!(
-            "  backend: {agent}              # found here; `auto` takes the first that is installed\n"
-        ),
+        Some(agent) => {
+            format!("  backend: {agent:<19} # found here; `auto` takes the first that is installed\n")
+        }
         None => "  backend: auto                # the first agent that is installed\n".to_owned(),
     };
     format!(
@@ -74,7 +162,7 @@ cli:
 {backend}  # model: NAME                # leave it to the agent
 
 event_loop:
-  prompt_file: PROMPT.md       # read again for each iteration
+  prompt_file: {task:<15} # read again for each iteration
   max_iterations: 100
   max_runtime_seconds: 14400   # four hours
   # max_cost_usd: 10
@@ -101,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_it_writes_is_valid_also_with_its_comments_taken_away() {
-        let plain = config(Some("claude"));
+        let plain = config(Some("claude"), TASK);
         let uncommented: String = plain
             .lines()
             .map(|line| match line.trim_start().strip_prefix("# ") {
@@ -112,7 +200,7 @@ mod tests {
             })
             .collect();
         assert_ne!(plain, uncommented);
-        for text in [plain, config(None), uncommented] {
+        for text in [plain, config(None, TASK), uncommented] {
             let place = tempfile::tempdir().unwrap();
             std::fs::write(place.path().join("ralph.yml"), &text).unwrap();
             let loaded = load(&Request {

@@ -15,6 +15,7 @@ use super::context::Context;
 use super::drivers;
 use super::error::CliError;
 use super::exit::Exit;
+use super::hats;
 use super::trust::{self, Consent};
 
 /// One agent, as listed.
@@ -212,6 +213,8 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<E
         agents: &agents,
     });
     if let Some(loaded) = &loaded {
+        findings.extend(hats::findings(&loaded.settings));
+        findings.extend(doctor::judgement(&loaded.settings, context.probe().as_ref()));
         findings.extend(driver_findings(
             &context,
             loaded,

@@ -72,7 +72,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
     match command {
         Command::Run(arguments) => run::run(arguments, terminal),
         Command::Understand(arguments) => understand::understand(arguments, terminal),
-        Command::Init => init::init(terminal),
+        Command::Init(arguments) => init::init(arguments, terminal),
         Command::Tell(arguments) => tell::tell(arguments, terminal),
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),

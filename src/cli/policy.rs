@@ -153,5 +153,7 @@ fn gate(gate: &Gate) -> GateRule {
         name: gate.name.clone(),
         command: gate.run.clone(),
         timeout: Duration::from_secs(gate.timeout),
+        cwd: gate.cwd.clone(),
+        environment: gate.env.clone().into_iter().collect(),
     }
 }

@@ -177,6 +177,16 @@ fn check_gates(wishes: &Partial) -> Result<(), Complaint> {
     for (index, gate) in wishes.gates.iter().flatten().enumerate() {
         not_blank(&format!("gates[{index}].name"), Some(&gate.name))?;
         not_blank(&format!("gates[{index}].run"), Some(&gate.run))?;
+        let cwd = gate.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
+        not_blank(&format!("gates[{index}].cwd"), cwd.as_deref())?;
+        let no_name = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+        if let Some(name) = gate.env.keys().find(no_name) {
+            let problem = format!(
+                "must have names of variables as keys, but {} is none",
+                quoted(name)
+            );
+            return Err(Complaint::about_value(format!("gates[{index}].env"), problem));
+        }
         if let Some(first) = seen.insert(gate.name.as_str(), index) {
             let problem = format!(
                 "must be unique, but {} is also the name of `gates[{first}]`",

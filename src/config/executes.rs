@@ -74,12 +74,7 @@ fn commands(said: &Value) -> Vec<String> {
         }
     }
     for gate in said["gates"].as_array().into_iter().flatten() {
-        let (name, run) = (text(&gate["name"]), text(&gate["run"]));
-        commands.push(format!(
-            "the gate {}: {}",
-            name.unwrap_or_default(),
-            run.unwrap_or_default()
-        ));
+        commands.push(gate_in_words(gate));
     }
     for (name, hook) in said["hooks"].as_object().into_iter().flatten() {
         if !hook.is_null() {
@@ -90,4 +85,15 @@ fn commands(said: &Value) -> Vec<String> {
         }
     }
     commands
+}
+
+fn gate_in_words(gate: &Value) -> String {
+    let text = |key: &str| gate[key].as_str().unwrap_or_default();
+    let set = gate["env"].as_object().into_iter().flatten();
+    let set: String = set
+        .filter_map(|(variable, value)| Some(format!("{variable}={} ", value.as_str()?)))
+        .collect();
+    let place = gate["cwd"].as_str().map(|cwd| format!(" (in {cwd})"));
+    let place = place.unwrap_or_default();
+    format!("the gate {}: {set}{}{place}", text("name"), text("run"))
 }

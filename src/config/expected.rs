@@ -25,7 +25,8 @@ impl Expected {
         let parent = key.strip_suffix(last).unwrap_or_default().trim_end_matches('.');
         match last {
             _ if key.is_empty() || matches!(parent, "adapters" | "hats") => Self::Section,
-            "cli" | "adapters" | "event_loop" | "hats" | "hooks" | "driver" => Self::Section,
+            _ if parent.ends_with("].env") => Self::Text,
+            "env" | "cli" | "adapters" | "event_loop" | "hats" | "hooks" | "driver" => Self::Section,
             item if item.ends_with(']') => {
                 if item.starts_with("gates[") {
                     Self::Section
@@ -164,6 +165,8 @@ mod tests {
             name: "test".to_owned(),
             run: "make".to_owned(),
             timeout: 1,
+            cwd: Some("web".into()),
+            env: [("MAX_TIMEOUT".to_owned(), "1".to_owned())].into(),
         });
         compare("", &serde_json::to_value(settings).unwrap());
     }

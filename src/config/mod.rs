@@ -23,7 +23,7 @@ mod yaml;
 mod tests;
 
 pub use executes::Executes;
-pub use foreign::{Foreign, equivalent_yaml};
+pub use foreign::{Foreign, Theirs, equivalent_yaml, nearest_foreign};
 pub use mistake::{Complaint, ConfigError, Mistake};
 pub use partial::{
     Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,

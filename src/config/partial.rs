@@ -142,6 +142,9 @@ impl Partial {
         {
             *path = base.join(&path);
         }
+        for gate in self.gates.iter_mut().flatten() {
+            gate.cwd = gate.cwd.take().map(|cwd| base.join(cwd));
+        }
     }
 
     /// Lays this layer over the settings made so far.

@@ -8,7 +8,15 @@ use super::partial::{AUTO, Partial};
 const MANUAL: &str = include_str!("../../docs/config.md");
 
 /// Sections that may be left empty; every other key wants a value.
-const SECTIONS: &[&str] = &["cli", "adapters", "event_loop", "gates", "hats"];
+const SECTIONS: &[&str] = &[
+    "cli",
+    "adapters",
+    "event_loop",
+    "gates",
+    "hats",
+    "hooks",
+    "driver",
+];
 
 pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
     let generated = schemars::generate::SchemaSettings::draft2020_12()

@@ -192,6 +192,12 @@ pub struct Gate {
     /// Seconds.
     #[serde(default = "Gate::default_timeout")]
     pub timeout: u64,
+    /// Where it runs; absolute. `None` is the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// Set in its environment, beside what `ralph` has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 impl Gate {

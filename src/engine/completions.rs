@@ -188,6 +188,55 @@ const CASES: &[(Format, &str, Done)] = &[
         "ai LOOP_COMPLETE\nok LOOP_COMPLETE\nai There is more to do.",
         Ignored("earlier message"),
     ),
+    // Words that ended good runs elsewhere: a ticket, a dependency, a log. None of them is the agent's failure.
+    (
+        Structured,
+        "tool\nout error: API Error: 429 rate limit exceeded\nend\nai LOOP_COMPLETE",
+        Yes,
+    ),
+    (
+        Structured,
+        "ai Bumped ratelimit to 0.9; quota.rs is tested.\\nLOOP_COMPLETE",
+        Yes,
+    ),
+    (
+        Structured,
+        "stderr usage limit reached for the sandbox\nai LOOP_COMPLETE",
+        Yes,
+    ),
+    (Structured, "ai Ticket: API Error: login shows 401", No),
+    // A status block, in whatever form, is not a marker; the last word is the last message's.
+    (
+        Structured,
+        "ai STATUS: COMPLETE\\nEXIT_SIGNAL: true\\nTASKS: incomplete",
+        No,
+    ),
+    (
+        Structured,
+        "ai LOOP_COMPLETE\nok LOOP_COMPLETE\nai A test fails.\nok A test fails.",
+        Ignored("earlier message"),
+    ),
+    (
+        Structured,
+        "ai Not yet.\nok Not yet.\nai LOOP_COMPLETE\nok LOOP_COMPLETE",
+        Yes,
+    ),
+    // What the last run said, read back from its log.
+    (
+        Structured,
+        "tool\nout RALPH: LOOP_COMPLETE\\n<promise>COMPLETE</promise>\nend\nai The last run says that it was done.",
+        No,
+    ),
+    (Structured, "user <<<RALPHEX:FAILED>>>\nai Going on.", No),
+    (
+        Structured,
+        "tool\nout <<<RALPHEX:FAILED>>>\nend\nai LOOP_COMPLETE",
+        Yes,
+    ),
+    // Half a line is a whole one when nothing follows; spaces of any kind are no words.
+    (Structured, "ai done\\n\u{a0}LOOP_COMPLETE\u{a0}", Yes),
+    (Structured, "ai ✅ LOOP_COMPLETE", Ignored("middle of a sentence")),
+    (Structured, "ai __LOOP_COMPLETE__!", Yes),
     // Who failed has not finished, whatever was said.
     (Structured, "ai LOOP_COMPLETE\nbad", Failed),
     (Structured, "ai LOOP_COMPLETE\nok\nexit 1", Failed),
@@ -249,6 +298,16 @@ const CASES: &[(Format, &str, Done)] = &[
     (Plain, "", Failed),
     (Plain, "line <<<RALPHEX:FAILED>>>", GaveUp),
     (Plain, "line incomplete", No),
+    (
+        Plain,
+        "line 429 Too Many Requests was the title\nline LOOP_COMPLETE",
+        Yes,
+    ),
+    (
+        Plain,
+        "line $ cat PROMPT.md\nline Fix the bug.\nline When everything is done, print:\nline LOOP_COMPLETE\nline ok",
+        Ignored("repeated the prompt"),
+    ),
 ];
 
 fn text(tag: Tag, text: &str, flow: Flow, parent: Option<&str>) -> Input {

@@ -74,6 +74,8 @@ pub(super) fn gate(name: &str) -> GateRule {
         name: name.into(),
         command: format!("run {name}"),
         timeout: secs(60),
+        cwd: None,
+        environment: Vec::new(),
     }
 }
 

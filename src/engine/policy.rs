@@ -1,5 +1,6 @@
 //! What the engine is told before it begins: limits, deadlines, markers and gates, all plain data.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -84,6 +85,10 @@ pub struct GateRule {
     pub name: String,
     pub command: String,
     pub timeout: Duration,
+    /// `None` is the workspace.
+    pub cwd: Option<PathBuf>,
+    /// Set for it.
+    pub environment: Vec<(String, String)>,
 }
 
 /// What the agent's transcript format is able to say.

@@ -34,6 +34,12 @@ impl Progress {
         Some(if same { self.unchanged + 1 } else { 0 })
     }
 
+    /// The gate that was not content with the iteration that ended last.
+    pub(crate) fn refusing_gate(&self) -> Option<&str> {
+        let (name, result) = self.running.gates.last()?;
+        (*result != GateResult::Passed).then_some(name.as_str())
+    }
+
     pub(crate) fn note(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Progress {

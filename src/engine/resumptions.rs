@@ -20,6 +20,8 @@ fn policy() -> Policy {
         name: "test".into(),
         command: "make test".into(),
         timeout: secs(60),
+        cwd: None,
+        environment: Vec::new(),
     }];
     rules.reading.ending = Ending::ExitOnly;
     rules

@@ -139,13 +139,15 @@ impl Engine {
         }));
         let most = self.policy.limits.no_progress;
         if most > 0 && unchanged >= most {
+            let refusing = self.progress.refusing_gate();
             let reason = format!(
-                "nothing has changed in {unchanged} {} (max_no_progress): no file, no commit, no gate result, no topic",
+                "nothing has changed in {unchanged} {} (max_no_progress): no file, no commit, no gate result, no topic{}",
                 if unchanged == 1 {
                     "iteration"
                 } else {
                     "iterations in a row"
-                }
+                },
+                refusing.map_or(String::new(), |gate| format!("; the gate {gate} still refuses")),
             );
             self.finish(at, RunOutcome::Failed { reason }, out);
         }

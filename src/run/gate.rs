@@ -21,13 +21,18 @@ pub struct GateReport {
     pub output: String,
 }
 
-pub(super) fn spec(command: &str, environment: Environment, workspace: &Path) -> Spec {
+pub(super) fn spec(gate: &GateRule, mut environment: Environment, workspace: &Path) -> Spec {
+    let own = gate.environment.iter();
+    environment
+        .set
+        .extend(own.map(|(name, value)| (name.into(), value.into())));
+    let command = &gate.command;
     Spec {
         program: PathBuf::from("/bin/sh"),
         // One stream for both, so that what is said about an error stands beside it.
         args: vec!["-c".into(), OsString::from(format!("exec 2>&1\n{command}"))],
         environment,
-        cwd: workspace.to_owned(),
+        cwd: gate.cwd.as_deref().unwrap_or(workspace).to_owned(),
         stdin: Stdin::Null,
         stdout: Transport::Pipe,
     }
@@ -41,7 +46,7 @@ pub fn run_gate(keeper: &Keeper, gate: &GateRule, workspace: &Path, grace: Durat
     };
     let started = Instant::now();
     let (sender, reports) = mpsc::channel();
-    let spec = spec(&gate.command, environment, workspace);
+    let spec = spec(gate, environment, workspace);
     let report = move |report: Report| drop(sender.send(report));
     let child = match Child::spawn(keeper, &spec, report) {
         Ok(child) => child,

@@ -219,7 +219,7 @@ impl Hands<'_> {
 
     fn run_gate(&mut self, gate: &GateRule) {
         let environment = self.environment(self.iteration);
-        let spec = gate::spec(&gate.command, environment, &self.setup.workspace);
+        let spec = gate::spec(gate, environment, &self.setup.workspace);
         if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default())) {
             self.todo.push_back(Input::GateEnded {
                 end: None,

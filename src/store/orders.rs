@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,12 @@ const VERSION: u32 = 1;
 const EXTENSION: &str = "json";
 /// No order that a person gave is larger.
 const MAX_BYTES: u64 = 1 << 20;
+/// What is put aside.
+const REJECTED: &str = ".rejected";
+/// Digits at the beginning of a name, by which files are sorted.
+const STAMP: usize = 20;
+/// A note that nobody has touched for so long is complete.
+const SETTLED: Duration = Duration::from_millis(300);
 
 /// `{"version": 1, "kind": "message", "text": "…"}`
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,10 +86,15 @@ impl OrderBox {
         let Ok(entries) = fs::read_dir(&self.directory) else {
             return Vec::new();
         };
-        let mut names: Vec<String> = entries
+        let names = entries
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| !name.starts_with('.') && name.ends_with(EXTENSION))
+            .filter(|name| !name.starts_with('.') && !name.ends_with('~') && !name.ends_with(REJECTED));
+        let mut names: Vec<String> = names
+            .filter_map(|name| match name.ends_with(EXTENSION) || is_stamped(&name) {
+                true => Some(name),
+                false => self.stamp(&name),
+            })
             .collect();
         names.sort_unstable();
         names
@@ -101,9 +113,30 @@ impl OrderBox {
 
     /// Puts aside what is no order, for its author to look at.
     pub fn reject(&self, id: &str) {
-        let aside = self.directory.join(format!("{id}.rejected"));
+        let aside = self.directory.join(format!("{id}{REJECTED}"));
         let _ = fs::rename(self.directory.join(id), aside);
     }
+
+    /// A note that somebody has left by hand gets a name of its own, with the time in front: the next note may be
+    /// called the same. One that is still being written stays for the next look.
+    fn stamp(&self, name: &str) -> Option<String> {
+        let path = self.directory.join(name);
+        let note = fs::metadata(&path).ok().filter(|note| note.is_file())?;
+        let changed = note.modified().ok()?;
+        let rests = changed.elapsed().is_ok_and(|age| age >= SETTLED);
+        if note.len() == 0 || !rests {
+            return None;
+        }
+        let nanoseconds = changed.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos();
+        let stamped = format!("{nanoseconds:020}-{name}");
+        fs::rename(&path, self.directory.join(&stamped)).ok()?;
+        Some(stamped)
+    }
+}
+
+fn is_stamped(name: &str) -> bool {
+    let (digits, rest) = name.split_at_checked(STAMP).unwrap_or((name, ""));
+    rest.starts_with('-') && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn read(path: &Path) -> Result<Order, String> {
@@ -112,6 +145,13 @@ fn read(path: &Path) -> Result<Order, String> {
         return Err(format!("larger than {MAX_BYTES} bytes"));
     }
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    if path.extension().is_none_or(|extension| extension != EXTENSION) {
+        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        return match text.is_empty() {
+            true => Err("it is blank".to_owned()),
+            false => Ok(Order::Message { text }),
+        };
+    }
     let letter: Letter = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
     match letter.version {
         VERSION => Ok(letter.order),
@@ -141,6 +181,39 @@ mod tests {
         let first = orders.look().remove(0).id;
         orders.remove(&first);
         assert_eq!(orders.look().len(), 2);
+    }
+
+    /// A note by hand, as old as this.
+    fn note(inbox: &Path, name: &str, text: &str, age: u64) {
+        fs::write(inbox.join(name), text).unwrap();
+        let file = fs::File::options().write(true).open(inbox.join(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age))
+            .unwrap();
+    }
+
+    #[test]
+    fn a_note_left_by_hand_is_a_message_and_the_next_of_that_name_is_another() {
+        let run = tempfile::tempdir().unwrap();
+        let orders = OrderBox::of(run.path());
+        let inbox = run.path().join("inbox");
+        fs::create_dir(&inbox).unwrap();
+        note(&inbox, "note.md", "use the new API\n", 60);
+        note(&inbox, "a.txt", "and mind the gap", 10);
+        note(&inbox, "blank", " \n", 5);
+        note(&inbox, "draft~", "not yet", 60);
+        fs::write(inbox.join("unfinished.md"), "").unwrap();
+        let found = orders.look();
+        let told: Vec<_> = found.iter().map(|found| found.order.clone()).collect();
+        assert_eq!(
+            told[..2],
+            [Ok(message("use the new API")), Ok(message("and mind the gap"))]
+        );
+        assert_eq!((told.len(), told[2].is_err()), (3, true));
+        let first = found[0].id.clone();
+        assert_eq!(orders.look()[0].id, first, "as long as it is there");
+        orders.remove(&first);
+        note(&inbox, "note.md", "use the new API\n", 30);
+        assert_ne!(orders.look()[0].id, first);
     }
 
     #[test]

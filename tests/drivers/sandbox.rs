@@ -165,12 +165,20 @@ impl Sandbox {
             .spawn()
             .expect("ralph");
         let mut screen = fs::File::from(master);
-        screen.write_all(typed.as_bytes()).expect("a keyboard");
+        let mut keyboard = screen.try_clone().expect("a keyboard");
+        keyboard.write_all(typed.as_bytes()).expect("a keyboard");
+        // The end of a terminal is an error, after all that was written.
+        let watcher = thread::spawn(move || {
+            let mut seen = Vec::new();
+            let mut chunk = [0; 4096];
+            while let Ok(length @ 1..) = screen.read(&mut chunk) {
+                seen.extend_from_slice(&chunk[..length]);
+            }
+            seen
+        });
         let code = wait(&mut child, args);
-        let mut seen = vec![0; 64 * 1024];
-        let length = screen.read(&mut seen).expect("a screen");
         drop(held);
-        seen.truncate(length);
+        let seen = watcher.join().expect("a watcher");
         (code, String::from_utf8_lossy(&seen).into_owned())
     }
 

@@ -96,28 +96,72 @@ fn what_executes_nothing_is_not_asked_about() {
     assert_eq!(sandbox.ralph(&["run"]).code, 0);
 }
 
+/// What a repository can have executed: a name, the configuration that says so, and a file whose bytes count.
+const EXECUTED: &[(&str, &str, &str)] = &[
+    (
+        "a custom command",
+        "cli: {backend: custom, command: ./agent.sh}\n",
+        "agent.sh",
+    ),
+    ("a provider", "cli: {claude_command: ./agent.sh}\n", "agent.sh"),
+    ("a driver", "cli: {backend: 'driver:x'}\n", ".ralph/drivers/x.sh"),
+    ("a gate", "gates: [{name: t, run: touch evil}]\n", "ralph.yml"),
+    ("a hook", "hooks: {on_start: touch evil}\n", "ralph.yml"),
+    ("arguments", "adapters: {claude: {args: [--evil]}}\n", "ralph.yml"),
+];
+
+fn executing(config: &str) -> Sandbox {
+    let agent = "#!/bin/sh\ntouch evil\necho '{\"type\":\"result\",\"result\":\"LOOP_COMPLETE\"}'\necho LOOP_COMPLETE\n";
+    let say = "say {\"type\":\"result\",\"result\":\"LOOP_COMPLETE\"}\nrun touch evil";
+    Sandbox::new()
+        .agent("claude", say)
+        .agent("x-cli", say)
+        .program("project/agent.sh", agent)
+        .file("project/.ralph/drivers/x.sh", WHOLE)
+        .file(
+            "project/ralph.yml",
+            format!("{config}event_loop: {{prompt: go, max_iterations: 1}}\n"),
+        )
+        .cloned()
+}
+
 #[test]
-fn gates_and_providers_and_drivers_are_asked_about() {
-    for config in [
-        "gates: [{name: t, run: touch evil}]\n",
-        "cli: {claude_command: ./wrap.sh}\n",
-        "cli: {backend: 'driver:x'}\n",
-        "adapters: {claude: {args: [--mcp-config, evil.json]}}\n",
-    ] {
-        let sandbox = Sandbox::new()
-            .agent("claude", "say LOOP_COMPLETE")
-            .program("project/wrap.sh", "#!/bin/sh\ntouch evil\n")
-            .file("project/.ralph/drivers/x.sh", format!("{WHOLE}\ntouch evil"))
-            .file(
-                "project/ralph.yml",
-                format!("{config}event_loop: {{prompt: go, max_iterations: 1}}\n"),
-            )
-            .cloned();
+fn each_thing_that_a_repository_has_executed_waits_to_be_allowed_and_one_changed_byte_asks_again() {
+    for (what, config, file) in EXECUTED {
+        let sandbox = executing(config);
+        let evil = sandbox.project().join("evil");
         for command in [&["run"][..], &["gates", "run"]] {
             let refused = sandbox.ralph(command);
-            assert_eq!(refused.code, 2, "{command:?} {config}: {refused:?}");
+            assert_eq!(refused.code, 2, "{what}, {command:?}: {refused:?}");
         }
-        assert!(!sandbox.project().join("evil").exists(), "{config}");
+        assert!(!evil.exists() && !sandbox.was_called(), "{what}");
+
+        assert_eq!(sandbox.ralph(&["trust"]).code, 0, "{what}");
+        let ran = sandbox.ralph(&["run"]);
+        assert_ne!(ran.code, 2, "{what}: {ran:?}");
+        assert!(evil.exists(), "{what}: {ran:?}");
+
+        fs::remove_file(&evil).unwrap();
+        let path = sandbox.project().join(file);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.push(b'\n');
+        fs::write(&path, bytes).unwrap();
+        let refused = sandbox.ralph(&["run"]);
+        assert_eq!(refused.code, 2, "{what}, one byte more: {refused:?}");
+        assert!(!evil.exists(), "{what}, one byte more");
+    }
+}
+
+#[test]
+fn each_of_them_is_shown_and_asked_about_on_a_terminal() {
+    for (what, config, _) in EXECUTED {
+        let sandbox = executing(config);
+        let evil = sandbox.project().join("evil");
+        let (code, screen) = sandbox.ralph_on_a_terminal("n\n", &["run"]);
+        assert_eq!((code, evil.exists()), (2, false), "{what}: {screen}");
+        assert!(screen.contains("Run this? [y/N]"), "{what}: {screen}");
+        let (code, screen) = sandbox.ralph_on_a_terminal("y\n", &["run"]);
+        assert!(code != 2 && evil.exists(), "{what}: {screen}");
     }
 }
 

@@ -1,9 +1,7 @@
 //! Hats, gates and prompts as a user meets them: the real program, the fake agent, and the set of hats that
 //! docs/hats.md shows.
 
-mod place;
-
-use place::{Place, Told};
+use crate::sandbox::Sandbox;
 
 const MANUAL: &str = include_str!("../../docs/hats.md");
 
@@ -45,50 +43,54 @@ fn script(published: &str) -> String {
 fn the_documented_hats_are_worn_along_the_documented_topics() {
     let night = night();
     assert_eq!(night.len(), 12);
-    let place = Place::new();
-    place.configure(block("yaml"));
+    let sandbox = Sandbox::new();
+    sandbox.configure(block("yaml"));
     for (index, [.., published]) in night.iter().enumerate() {
-        place.script(index + 1, &script(published));
+        sandbox.script(&(index + 1).to_string(), &script(published));
     }
-    let told = place.ralph(&["run", "-p", "Build a parser."]);
-    assert_eq!(told.code, 0, "{told:?}");
+    sandbox.live_in();
+    let before = sandbox.git_state();
+    let told = sandbox
+        .ralph(&["run", "-p", "Build a parser.", "--max-iterations", "100"])
+        .exits_with(0);
+    assert!(sandbox.git_state() == before, "the user's git is as it was");
     for (index, [hat, came, _]) in night.iter().enumerate() {
         let number = index + 1;
         assert_eq!(
-            place.agent_variable(number, "RALPH_HAT").as_deref(),
+            sandbox.agent_variable(number, "RALPH_HAT").as_deref(),
             Some(*hat),
             "{number}"
         );
-        let prompt = place.prompt(number);
+        let prompt = sandbox.prompt(number);
         assert!(prompt.starts_with("Build a parser.\n\n(From ralph: "), "{prompt}");
         assert!(
             prompt.contains(&format!("\n- {came}")),
             "{number}: {came} in {prompt}"
         );
     }
-    assert!(!place.was_called(13));
+    assert!(!sandbox.was_called(13));
     assert!(told.stdout.contains("iteration 12/100 · reviewer"), "{told:?}");
 }
 
 #[test]
 fn the_documented_drawing_is_what_the_program_draws_and_nothing_is_wrong_with_it() {
-    let place = Place::new();
-    place.configure(block("yaml"));
-    assert_eq!(place.ralph(&["hats", "graph"]).stdout, block("text"));
-    let told = place.ralph(&["hats", "validate"]);
+    let sandbox = Sandbox::new();
+    sandbox.configure(block("yaml"));
+    assert_eq!(sandbox.ralph(&["hats", "graph"]).stdout, block("text"));
+    let told = sandbox.ralph(&["hats", "validate"]);
     assert_eq!(
-        (told.code, told.stdout.as_str()),
+        (told.exit(), told.stdout.as_str()),
         (0, "✓ 3 hats, nothing wrong\n")
     );
     assert!(
-        place
+        sandbox
             .ralph(&["hats", "graph", "--mermaid"])
             .stdout
             .starts_with("flowchart TD\n")
     );
-    let listed: serde_json::Value = place.ralph(&["hats", "--json"]).json();
+    let listed: serde_json::Value = sandbox.ralph(&["hats", "--json"]).json();
     assert_eq!(listed["builder"]["default_publishes"], "build.done");
-    let shown = place.ralph(&["hats", "show", "reviewer"]);
+    let shown = sandbox.ralph(&["hats", "show", "reviewer"]);
     assert!(
         shown.stdout.contains("trusts nobody.") && shown.stdout.contains("run the tests"),
         "{shown:?}"
@@ -97,34 +99,34 @@ fn the_documented_drawing_is_what_the_program_draws_and_nothing_is_wrong_with_it
 
 #[test]
 fn two_hats_for_one_topic_are_refused_by_name() {
-    let place = Place::new();
-    place.configure("hats:\n  ada: {triggers: [task.start, x]}\n  bob: {triggers: [x]}\n");
-    place.script(1, "say never");
-    let told = place.ralph(&["run", "-p", "task"]);
-    assert_eq!(told.code, 2);
+    let sandbox = Sandbox::new();
+    sandbox.configure("hats:\n  ada: {triggers: [task.start, x]}\n  bob: {triggers: [x]}\n");
+    sandbox.script("1", "say never");
+    let told = sandbox.ralph(&["run", "-p", "task"]);
+    assert_eq!(told.exit(), 2);
     assert_eq!(
         told.stderr,
         "error: two hats claim the topic `x`: `ada` and `bob`\n  keep it in one of hats.ada.triggers and \
          hats.bob.triggers\n  ralph hats validate shows all that is wrong\n"
     );
-    assert!(!place.was_called(1));
-    let told = place.ralph(&["hats", "validate", "--json"]);
-    assert_eq!(told.code, 2);
+    assert!(!sandbox.was_called(1));
+    let told = sandbox.ralph(&["hats", "validate", "--json"]);
+    assert_eq!(told.exit(), 2);
     assert_eq!(told.json()["findings"][0]["kind"], "claimed_twice");
 }
 
 #[test]
 fn an_unknown_hat_or_gate_is_named_with_those_that_there_are() {
-    let place = Place::new();
-    place.configure("hats:\n  ada: {triggers: [task.start]}\n");
-    let Told { code, stderr, .. } = place.ralph(&["hats", "show", "eve"]);
+    let sandbox = Sandbox::new();
+    sandbox.configure("hats:\n  ada: {triggers: [task.start]}\n");
+    let told = sandbox.ralph(&["hats", "show", "eve"]);
     assert_eq!(
-        (code, stderr.as_str()),
+        (told.exit(), told.stderr.as_str()),
         (2, "error: there is no hat `eve`\n  there are: ada\n")
     );
-    let Told { code, stderr, .. } = place.ralph(&["gates", "run", "eve"]);
+    let told = sandbox.ralph(&["gates", "run", "eve"]);
     assert_eq!(
-        (code, stderr.as_str()),
+        (told.exit(), told.stderr.as_str()),
         (
             2,
             "error: there is no gate `eve`\n  ralph.yml configures no gates\n"
@@ -134,53 +136,52 @@ fn an_unknown_hat_or_gate_is_named_with_those_that_there_are() {
 
 #[test]
 fn show_prompt_prints_the_first_prompt_byte_for_byte() {
-    let place = Place::new();
-    place.configure(block("yaml"));
-    place.script(1, "read-stdin\nsay LOOP_COMPLETE\n");
-    let shown = place.ralph(&["run", "-p", "Build a parser.", "--dry-run", "--show-prompt"]);
-    assert_eq!(shown.code, 0, "{shown:?}");
-    let call = place
+    let sandbox = Sandbox::new();
+    sandbox.configure(block("yaml"));
+    sandbox.script("1", "read-stdin\nsay LOOP_COMPLETE\n");
+    let shown = sandbox.ralph(&["run", "-p", "Build a parser.", "--dry-run", "--show-prompt"]);
+    assert_eq!(shown.exit(), 0, "{shown:?}");
+    let call = sandbox
         .ralph(&["run", "-p", "Build a parser.", "--dry-run", "--json"])
         .json();
     let set = call["environment_set"].as_array().expect("a list");
     assert!(set.contains(&"RALPH_HAT=planner".into()), "{set:?}");
-    assert!(!place.was_called(1));
-    assert_eq!(place.ralph(&["run", "-p", "Build a parser."]).code, 0);
-    assert_eq!(shown.stdout, place.prompt(1));
+    assert!(!sandbox.was_called(1));
+    assert_eq!(sandbox.ralph(&["run", "-p", "Build a parser."]).exit(), 0);
+    assert_eq!(shown.stdout, sandbox.prompt(1));
 }
 
 #[test]
 fn gates_run_by_hand_as_the_loop_would_run_them() {
-    let place = Place::new();
-    place.configure(
-        "gates:\n  - {name: good, run: 'echo fine; echo twice >&2'}\n  - {name: bad, run: 'cat; pwd; exit 3'}\n  \
+    let sandbox = Sandbox::new();
+    sandbox.configure("gates:\n  - {name: good, run: 'echo fine; echo twice >&2'}\n  - {name: bad, run: 'cat; pwd; exit 3'}\n  \
          - {name: slow, run: 'sleep 1000', timeout: 1}\nevent_loop:\n  stop_grace_seconds: 0\n",
     );
-    let listed = place.ralph(&["gates", "list"]);
+    let listed = sandbox.ralph(&["gates", "list"]);
     assert!(listed.stdout.contains("good  echo fine"), "{listed:?}");
 
-    let told = place.ralph(&["gates", "run", "good"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let told = sandbox.ralph(&["gates", "run", "good"]);
+    assert_eq!(told.exit(), 0, "{told:?}");
     assert!(told.stdout.contains("  fine\n  twice\n✓ good · "), "{told:?}");
 
-    let told = place.ralph(&["gates", "run", "--json"]);
-    assert_eq!(told.code, 1, "{told:?}");
+    let told = sandbox.ralph(&["gates", "run", "--json"]);
+    assert_eq!(told.exit(), 1, "{told:?}");
     let rows = told.json();
     assert_eq!(rows[0]["result"], "passed");
     assert_eq!(rows[1]["result"]["failed"]["end"]["exited"]["code"], 3);
-    let workspace = place.workspace().canonicalize().expect("the workspace");
+    let workspace = sandbox.work().canonicalize().expect("the workspace");
     assert_eq!(rows[1]["output"], format!("{}\n", workspace.display()));
     assert_eq!(rows[2]["result"], "timed_out");
 }
 
 #[test]
 fn a_usage_limit_told_in_words_is_waited_for_and_not_counted() {
-    let place = Place::new();
-    place.configure("");
-    place.script(1, "err Error: Usage limit reached, try again in 1s\nexit 1\n");
-    place.script(2, "say LOOP_COMPLETE\n");
-    let told = place.ralph(&["run", "-p", "task", "--max-iterations", "1", "--json"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let sandbox = Sandbox::new();
+    sandbox.configure("");
+    sandbox.script("1", "err Error: Usage limit reached, try again in 1s\nexit 1\n");
+    sandbox.script("2", "say LOOP_COMPLETE\n");
+    let told = sandbox.ralph(&["run", "-p", "task", "--max-iterations", "1", "--json"]);
+    assert_eq!(told.exit(), 0, "{told:?}");
     assert!(
         told.stdout.contains(r#""outcome":"rate_limited","resets_at":"#),
         "{told:?}"
@@ -191,13 +192,13 @@ fn a_usage_limit_told_in_words_is_waited_for_and_not_counted() {
 
 #[test]
 fn a_budget_of_tokens_can_be_given_as_a_flag() {
-    let place = Place::new();
-    place.configure("cli:\n  transcript: rtf1\n");
+    let sandbox = Sandbox::new();
+    sandbox.configure("");
     let usage = r#"say @@RALPH@@ {"type":"usage","usage":{"total_tokens":600}}"#;
-    place.script(1, &format!("{usage}\nsay working\n"));
-    place.script(2, &format!("{usage}\nsay working\n"));
-    let told = place.ralph(&["run", "-p", "task", "--max-tokens", "1000", "--json"]);
-    assert_eq!(told.code, 3, "{told:?}");
+    sandbox.script("1", &format!("{usage}\nsay working\n"));
+    sandbox.script("2", &format!("{usage}\nsay working\n"));
+    let told = sandbox.ralph(&["run", "-p", "task", "--max-tokens", "1000", "--json"]);
+    assert_eq!(told.exit(), 3, "{told:?}");
     assert!(told.stdout.contains(r#""limit":"tokens""#), "{told:?}");
-    assert!(place.was_called(2) && !place.was_called(3));
+    assert!(sandbox.was_called(2) && !sandbox.was_called(3));
 }

@@ -5,26 +5,29 @@ use std::time::Duration;
 
 use ralph::event::{IterationOutcome, Order, RunEvent, RunOutcome};
 use ralph::store::OrderBox;
+use rustix::process::Signal;
 
-use super::stage::{Stage, code, finish, is_alive, json, text, wait_until};
+use crate::process::stage::{is_alive, wait_until};
+use crate::sandbox::history::json;
+use crate::sandbox::{DEADLINE, Running, Sandbox};
 
 const USAGE: &str =
     r#"@@RALPH@@ {"type":"usage","usage":{"prompt_tokens":100,"completion_tokens":10,"cost_usd":0.25}}"#;
 
 /// Ten iterations; the last one says that all is done.
-fn ten_iterations() -> Stage {
+fn ten_iterations() -> Sandbox {
     let script = format!(
         "read-stdin\nsay working\nsleep 5\nsay {USAGE}\nsleep 5\nsay-in-iteration 10 LOOP_COMPLETE\nsleep 5"
     );
-    Stage::playing(&script, "event_loop:\n  prompt: do it\n  max_no_progress: 100\n")
+    Sandbox::scripted(&script, "event_loop:\n  prompt: do it\n  max_no_progress: 100\n")
 }
 
 /// The truth about iterations: each has ended once, in order, and the sum is that of an undisturbed run.
-fn assert_nothing_is_lost(stage: &Stage) {
-    let (outcome, iterations, usage) = stage.end();
+fn assert_nothing_is_lost(sandbox: &Sandbox) {
+    let (outcome, iterations, usage) = sandbox.end();
     assert_eq!(iterations, 10);
     assert!(matches!(outcome, RunOutcome::Complete { .. }), "{outcome:?}");
-    let ended: Vec<u64> = stage.ended().iter().map(|(iteration, ..)| *iteration).collect();
+    let ended: Vec<u64> = sandbox.ended().iter().map(|(iteration, ..)| *iteration).collect();
     let expected: Vec<u64> = (1..=iterations).collect();
     assert_eq!(ended, expected, "every iteration ends exactly once");
     let of_one = |figure: u64| Some(figure * iterations);
@@ -33,9 +36,9 @@ fn assert_nothing_is_lost(stage: &Stage) {
     let cost = usage.cost_usd.expect("a cost");
     assert!((cost - 0.25 * iterations as f64).abs() < 1e-9, "{cost}");
     // Every attempt that the journal knows has its files, and no directory belongs to two attempts.
-    let directory = stage.run_directory();
+    let directory = sandbox.only_run();
     let mut known = Vec::new();
-    for record in stage.journal() {
+    for record in sandbox.history() {
         if let RunEvent::IterationStarted {
             iteration, attempt, ..
         } = record.event
@@ -45,7 +48,7 @@ fn assert_nothing_is_lost(stage: &Stage) {
                 "{iteration}-{attempt} began twice"
             );
             known.push((iteration, attempt));
-            let ended = stage
+            let ended = sandbox
                 .ended()
                 .iter()
                 .any(|(i, a, _)| (*i, *a) == (iteration, attempt));
@@ -65,8 +68,8 @@ fn assert_nothing_is_lost(stage: &Stage) {
 }
 
 /// Each message was taken in once, and is in the prompts of exactly one iteration unless none began after it.
-fn assert_messages_arrived_once(stage: &Stage, sent: usize) {
-    let journal = stage.journal();
+fn assert_messages_arrived_once(sandbox: &Sandbox, sent: usize) {
+    let journal = sandbox.history();
     let last_start = journal.iter().rev().find_map(|record| match record.event {
         RunEvent::IterationStarted { .. } => Some(record.seq),
         _ => None,
@@ -87,10 +90,10 @@ fn assert_messages_arrived_once(stage: &Stage, sent: usize) {
     }
     let in_order: Vec<&String> = told.iter().map(|(_, text)| text).collect();
     assert!(in_order.is_sorted(), "{in_order:?}");
-    let waiting = fs::read_dir(stage.run_directory().join("inbox")).map_or(0, Iterator::count);
+    let waiting = fs::read_dir(sandbox.only_run().join("inbox")).map_or(0, Iterator::count);
     assert_eq!(told.len() + waiting, sent, "nothing is lost");
     let mut prompts: Vec<(String, String)> = Vec::new();
-    for attempt in fs::read_dir(stage.run_directory().join("iterations")).expect("iterations") {
+    for attempt in fs::read_dir(sandbox.only_run().join("iterations")).expect("iterations") {
         let attempt = attempt.expect("an attempt");
         let name = attempt.file_name().to_string_lossy()[..4].to_owned();
         let prompt = fs::read_to_string(attempt.path().join("prompt.md")).unwrap_or_default();
@@ -110,36 +113,38 @@ fn assert_messages_arrived_once(stage: &Stage, sent: usize) {
 }
 
 /// Tells the run something, as `ralph tell` does.
-fn send(stage: &Stage, number: usize) {
+fn send(sandbox: &Sandbox, number: usize) {
     let order = Order::Message {
         text: format!("message {number:04}."),
     };
-    let inbox = OrderBox::of(&stage.work().join(".agent/runs").join(stage.run_id()));
+    let inbox = OrderBox::of(&sandbox.work().join(".agent/runs").join(sandbox.run_id()));
     inbox.put(order, jiff::Timestamp::now()).expect("sent");
 }
 
 /// Runs it to its end, killing ralph at random moments and telling it something after each; returns how often it was
 /// killed, and told.
-fn kill_and_continue(stage: &Stage, kills: usize, longest: Duration) -> (usize, usize) {
+fn kill_and_continue(sandbox: &Sandbox, kills: usize, longest: Duration) -> (usize, usize) {
     let (mut killed, mut sent) = (0, 0);
     let mut first = true;
     loop {
         let arguments: &[&str] = if first { &["run"] } else { &["run", "--continue"] };
-        let mut child = stage.command(arguments);
-        child.stdout(std::process::Stdio::null());
-        let mut child = child.spawn().expect("ralph starts");
+        let mut command = sandbox.command(arguments);
+        let running = Running::start(command.stdout(std::process::Stdio::null()));
         if killed >= kills {
-            let output = finish(child);
-            assert_eq!(code(&output), 0, "{}", text(&output));
+            let output = running.finish();
+            assert_eq!(output.exit(), 0, "{}", output.text());
             return (killed, sent);
         }
         std::thread::sleep(longest.mul_f64(fastrand::f64()));
-        child.kill().expect("a kill");
-        let status = child.wait().expect("its end");
-        let has_run = stage.work().join(".agent/runs").read_dir().is_ok_and(|mut runs| {
-            runs.next()
-                .is_some_and(|run| run.is_ok_and(|run| run.path().join("run.json").exists()))
-        });
+        let status = running.kill();
+        let has_run = sandbox
+            .work()
+            .join(".agent/runs")
+            .read_dir()
+            .is_ok_and(|mut runs| {
+                runs.next()
+                    .is_some_and(|run| run.is_ok_and(|run| run.path().join("run.json").exists()))
+            });
         match status.code() {
             None => killed += 1,
             // It was quicker.
@@ -148,32 +153,35 @@ fn kill_and_continue(stage: &Stage, kills: usize, longest: Duration) -> (usize, 
         }
         if first && !has_run {
             // Killed before there was anything to go on with.
-            let _ = fs::remove_dir_all(stage.work().join(".agent"));
+            let _ = fs::remove_dir_all(sandbox.work().join(".agent"));
             continue;
         }
         first = false;
-        send(stage, sent);
+        send(sandbox, sent);
         sent += 1;
     }
 }
 
 #[test]
 fn an_undisturbed_run_has_ten_iterations() {
-    let stage = ten_iterations();
-    let output = stage.ralph(&["run"]);
-    assert_eq!(code(&output), 0, "{}", text(&output));
-    assert_nothing_is_lost(&stage);
+    let sandbox = ten_iterations();
+    let output = sandbox.ralph(&["run"]);
+    assert_eq!(output.exit(), 0, "{}", output.text());
+    assert_nothing_is_lost(&sandbox);
 }
 
 #[test]
 fn a_run_that_is_killed_ten_times_loses_nothing() {
-    let stage = ten_iterations();
-    let (kills, sent) = kill_and_continue(&stage, 10, Duration::from_millis(250));
-    assert_nothing_is_lost(&stage);
-    assert_messages_arrived_once(&stage, sent);
+    let sandbox = ten_iterations();
+    sandbox.live_in();
+    let before = sandbox.git_state();
+    let (kills, sent) = kill_and_continue(&sandbox, 10, Duration::from_millis(250));
+    assert!(sandbox.git_state() == before, "the user's git is as it was");
+    assert_nothing_is_lost(&sandbox);
+    assert_messages_arrived_once(&sandbox, sent);
     assert!(kills > 0, "not killed once");
-    let gone = || stage.pids().into_iter().all(|pid| !is_alive(pid));
-    wait_until("the end of all agents", gone);
+    let gone = || sandbox.pids().into_iter().all(|pid| !is_alive(pid));
+    wait_until("the end of all agents", DEADLINE, gone);
 }
 
 /// `cargo test --test suite two_hundred -- --ignored`
@@ -182,36 +190,36 @@ fn a_run_that_is_killed_ten_times_loses_nothing() {
 fn a_run_that_is_killed_two_hundred_times_loses_nothing() {
     let mut kills = 0;
     while kills < 200 {
-        let stage = ten_iterations();
-        let (killed, sent) = kill_and_continue(&stage, 20, Duration::from_millis(200));
+        let sandbox = ten_iterations();
+        let (killed, sent) = kill_and_continue(&sandbox, 20, Duration::from_millis(200));
         kills += killed;
-        assert_nothing_is_lost(&stage);
-        assert_messages_arrived_once(&stage, sent);
+        assert_nothing_is_lost(&sandbox);
+        assert_messages_arrived_once(&sandbox, sent);
     }
     eprintln!("{kills} kills");
 }
 
 #[test]
 fn a_complete_run_says_so_and_does_nothing() {
-    let stage = Stage::playing("say ok\nsay LOOP_COMPLETE", "event_loop:\n  prompt: x\n");
-    assert_eq!(code(&stage.ralph(&["run"])), 0);
-    let before = fs::read(stage.run_directory().join("events.jsonl")).expect("a journal");
-    let output = stage.ralph(&["run", "--continue"]);
-    assert_eq!(code(&output), 0);
+    let sandbox = Sandbox::scripted("say ok\nsay LOOP_COMPLETE", "event_loop:\n  prompt: x\n");
+    assert_eq!(sandbox.ralph(&["run"]).exit(), 0);
+    let before = fs::read(sandbox.only_run().join("events.jsonl")).expect("a journal");
+    let output = sandbox.ralph(&["run", "--continue"]);
+    assert_eq!(output.exit(), 0);
     assert!(
-        text(&output).contains("is complete; there is nothing left to do"),
+        output.text().contains("is complete; there is nothing left to do"),
         "{}",
-        text(&output)
+        output.text()
     );
-    let after = fs::read(stage.run_directory().join("events.jsonl")).expect("a journal");
+    let after = fs::read(sandbox.only_run().join("events.jsonl")).expect("a journal");
     assert!(before == after, "the journal is untouched");
 }
 
 #[test]
 fn a_completed_iteration_without_the_runs_last_word_needs_no_further_one() {
-    let stage = Stage::playing("say ok\nsay LOOP_COMPLETE", "event_loop:\n  prompt: x\n");
-    assert_eq!(code(&stage.ralph(&["run"])), 0);
-    let journal = stage.run_directory().join("events.jsonl");
+    let sandbox = Sandbox::scripted("say ok\nsay LOOP_COMPLETE", "event_loop:\n  prompt: x\n");
+    assert_eq!(sandbox.ralph(&["run"]).exit(), 0);
+    let journal = sandbox.only_run().join("events.jsonl");
     let whole = fs::read_to_string(&journal).expect("a journal");
     let lines: Vec<&str> = whole.lines().collect();
     let torn = lines[lines.len() - 1];
@@ -221,52 +229,55 @@ fn a_completed_iteration_without_the_runs_last_word_needs_no_further_one() {
         &torn[..torn.len() / 2]
     );
     fs::write(&journal, cut).expect("a torn journal");
-    let output = stage.ralph(&["run", "--continue", &stage.run_id()]);
-    assert_eq!(code(&output), 0, "{}", text(&output));
-    assert_eq!(stage.ended().len(), 1);
-    assert!(matches!(stage.end().0, RunOutcome::Complete { .. }));
-    assert_eq!(stage.pids().len(), 1, "the agent was not called again");
+    let output = sandbox.ralph(&["run", "--continue", &sandbox.run_id()]);
+    assert_eq!(output.exit(), 0, "{}", output.text());
+    assert_eq!(sandbox.ended().len(), 1);
+    assert!(matches!(sandbox.end().0, RunOutcome::Complete { .. }));
+    assert_eq!(sandbox.pids().len(), 1, "the agent was not called again");
 }
 
 #[test]
 fn a_limit_that_is_raised_lets_the_run_go_on_with_the_flags_of_its_first_call() {
-    let stage = Stage::playing("read-stdin\nsay hm", "").act(3, "read-stdin\nsay LOOP_COMPLETE");
-    let output = stage.ralph(&["run", "-p", "the task", "-n", "2"]);
-    assert_eq!(code(&output), 3, "{}", text(&output));
+    let sandbox = Sandbox::scripted("read-stdin\nsay hm", "").playing("3", "read-stdin\nsay LOOP_COMPLETE");
+    let output = sandbox.ralph(&["run", "-p", "the task", "-n", "2"]);
+    assert_eq!(output.exit(), 3, "{}", output.text());
     let advice = format!(
         "raise max_iterations, then: ralph run --continue {}",
-        stage.run_id()
+        sandbox.run_id()
     );
-    assert!(text(&output).contains(&advice), "{}", text(&output));
-    let output = stage.ralph(&["run", "--continue", "-n", "5"]);
-    assert_eq!(code(&output), 0, "{}", text(&output));
-    assert!(stage.prompt(3).starts_with("the task"));
-    let resumed = stage.journal().into_iter().find_map(|record| match record.event {
-        RunEvent::RunResumed(resumption) => Some((resumption.iteration, resumption.changed)),
-        _ => None,
-    });
+    assert!(output.text().contains(&advice), "{}", output.text());
+    let output = sandbox.ralph(&["run", "--continue", "-n", "5"]);
+    assert_eq!(output.exit(), 0, "{}", output.text());
+    assert!(sandbox.prompt(3).starts_with("the task"));
+    let resumed = sandbox
+        .history()
+        .into_iter()
+        .find_map(|record| match record.event {
+            RunEvent::RunResumed(resumption) => Some((resumption.iteration, resumption.changed)),
+            _ => None,
+        });
     let changed = vec!["event_loop.max_iterations: 2 → 5".to_owned()];
     assert_eq!(resumed, Some((3, changed)));
-    assert_eq!(stage.end().1, 3);
+    assert_eq!(sandbox.end().1, 3);
 }
 
 #[test]
 fn a_changed_configuration_is_refused_where_nobody_can_be_asked() {
-    let stage = Stage::playing("say hm", "event_loop:\n  prompt: x\n  max_iterations: 1\n");
-    assert_eq!(code(&stage.ralph(&["run"])), 3);
-    stage.configure("event_loop:\n  prompt: y\n  max_iterations: 2\n");
-    let output = stage.ralph(&["run", "--continue"]);
-    assert_eq!(code(&output), 2);
-    let said = text(&output);
+    let sandbox = Sandbox::scripted("say hm", "event_loop:\n  prompt: x\n  max_iterations: 1\n");
+    assert_eq!(sandbox.ralph(&["run"]).exit(), 3);
+    sandbox.configure("event_loop:\n  prompt: y\n  max_iterations: 2\n");
+    let output = sandbox.ralph(&["run", "--continue"]);
+    assert_eq!(output.exit(), 2);
+    let said = output.text();
     assert!(
         said.contains("event_loop.prompt: x → y") && said.contains("--yes"),
         "{said}"
     );
     assert!(said.contains("event_loop.max_iterations: 1 → 2"), "{said}");
-    assert_eq!(code(&stage.ralph(&["run", "--continue", "--yes"])), 3);
-    assert_eq!(stage.end().1, 2);
+    assert_eq!(sandbox.ralph(&["run", "--continue", "--yes"]).exit(), 3);
+    assert_eq!(sandbox.end().1, 2);
     assert_eq!(
-        json(&stage.run_directory().join("run.json"))["settings"]["event_loop"]["prompt"],
+        json(&sandbox.only_run().join("run.json"))["settings"]["event_loop"]["prompt"],
         "y"
     );
 }
@@ -274,87 +285,91 @@ fn a_changed_configuration_is_refused_where_nobody_can_be_asked() {
 #[test]
 fn what_a_gate_had_to_say_is_in_the_prompt_of_the_attempt_after_a_kill() {
     let gates = "gates: [{name: g, run: 'echo too bad; exit 1'}]\nevent_loop: {prompt: x}\n";
-    let stage =
-        Stage::playing("read-stdin\nsay LOOP_COMPLETE", gates).act(2, "read-stdin\ntouch second\nhang");
-    let mut child = stage.spawn(&["run"]);
-    wait_until("the second iteration", || stage.play().join("second").exists());
-    stage.wait_for_journal("its start", |event| {
+    let sandbox = Sandbox::scripted("read-stdin\nsay LOOP_COMPLETE", gates)
+        .playing("2", "read-stdin\ntouch second\nhang");
+    let child = sandbox.start(&["run"]);
+    wait_until("the second iteration", DEADLINE, || {
+        sandbox.path("play").join("second").exists()
+    });
+    sandbox.wait_for_event("its start", |event| {
         matches!(event, RunEvent::IterationStarted { iteration: 2, .. })
     });
-    child.kill().expect("a kill");
-    child.wait().expect("its end");
-    let mut child = stage.spawn(&["run", "--continue", "-n", "2"]);
-    wait_until("the third invocation", || stage.play().join("3.stdin").exists());
-    assert_eq!(stage.prompt(3), stage.prompt(2));
-    assert!(stage.prompt(3).contains("too bad"), "{}", stage.prompt(3));
-    let _ = child.kill();
-    child.wait().expect("its end");
+    child.kill();
+    let child = sandbox.start(&["run", "--continue", "-n", "2"]);
+    wait_until("the third invocation", DEADLINE, || {
+        sandbox.path("play").join("3.stdin").exists()
+    });
+    assert_eq!(sandbox.prompt(3), sandbox.prompt(2));
+    assert!(sandbox.prompt(3).contains("too bad"), "{}", sandbox.prompt(3));
+    child.kill();
 }
 
 #[test]
 fn an_interrupted_iteration_is_run_again_with_its_number() {
-    let stage = Stage::playing("say LOOP_COMPLETE", "event_loop: {prompt: x}\n").act(1, "touch first\nhang");
-    let child = stage.spawn(&["run"]);
-    wait_until("the agent", || stage.play().join("first").exists());
-    let pid = rustix::process::Pid::from_raw(child.id().try_into().expect("a pid")).expect("a pid");
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
-    assert_eq!(code(&finish(child)), 130);
-    assert_eq!(code(&stage.ralph(&["run", "--continue"])), 0);
-    let ended: Vec<_> = stage.ended();
+    let sandbox =
+        Sandbox::scripted("say LOOP_COMPLETE", "event_loop: {prompt: x}\n").playing("1", "touch first\nhang");
+    let child = sandbox.start(&["run"]);
+    wait_until("the agent", DEADLINE, || {
+        sandbox.path("play").join("first").exists()
+    });
+    child.signal(Signal::INT);
+    assert_eq!(child.finish().exit(), 130);
+    assert_eq!(sandbox.ralph(&["run", "--continue"]).exit(), 0);
+    let ended: Vec<_> = sandbox.ended();
     assert_eq!(
         (ended[0].0, ended[0].1, &ended[0].2),
         (1, 1, &IterationOutcome::Interrupted)
     );
     assert_eq!((ended[1].0, ended[1].1), (1, 2));
-    assert_eq!(stage.end().1, 1);
+    assert_eq!(sandbox.end().1, 1);
 }
 
 #[test]
 fn a_stray_agent_of_the_dead_run_is_stopped_first() {
-    let stage = Stage::playing("say hm", "event_loop: {prompt: x, max_iterations: 1}\n");
-    assert_eq!(code(&stage.ralph(&["run"])), 3);
+    let sandbox = Sandbox::scripted("say hm", "event_loop: {prompt: x, max_iterations: 1}\n");
+    assert_eq!(sandbox.ralph(&["run"]).exit(), 3);
     let mut stray = std::process::Command::new("sleep")
         .arg("600")
-        .env("RALPH_RUN_ID", stage.run_id())
+        .env("RALPH_RUN_ID", sandbox.run_id())
         .spawn()
         .expect("sleep");
-    let output = stage.ralph(&["run", "--continue", "-n", "2"]);
+    let output = sandbox.ralph(&["run", "--continue", "-n", "2"]);
     let stopped = stray.try_wait().expect("a child").is_some();
     let _ = stray.kill();
     let _ = stray.wait();
-    assert!(stopped, "{}", text(&output));
+    assert!(stopped, "{}", output.text());
     assert!(
-        text(&output).contains("stopped what the run had left behind"),
+        output.text().contains("stopped what the run had left behind"),
         "{}",
-        text(&output)
+        output.text()
     );
 }
 
 #[test]
 fn the_journal_alone_is_enough() {
-    let stage = Stage::playing("say hm", "event_loop: {prompt: x, max_iterations: 2}\n");
-    assert_eq!(code(&stage.ralph(&["run"])), 3);
-    fs::remove_file(stage.run_directory().join("run.json")).expect("removed");
-    fs::remove_dir_all(stage.run_directory().join("iterations")).expect("removed");
-    assert_eq!(code(&stage.ralph(&["run", "--continue", "-n", "3"])), 3);
-    assert_eq!(stage.end().1, 3);
-    fs::remove_file(stage.run_directory().join("run.json")).expect("removed");
-    fs::remove_file(stage.run_directory().join("events.jsonl")).expect("removed");
-    let output = stage.ralph(&["run", "--continue"]);
-    assert_eq!(code(&output), 1);
+    let sandbox = Sandbox::scripted("say hm", "event_loop: {prompt: x, max_iterations: 2}\n");
+    assert_eq!(sandbox.ralph(&["run"]).exit(), 3);
+    fs::remove_file(sandbox.only_run().join("run.json")).expect("removed");
+    fs::remove_dir_all(sandbox.only_run().join("iterations")).expect("removed");
+    assert_eq!(sandbox.ralph(&["run", "--continue", "-n", "3"]).exit(), 3);
+    assert_eq!(sandbox.end().1, 3);
+    fs::remove_file(sandbox.only_run().join("run.json")).expect("removed");
+    fs::remove_file(sandbox.only_run().join("events.jsonl")).expect("removed");
+    let output = sandbox.ralph(&["run", "--continue"]);
+    assert_eq!(output.exit(), 1);
     assert!(
-        text(&output).contains("neither a run.json nor a journal"),
+        output.text().contains("neither a run.json nor a journal"),
         "{}",
-        text(&output)
+        output.text()
     );
 }
 
 #[test]
 fn there_must_be_a_run_to_go_on_with() {
-    let stage = Stage::playing("say hm", "event_loop: {prompt: x}\n");
-    let output = stage.ralph(&["run", "--continue"]);
-    assert_eq!(code(&output), 2);
-    assert!(text(&output).contains("there is no run in "), "{}", text(&output));
-    let output = stage.ralph(&["run", "--continue", "../x"]);
-    assert_eq!(code(&output), 2);
+    let sandbox = Sandbox::scripted("say hm", "event_loop: {prompt: x}\n");
+    let output = sandbox.ralph(&["run", "--continue"]);
+    assert_eq!(output.exit(), 2);
+    assert!(output.text().contains("there is no run in "), "{}", output.text());
+    let output = sandbox.ralph(&["run", "--continue", "../x"]);
+    assert_eq!(output.exit(), 2);
 }

@@ -3,5 +3,4 @@
 mod bounds;
 mod hooks;
 mod killed;
-mod stage;
 mod steering;

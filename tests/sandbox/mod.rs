@@ -1,6 +1,9 @@
 //! A closed world for one test: a workspace, a HOME and a PATH of its own, with the fake agent under any name.
 
 pub(crate) mod claude;
+pub(crate) mod history;
+mod keyboard;
+mod project;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +22,9 @@ use crate::process::stage::{fake_agent, is_alive, wait_until};
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// What scripts and gates need besides the fake agent; nothing else is on the PATH.
-const TOOLS: &[&str] = &["sh", "git", "cat", "grep", "sleep", "true", "false", "test"];
+const TOOLS: &[&str] = &[
+    "sh", "git", "cat", "grep", "sleep", "true", "false", "test", "mkdir", "touch",
+];
 
 pub(crate) struct Sandbox {
     root: TempDir,
@@ -36,6 +41,22 @@ pub(crate) struct Told {
 impl Told {
     pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
+    }
+
+    /// The exit code; -1 if a signal ended it.
+    pub(crate) fn exit(&self) -> i32 {
+        self.code().unwrap_or(-1)
+    }
+
+    /// All that was printed.
+    pub(crate) fn text(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// What was printed, which must be one JSON document.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// The exit code must be this one; if not, everything that was printed is shown.
@@ -75,8 +96,13 @@ impl Sandbox {
 
     /// What the fake agent plays when it is called for the n-th time (`default`: any other time).
     pub(crate) fn playing(self, invocation: &str, script: &str) -> Self {
-        fs::write(self.path("play").join(format!("{invocation}.script")), script).expect("a script");
+        self.script(invocation, script);
         self
+    }
+
+    /// As `playing`.
+    pub(crate) fn script(&self, invocation: &str, script: &str) {
+        fs::write(self.path("play").join(format!("{invocation}.script")), script).expect("a script");
     }
 
     /// A file in the workspace.
@@ -226,6 +252,13 @@ impl Running {
 
     pub(crate) fn signal(&self, number: Signal) {
         signal(self.pid(), number);
+    }
+
+    /// Kills it and waits for its end; how that came, since it may have been quicker.
+    pub(crate) fn kill(mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("a running ralph");
+        child.kill().expect("a kill");
+        child.wait().expect("its end")
     }
 
     /// The largest amount of memory it has held so far.

@@ -116,19 +116,8 @@ fn a_dry_run_shows_the_exact_call_and_starts_nothing() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file("ralph.yml", "gates:\n  - {name: t, run: make test}\n");
-    let call = [
-        "run",
-        "--dry-run",
-        "-p",
-        "fix it",
-        "--agent",
-        "claude",
-        "--model",
-        "opus",
-        "--",
-        "--add-dir",
-        "..",
-    ];
+    let call = "run|--dry-run|-p|fix it|--agent|claude|--model|opus|--|--add-dir|..";
+    let call: Vec<&str> = call.split('|').collect();
     let told = sandbox.ralph(&call).exits_with(0);
     let shown = sandbox.without_places(&told.stdout);
     insta::assert_snapshot!(without_what_root_needs(&shown), @r"
@@ -155,7 +144,8 @@ fn a_dry_run_shows_the_exact_call_and_starts_nothing() {
     transcript   claude
     session      fresh
     prompt       given (305 bytes)
-    limits       100 iterations, runtime 14400 s, 5 failures in a row, wall none, idle 600 s, idle in a tool 3600 s
+    limits       100 iterations, runtime 14400 s, 5 failures in a row, 5 without progress, wall none, idle 600 s, idle in a tool 3600 s
+    paths        any file may change
     gates        make test
     ");
     let described = json(

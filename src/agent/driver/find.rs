@@ -27,7 +27,7 @@ impl Script {
     pub fn place(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Embedded { name, .. } => format!("{name} (comes with ralph)"),
+            Self::Embedded { .. } => "comes with ralph".to_owned(),
         }
     }
 }

@@ -81,6 +81,8 @@ pub struct Driver {
     pub supports: Supports,
     /// What `driver_check_available` said, where it was asked.
     pub available: Option<bool>,
+    /// That sourcing it went wrong, though all that must be there is there.
+    pub complaint: Option<String>,
     host: Host,
     globals: Globals,
     script: PathBuf,
@@ -159,6 +161,7 @@ impl Driver {
                 .collect(),
             supports: reader.supports(),
             available: reader.answer.flag("driver_check_available"),
+            complaint: reader.complaint(),
             place: reader.place,
             host,
             globals,
@@ -235,6 +238,18 @@ impl Reader {
             path: self.place.clone(),
             hooks,
             stderr: self.answer.stderr.clone(),
+        })
+    }
+
+    /// A script may end with a test that fails; only with words does that mean something.
+    fn complaint(&self) -> Option<String> {
+        let status = self.answer.done("source").filter(|status| *status != 0)?;
+        let stderr = &self.answer.stderr;
+        (!stderr.is_empty()).then(|| {
+            format!(
+                "the driver {} was sourced with status {status}, perhaps not to its end; it said: {stderr}",
+                self.place
+            )
         })
     }
 

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use parts::{
     ConfigCommand, DriversArguments, DriversCommand, ForeignName, GatesArguments, GatesCommand,
-    HatsArguments, HatsCommand, SettingsArguments, TrustArguments,
+    HatsArguments, HatsCommand, InitArguments, SettingsArguments, TrustArguments,
 };
 pub(super) use reading::{ReplayArguments, TranscriptArguments};
 pub(super) use run::{ChoiceArguments, RunArguments, ShowArguments, TellArguments, UnderstandArguments};
@@ -39,7 +39,7 @@ pub(super) enum Command {
     /// Let an agent explore this codebase and write codebase_map.md; nothing else may change
     Understand(Box<UnderstandArguments>),
     /// Write a commented ralph.yml and PROMPT.md; overwrites nothing
-    Init,
+    Init(InitArguments),
     /// Tell a run something while it is at work: a message for the next prompt, or an order
     Tell(TellArguments),
     /// List the agents: found, version, how each would be called

@@ -1,6 +1,7 @@
 //! Asking after the parts of a configuration: hats, gates, drivers, settings, trust.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -117,10 +118,44 @@ pub(in crate::cli) enum ConfigCommand {
     },
 }
 
+#[derive(Debug, Args)]
+pub(in crate::cli) struct InitArguments {
+    /// Let the ralph.yml say what a .ralphrc says [default: the one of this project]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "from_ralphex")]
+    from_ralphrc: Option<Option<PathBuf>>,
+    /// Let the ralph.yml say what ralphex's config says [default: the one of this project, or else your own]
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    from_ralphex: Option<Option<PathBuf>>,
+}
+
+impl InitArguments {
+    /// Whose file is to be carried over, and which.
+    pub(in crate::cli) fn from(&self) -> Option<(ForeignName, Option<&Path>)> {
+        let ralphrc = self
+            .from_ralphrc
+            .as_ref()
+            .map(|file| (ForeignName::Ralphrc, file));
+        let ralphex = self
+            .from_ralphex
+            .as_ref()
+            .map(|file| (ForeignName::Ralphex, file));
+        ralphrc.or(ralphex).map(|(name, file)| (name, file.as_deref()))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ForeignName {
     Ralphrc,
     Ralphex,
+}
+
+impl fmt::Display for ForeignName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ralphrc => "ralphrc",
+            Self::Ralphex => "ralphex",
+        })
+    }
 }
 
 #[derive(Debug, Args)]

@@ -127,6 +127,12 @@ pub(super) fn examine(name: &str, settings: &Settings, probe: &dyn Probe) -> Vec
         }
     };
     let mut findings = vec![finding(State::Good, summary(&driver), None)];
+    findings.extend(
+        driver
+            .complaint
+            .clone()
+            .map(|complaint| finding(State::Warning, complaint, Some("mend the script".to_owned()))),
+    );
     match &driver.filter {
         None => findings.push(finding(
             State::Warning,

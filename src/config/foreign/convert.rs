@@ -6,24 +6,33 @@ use serde_json::Value;
 
 use super::{Foreign, Scene, read};
 
-/// A commented `ralph.yml` with the same meaning as this text. `path` is where the text was read, `agents` the names of
-/// the built-in ones.
-pub fn equivalent_yaml(whose: Foreign, path: &Path, text: &str, agents: &[&str]) -> String {
+/// A file of another Ralph, and the place of the `ralph.yml` that is to say the same.
+#[derive(Debug, Clone, Copy)]
+pub struct Theirs<'a> {
+    pub whose: Foreign,
+    /// Where the text was read.
+    pub path: &'a Path,
+    pub text: &'a str,
+    /// The names of the built-in agents.
+    pub agents: &'a [&'a str],
+    /// The directory of the `ralph.yml`.
+    pub base: &'a Path,
+}
+
+/// A commented `ralph.yml` with the same meaning.
+pub fn equivalent_yaml(theirs: &Theirs<'_>) -> String {
+    let Theirs { path, agents, .. } = *theirs;
     let scene = Scene {
         path,
         environment: &[],
         agents,
     };
-    let said = read(whose, text, &scene);
+    let said = read(theirs.whose, theirs.text, &scene);
     let mut wishes = said.wishes;
-    if let Some(prompt) = &mut wishes.event_loop.prompt_file {
-        let root = path
-            .parent()
-            .filter(|parent| !parent.ends_with(".ralph") && !parent.ends_with(".ralphex"));
-        let root = root.or_else(|| path.parent().and_then(Path::parent));
-        if let Some(relative) = root.and_then(|root| prompt.strip_prefix(root).ok()) {
-            *prompt = relative.to_owned();
-        }
+    if let Some(prompt) = &mut wishes.event_loop.prompt_file
+        && let Ok(relative) = prompt.strip_prefix(theirs.base)
+    {
+        *prompt = relative.to_owned();
     }
     let mut yaml = format!("# What {} says, in ralph's words.\n", path.display());
     for warning in &said.warnings {

@@ -5,7 +5,7 @@ mod convert;
 mod ralphex;
 mod ralphrc;
 
-pub use convert::equivalent_yaml;
+pub use convert::{Theirs, equivalent_yaml};
 
 use std::path::{Path, PathBuf};
 
@@ -63,6 +63,13 @@ pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(Foreign, PathBuf
         .map(|path| (Foreign::Ralphex, path))
         .chain(ralphrc.map(|path| (Foreign::Ralphrc, path)))
         .collect()
+}
+
+/// The file of theirs that counts most for a directory.
+pub fn nearest_foreign(whose: Foreign, cwd: &Path, user_dir: Option<&Path>) -> Option<PathBuf> {
+    let found = find(cwd, user_dir).into_iter();
+    let mut theirs = found.filter(|(of, _)| *of == whose).map(|(_, path)| path);
+    theirs.next_back()
 }
 
 pub(super) fn read(whose: Foreign, text: &str, scene: &Scene<'_>) -> Said {

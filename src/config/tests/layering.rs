@@ -176,6 +176,8 @@ fn maps_merge_key_by_key_and_lists_are_replaced() {
         name: "three".to_owned(),
         run: "z".to_owned(),
         timeout: 9,
+        cwd: None,
+        env: std::collections::BTreeMap::new(),
     };
     assert_eq!(settings.gates, [three]);
     let planner = &settings.hats["planner"];

@@ -162,3 +162,20 @@ fn tickets_and_dependencies_fail_as_what_they_are() {
         );
     }
 }
+
+/// The deadline passed long ago, because nobody was awake to see it.
+#[test]
+fn a_machine_that_slept_through_the_wait_goes_on_when_it_wakes_and_its_sleep_is_no_runtime() {
+    let mut rules = policy();
+    rules.limits.runtime = secs(100);
+    let mut talk = Talk::launched(rules);
+    talk.say(
+        1,
+        Input::Stderr("You've hit your usage limit. Try again in 60s".into()),
+    );
+    fails(&mut talk, 2);
+    let eight_hours = 8 * 3600;
+    assert_eq!(talk.say(eight_hours, Input::Tick), [Action::ReadPrompt]);
+    talk.launch(eight_hours, 1, 2);
+    assert_eq!(talk.iteration(eight_hours + 90, "LOOP_COMPLETE"), complete());
+}

@@ -1,0 +1,227 @@
+//! How each agent is called, and what the manual says of it.
+
+use super::*;
+use crate::agent::{AGENTS, Evidence};
+
+fn call(name: &str, prompt: &str) -> Invocation {
+    call_with(name, prompt, &Settings::default())
+}
+
+fn call_with(name: &str, prompt: &str, settings: &Settings) -> Invocation {
+    let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+    let selected = Selected::builtin(agent, agent.programs[0].into(), None, settings);
+    selected.invocation(prompt, Path::new("/run/prompt.md")).unwrap()
+}
+
+fn line(invocation: &Invocation) -> String {
+    let stdin = match &invocation.stdin {
+        StdinSource::Null => "/dev/null".to_owned(),
+        StdinSource::PromptFile(path) => path.display().to_string(),
+    };
+    format!(
+        "{} {} < {stdin}",
+        invocation.program.display(),
+        invocation.args.join(" ".as_ref()).display()
+    )
+}
+
+#[test]
+fn each_agent_is_called_as_its_row_says() {
+    let calls: Vec<String> = AGENTS
+        .iter()
+        .flat_map(|agent| {
+            ["say hi".to_owned(), "- a list".to_owned()].map(|prompt| line(&call(agent.name, &prompt)))
+        })
+        .collect();
+    insta::assert_snapshot!(calls.join("\n"), @"
+    claude --dangerously-skip-permissions --output-format stream-json --verbose -p say hi < /dev/null
+    claude --dangerously-skip-permissions --output-format stream-json --verbose -p < /run/prompt.md
+    kiro-cli chat --no-interactive --trust-all-tools say hi < /dev/null
+    kiro-cli chat --no-interactive --trust-all-tools < /run/prompt.md
+    gemini --yolo --skip-trust -o stream-json -p say hi < /dev/null
+    gemini --yolo --skip-trust -o stream-json < /run/prompt.md
+    codex exec --dangerously-bypass-approvals-and-sandbox --json say hi < /dev/null
+    codex exec --dangerously-bypass-approvals-and-sandbox --json - < /run/prompt.md
+    amp --dangerously-allow-all --stream-json -x say hi < /dev/null
+    amp --dangerously-allow-all --stream-json -x < /run/prompt.md
+    opencode run --auto --format json --thinking < /run/prompt.md
+    opencode run --auto --format json --thinking < /run/prompt.md
+    copilot --allow-all --no-ask-user --output-format json -p say hi < /dev/null
+    copilot --allow-all --no-ask-user --output-format json < /run/prompt.md
+    cursor-agent -p --force --trust --output-format stream-json say hi < /dev/null
+    cursor-agent -p --force --trust --output-format stream-json Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
+    ");
+}
+
+#[test]
+fn long_and_leading_characters_go_the_safe_way() {
+    for prompt in [
+        "-x".to_owned(),
+        "/help".to_owned(),
+        "@file".to_owned(),
+        "ü".repeat(7001),
+        String::new(),
+    ] {
+        assert_eq!(call("codex", &prompt).args.last().unwrap(), "-", "{prompt:.10}");
+    }
+    let longest = format!("{} {}", "ü".repeat(3999), "ü".repeat(3000));
+    assert_eq!(*call("codex", &longest).args.last().unwrap(), *longest);
+    assert_eq!(
+        call("codex", "resume").args.last().unwrap(),
+        "-",
+        "may be a subcommand"
+    );
+}
+
+#[test]
+fn a_prompt_over_the_agents_own_limit_is_refused_with_the_figure() {
+    let codex = AGENTS.iter().find(|agent| agent.name == "codex").unwrap();
+    let selected = Selected::builtin(codex, "codex".into(), None, &Settings::default());
+    let error = selected
+        .invocation(&"x".repeat(1_048_577), Path::new("p"))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the prompt is too long for OpenAI Codex: 1048577 characters, and the limit is 1048576 characters"
+    );
+}
+
+#[test]
+fn plain_transcripts_turn_structured_output_off() {
+    let mut settings = Settings::default();
+    settings.cli.transcript = Some("plain".into());
+    let args = call_with("claude", "hi", &settings).args;
+    assert_eq!(args, ["--dangerously-skip-permissions", "-p", "hi"]);
+}
+
+#[test]
+fn models_adapter_arguments_and_extra_arguments_come_before_the_prompt() {
+    let mut settings = Settings::default();
+    settings.cli.model = Some("opus".into());
+    settings.cli.extra_args = vec!["--debug".into()];
+    settings.adapters.entry("claude".into()).or_default().args = vec!["--add-dir".into(), "..".into()];
+    let args = call_with("claude", "hi", &settings).args;
+    assert_eq!(
+        args[4..],
+        ["--model", "opus", "--add-dir", "..", "--debug", "-p", "hi"]
+    );
+}
+
+#[test]
+fn claude_gets_its_terminal_whatever_pty_mode_says() {
+    assert_eq!(call("claude", "hi").terminal, Terminal::Pty);
+    assert_eq!(call("codex", "hi").terminal, Terminal::Pipe);
+}
+
+#[test]
+fn what_an_agent_would_misread_is_worded_so_that_it_is_text() {
+    let worded = |name: &str, prompt: &str| {
+        let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
+        let selected = Selected::builtin(agent, name.into(), None, &Settings::default());
+        selected.wording(prompt).into_owned()
+    };
+    assert_eq!(worded("claude", "/help"), "\n/help");
+    assert_eq!(worded("claude", "see /help and @file"), "see /help and @file");
+    assert_eq!(worded("gemini", "see @file, a@b.c"), r"see \@file, a\@b.c");
+    assert_eq!(worded("codex", "/help @file"), "/help @file");
+    let args = call("claude", &worded("claude", "/help")).args;
+    assert_eq!(args.last().unwrap(), "-p", "by way of stdin");
+}
+
+#[test]
+fn a_session_is_taken_up_again_as_the_row_says() {
+    let calls: Vec<String> = AGENTS
+        .iter()
+        .filter(|agent| agent.resume.is_some())
+        .map(|agent| {
+            let selected = Selected::builtin(agent, agent.programs[0].into(), None, &Settings::default());
+            let call = selected.resuming("- go on", Path::new("/run/prompt.md"), Some("ID"));
+            line(&call.unwrap())
+        })
+        .collect();
+    insta::assert_snapshot!(calls.join("\n"), @"
+    claude --dangerously-skip-permissions --output-format stream-json --verbose --resume ID -p < /run/prompt.md
+    gemini --yolo --skip-trust -o stream-json --resume ID < /run/prompt.md
+    codex exec --dangerously-bypass-approvals-and-sandbox --json resume ID - < /run/prompt.md
+    opencode run --auto --format json --thinking --session ID < /run/prompt.md
+    copilot --allow-all --no-ask-user --output-format json --resume=ID < /run/prompt.md
+    ");
+}
+
+#[test]
+fn the_manual_says_what_the_rows_say() {
+    let manual = include_str!("../../../docs/agents.md");
+    for agent in AGENTS {
+        let Evidence::Version(version) = agent.tested_with else {
+            continue;
+        };
+        let start = manual.find(&format!("\n## {}\n", agent.display_name));
+        let section = &manual[start.expect(agent.name) + 1..];
+        let section = section.split("\n## ").next().unwrap();
+        let call = call(agent.name, "- a list");
+        let resume = agent.resume.unwrap().args("ID").join(" ");
+        for line in [
+            format!("checked with version {version}\n"),
+            format!("- log in: {}\n", agent.auth_hint),
+            format!("({})", agent.install),
+            format!(
+                "- command: `{} {}`\n",
+                call.program.display(),
+                call.args.join(" ".as_ref()).display()
+            ),
+            format!("- sessions: `{resume}`\n"),
+        ] {
+            assert!(section.contains(&line), "{} lacks {line}", agent.name);
+        }
+        let limit = match agent.prompt_limit {
+            Some(PromptLimit::Bytes(most)) => format!("at most {most} bytes"),
+            Some(PromptLimit::Characters(most)) => format!("at most {most} characters"),
+            None => String::new(),
+        };
+        assert!(section.contains(&limit), "{} lacks {limit}", agent.name);
+    }
+}
+
+#[test]
+fn what_root_needs_is_set_for_root_only() {
+    let claude = AGENTS.iter().find(|agent| agent.name == "claude").unwrap();
+    assert_eq!(
+        environment(claude, User::Root),
+        [("IS_SANDBOX".to_owned(), "1".to_owned())]
+    );
+    assert_eq!(environment(claude, User::Ordinary), []);
+}
+
+fn custom(prompt: &str, change: impl FnOnce(&mut Settings)) -> Result<Invocation, AgentError> {
+    let mut settings = Settings::default();
+    settings.cli.args = vec!["--headless".into()];
+    change(&mut settings);
+    Selected::custom("/opt/my-ai".into(), &settings).invocation(prompt, Path::new("/run/prompt.md"))
+}
+
+#[test]
+fn a_custom_command_gets_its_prompt_as_configured() {
+    assert_eq!(custom("test", |_| ()).unwrap().args, ["--headless", "test"]);
+    let flag = |settings: &mut Settings| settings.cli.prompt_flag = Some("--prompt".into());
+    assert_eq!(
+        custom("test", flag).unwrap().args,
+        ["--headless", "--prompt", "test"]
+    );
+    let stdin = |settings: &mut Settings| settings.cli.prompt_mode = PromptMode::Stdin;
+    let call = custom("test", stdin).unwrap();
+    assert_eq!(call.args, ["--headless"]);
+    assert_eq!(call.stdin, StdinSource::PromptFile("/run/prompt.md".into()));
+}
+
+#[test]
+fn a_custom_prompt_is_never_read_as_an_option_and_never_too_long_for_the_kernel() {
+    assert_eq!(custom("- item", |_| ()).unwrap().args, ["--headless", "\n- item"]);
+    let error = custom(&"x".repeat(LONGEST_ARGUMENT), |_| ()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("131072 bytes, and the limit is 131071 bytes"),
+        "{error}"
+    );
+    assert!(custom(&"x".repeat(LONGEST_ARGUMENT - 1), |_| ()).is_ok());
+}

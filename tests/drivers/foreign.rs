@@ -1,0 +1,312 @@
+//! Repositories of other Ralphs: run as they are, and carried over into a `ralph.yml`.
+
+use std::fs;
+
+use super::sandbox::Sandbox;
+
+/// A session of codex that says one thing.
+fn codex(text: &str) -> String {
+    let text = serde_json::to_string(text).expect("JSON").replace('\\', "\\\\");
+    format!(
+        r#"say {{"type":"thread.started","thread_id":"0199a213-81c0-7800-8aa1-bbab2a035a53"}}
+say {{"type":"turn.started"}}
+say {{"type":"item.completed","item":{{"id":"item_0","type":"agent_message","text":{text}}}}}
+say {{"type":"turn.completed","usage":{{"input_tokens":10,"cached_input_tokens":0,"output_tokens":5}}}}
+"#
+    )
+}
+
+fn bmalph_project() -> Sandbox {
+    let settings = "# written by another tool\nPLATFORM_DRIVER=\"codex\"\nALLOWED_TOOLS=\"Write,Read,Bash(git *)\"\n\
+                    SESSION_CONTINUITY=true\nCLAUDE_TIMEOUT_MINUTES=15\nMAX_CALLS_PER_HOUR=100\n";
+    Sandbox::new()
+        .agent("codex", &codex("not yet"))
+        .file("stage/2.script", codex("All done.\nLOOP_COMPLETE"))
+        .file("project/.ralph/.ralphrc", settings)
+        .file("project/.ralph/PROMPT.md", "Do what the plan says.\n")
+}
+
+#[test]
+fn a_repository_with_a_ralphrc_runs_without_a_ralph_yml() {
+    let sandbox = bmalph_project();
+    let done = sandbox.ralph(&["run"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let first = sandbox.argv(1);
+    assert!(first.contains(&"exec".to_owned()) && !first.contains(&"resume".to_owned()));
+    assert!(
+        first.last().unwrap().starts_with("Do what the plan says."),
+        "{first:?}"
+    );
+    let second = sandbox.argv(2);
+    let resumed = second
+        .windows(2)
+        .any(|words| words[0] == "resume" && words[1].starts_with("0199a213"));
+    assert!(resumed, "{second:?}");
+    assert!(
+        done.stderr.contains("MAX_CALLS_PER_HOUR has no counterpart"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_repository_with_ralphexs_config_runs_without_a_ralph_yml() {
+    let speak = |text: &str| {
+        format!(
+            "say {{\"type\":\"content_block_delta\",\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\
+                 say {{\"type\":\"result\",\"result\":\"\"}}\n"
+        )
+    };
+    let sandbox = Sandbox::new()
+        .agent("my-claude", &speak("task 1 is done"))
+        .file("stage/2.script", speak("<<<RALPHEX:ALL_TASKS_DONE>>>"))
+        .file(
+            "project/.ralphex/config",
+            "claude_command = my-claude\nclaude_args = --quick \"two words\"\niteration_delay_ms = 1\n",
+        )
+        .file("project/docs/plans/plan.md", "# Plan\n");
+    let done = sandbox.ralph(&["run", "-P", "docs/plans/plan.md"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(sandbox.argv(2)[..3], ["--quick", "two words", "-p"]);
+    assert!(!sandbox.path("stage/3.argv").exists());
+}
+
+#[test]
+fn init_carries_a_file_over_and_overwrites_nothing() {
+    let sandbox = bmalph_project();
+    let printed = sandbox.ralph(&["config", "convert", "--from", "ralphrc"]);
+    let before = sandbox.ralph(&["config", "show", "--json"]);
+    let done = sandbox.ralph(&["init", "--from-ralphrc"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.stdout.starts_with("wrote   ralph.yml\n"), "{done:?}");
+    let written = fs::read_to_string(sandbox.project().join("ralph.yml")).unwrap();
+    assert_eq!(written, printed.stdout, "one code path");
+    assert!(
+        written.contains("# Not carried over: ") && written.contains("MAX_CALLS_PER_HOUR"),
+        "{written}"
+    );
+    fs::remove_file(sandbox.project().join(".ralph/.ralphrc")).unwrap();
+    assert_eq!(before.stdout, sandbox.ralph(&["config", "show", "--json"]).stdout);
+    assert_eq!(sandbox.ralph(&["run"]).code, 0);
+
+    let sandbox = sandbox.file("project/.ralphrc", "PLATFORM_DRIVER=cursor\n");
+    let again = sandbox.ralph(&["init", "--from-ralphrc", ".ralphrc"]);
+    assert_eq!(again.code, 1, "{again:?}");
+    assert!(
+        again.stdout.contains("exists  ralph.yml (left as it is)"),
+        "{again:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(sandbox.project().join("ralph.yml")).unwrap(),
+        written
+    );
+}
+
+#[test]
+fn a_plain_init_beside_another_ralphs_file_keeps_its_task_and_says_how_to_carry_it_over() {
+    let sandbox = bmalph_project();
+    let done = sandbox.ralph(&["init"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    insta::assert_snapshot!(sandbox.anonymous(&done.stdout), @"
+    wrote   ralph.yml
+
+    Now write the task into .ralph/PROMPT.md, then: ralph run
+    /box/project/.ralph/.ralphrc is read too, below ralph.yml; to carry it over, remove ralph.yml, then: ralph init --from-ralphrc
+    ");
+    assert!(!sandbox.project().join("PROMPT.md").exists());
+    let shown = sandbox.ralph(&["config", "show", "--json"]);
+    assert!(
+        sandbox
+            .anonymous(&shown.stdout)
+            .contains("/box/project/.ralph/PROMPT.md"),
+        "{shown:?}"
+    );
+    assert_eq!(sandbox.ralph(&["run"]).code, 0);
+}
+
+#[test]
+fn init_knows_where_ralphex_keeps_its_files() {
+    let users = Sandbox::new().file(
+        "home/.config/ralphex/config",
+        "claude_command = mine\nclaude_args =\n",
+    );
+    assert_eq!(users.ralph(&["init", "--from-ralphex"]).code, 0);
+    let written = fs::read_to_string(users.project().join("ralph.yml")).unwrap();
+    assert!(
+        written.ends_with("cli:\n  claude_args: \"\"\n  claude_command: \"mine\"\n"),
+        "{written}"
+    );
+
+    let projects = Sandbox::new()
+        .file("home/.config/ralphex/config", "claude_command = mine\n")
+        .file("project/.ralphex/config", "claude_command = ours\n");
+    assert_eq!(projects.ralph(&["init", "--from-ralphex"]).code, 0);
+    let written = fs::read_to_string(projects.project().join("ralph.yml")).unwrap();
+    assert!(written.contains("ours"), "{written}");
+
+    let nothing = Sandbox::new().ralph(&["init", "--from-ralphex"]);
+    assert_eq!(nothing.code, 2, "{nothing:?}");
+    assert!(
+        nothing.stderr.contains("ralph init --from-ralphex FILE"),
+        "{nothing:?}"
+    );
+}
+
+/// One tool's answers as a stream of claude's, in the shape that ralphex documents: the prompt out of `-p`, whatever
+/// else is given ignored, a delta for each line, a result at the end.
+fn wrapper(call: &str) -> String {
+    format!(
+        r#"#!/usr/bin/env bash
+set -euo pipefail
+asked=""
+while (( $# > 0 )); do
+    if [[ "$1" == -p ]]; then asked="${{2:-}}"; shift; fi
+    shift
+done
+if [[ -z "$asked" ]]; then echo "nothing was asked" >&2; exit 1; fi
+{call} | while IFS= read -r said; do
+    said="${{said//\\/\\\\}}"; said="${{said//\"/\\\"}}"
+    printf '{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"%s\\n"}}}}\n' "$said"
+done
+printf '{{"type":"result","result":""}}\n'
+"#
+    )
+}
+
+#[test]
+fn wrappers_of_three_tools_run_a_whole_loop_and_their_signals_count() {
+    for (tool, call) in [
+        ("codex", "codex exec \"$asked\""),
+        ("gemini", "gemini -p \"$asked\" 2>/dev/null"),
+        ("ollama", "ollama run \"${OLLAMA_MODEL:-llama3}\" \"$asked\""),
+    ] {
+        for (signal, code) in [
+            ("COMPLETED", 0),
+            ("ALL_TASKS_DONE", 0),
+            ("FAILED", 1),
+            ("TASK_FAILED", 1),
+        ] {
+            let sandbox = Sandbox::new()
+                .agent(tool, "say looking at \"it\"\nsay a \\\\ too")
+                .file(
+                    "stage/3.script",
+                    format!("say finally\nsay <<<RALPHEX:{signal}>>>"),
+                )
+                .program("project/wrap.sh", &wrapper(call))
+                .file(
+                    "project/.ralphex/config",
+                    "claude_command = ./wrap.sh\nclaude_args =\n",
+                );
+            let done = sandbox.ralph(&["run", "-p", "do it", "-n", "5"]);
+            assert_eq!(done.code, code, "{tool} {signal}: {done:?}");
+            assert!(done.stdout.contains("looking at \"it\""), "{tool}: {done:?}");
+            assert!(sandbox.path("stage/3.argv").exists() && !sandbox.path("stage/4.argv").exists());
+            assert!(sandbox.argv(1).last().unwrap().starts_with("do it"), "{tool}");
+        }
+    }
+}
+
+/// The tool fails, its words are thrown away, and the wrapper says that all is well.
+#[test]
+fn a_wrapper_that_hides_its_tools_failure_burns_no_iterations() {
+    for hiding in [
+        "tool \"$asked\" 2>/dev/null || true",
+        "{ tool \"$asked\" || :; } 2>/dev/null",
+    ] {
+        let sandbox = Sandbox::new()
+            .agent("tool", "err quota exceeded\nexit 1")
+            .program("project/wrap.sh", &wrapper(&format!("({hiding})")))
+            .file(
+                "project/ralph.yml",
+                "cli: {claude_command: ./wrap.sh, claude_args: ''}\nevent_loop: {max_consecutive_failures: 2}\n",
+            );
+        let done = sandbox.ralph(&["run", "-p", "do it", "-n", "50"]);
+        assert_eq!(done.code, 1, "{hiding}: {done:?}");
+        assert!(done.stdout.contains("no answer"), "{hiding}: {done:?}");
+        assert!(
+            done.stdout.contains("agent       claude by wrap.sh"),
+            "{hiding}: {done:?}"
+        );
+        assert!(!sandbox.path("stage/3.argv").exists(), "{hiding}");
+    }
+}
+
+fn delta(text: &str) -> String {
+    format!(
+        "say {{\"type\":\"content_block_delta\",\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n"
+    )
+}
+
+const RESULT: &str = "say {\"type\":\"result\",\"result\":\"\"}\n";
+
+/// What a provider prints, and the exit code of a run of one iteration with it.
+#[test]
+fn what_a_provider_prints_is_judged_as_documented() {
+    let marker = "<<<RALPHEX:COMPLETED>>>";
+    let repeated = format!("say {{\"type\":\"result\",\"result\":\"{marker}\"}}\n");
+    let wrapped = format!("say {{\"type\":\"result\",\"result\":{{\"output\":\"{marker}\"}}}}\n");
+    let message = format!(
+        "say {{\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{marker}\"}}]}}}}\n"
+    );
+    let stop = message.replace("assistant", "message_stop");
+    let keepalive = delta("");
+    for (what, script, code) in [
+        ("a delta", delta(marker) + RESULT, 0),
+        (
+            "a split delta",
+            delta("<<<RALPHEX:COMP") + &delta("LETED>>>") + RESULT,
+            0,
+        ),
+        ("a message", message + RESULT, 0),
+        ("the last message", stop + RESULT, 0),
+        ("the result's text", delta("hm") + &repeated, 0),
+        ("the result's output", delta("hm") + &wrapped, 0),
+        (
+            "noise",
+            format!("say Loading model…\n{}say {{half\n{RESULT}", delta(marker)),
+            0,
+        ),
+        (
+            "several results",
+            delta("one") + RESULT + &delta(marker) + RESULT,
+            0,
+        ),
+        (
+            "work after the claim",
+            delta(marker) + RESULT + &delta("but wait") + RESULT,
+            3,
+        ),
+        ("an exit code", delta(marker) + RESULT + "exit 7", 1),
+        ("no result", delta(marker), 1),
+        (
+            "a failed result",
+            delta(marker) + "say {\"type\":\"result\",\"is_error\":true,\"result\":\"no\"}",
+            1,
+        ),
+        ("signs of life only", keepalive.repeat(50) + RESULT, 1),
+    ] {
+        let sandbox = Sandbox::new().agent("other", &script).file(
+            "project/ralph.yml",
+            "cli: {claude_command: other, claude_args: ''}\nevent_loop: {max_consecutive_failures: 1}\n",
+        );
+        let done = sandbox.ralph(&["run", "-p", "x", "-n", "1"]);
+        assert_eq!(done.code, code, "{what}: {done:?}");
+        if what == "noise" {
+            assert!(
+                done.stdout.contains("Loading model") && done.stdout.contains("{half"),
+                "{done:?}"
+            );
+        }
+    }
+}
+
+/// Silence would be too long, but there are signs of life.
+#[test]
+fn signs_of_life_keep_a_slow_provider_alive() {
+    let script = (delta("") + "sleep 400\n").repeat(5) + &delta("<<<RALPHEX:COMPLETED>>>") + RESULT;
+    let sandbox = Sandbox::new().agent("other", &script).file(
+        "project/ralph.yml",
+        "cli: {claude_command: other, claude_args: ''}\nadapters: {claude: {idle_timeout: 1}}\n",
+    );
+    let done = sandbox.ralph(&["run", "-p", "x", "-n", "1"]);
+    assert_eq!(done.code, 0, "{done:?}");
+}
