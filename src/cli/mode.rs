@@ -30,6 +30,12 @@ pub(super) fn be_realistic(
     Ok(())
 }
 
+/// Who is asked must see the question.
+pub(super) fn audible(settings: &Settings, mut show: ShowArguments) -> ShowArguments {
+    show.quiet &= settings.cli.default_mode == Mode::Autonomous;
+    show
+}
+
 /// The agent as this mode calls it.
 pub(super) fn in_mode(agent: Selected, settings: &Settings) -> Result<Selected, CliError> {
     match settings.cli.default_mode {

@@ -76,7 +76,7 @@ pub(super) fn resume(
         received: restored.received().to_vec(),
         changed,
     };
-    let mut face = face_for(arguments.show, terminal);
+    let mut face = face_for(mode::audible(&plan.settings, arguments.show), terminal);
     let occasion = Occasion {
         run,
         now,

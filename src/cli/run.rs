@@ -93,7 +93,7 @@ impl Request<'_> {
             Rehearsal::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
             Rehearsal::Prompt => return dry_run::show_prompt(&plan, terminal),
         }
-        let mut face = face_for(self.show, terminal);
+        let mut face = face_for(mode::audible(&plan.settings, self.show), terminal);
         plan.carry_out(&context, face.as_mut())
     }
 }

@@ -17,6 +17,8 @@ pub enum Key {
 
 /// Two Ctrl-C within this time are meant for ralph.
 const TWICE: Duration = Duration::from_secs(1);
+/// An agent that ends so soon after a Ctrl-C was left by its user, whatever it says when it goes.
+const LEFT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Typing {
@@ -77,6 +79,17 @@ impl Engine {
     /// An iteration that ended well, or just rested too long, may have done the work.
     pub(super) fn settle_or_ask(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
         let watched = self.policy.reading.messages == Messages::Watched;
+        let left = self
+            .typing
+            .interrupt
+            .take()
+            .is_some_and(|interrupt| at - interrupt <= LEFT);
+        let outcome = match outcome {
+            IterationOutcome::Failed {
+                failure: Failure::Exit { .. },
+            } if watched && left => IterationOutcome::Continued { rejected_by: None },
+            outcome => outcome,
+        };
         let may_be_done = match &outcome {
             IterationOutcome::Continued { .. }
             | IterationOutcome::TimedOut {

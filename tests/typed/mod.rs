@@ -159,6 +159,19 @@ fn one_ctrl_c_is_the_agents_and_two_stop_the_run() {
 }
 
 #[test]
+fn an_agent_that_is_left_by_ctrl_c_has_not_failed() {
+    // Not raw: its terminal makes a signal of the key, and it dies of it.
+    let sandbox = claude("print READY\nhang\n");
+    let mut seat = Seat::at(&sandbox, &[RUN, &["--quiet"]].concat());
+    seat.wait_for("READY");
+    seat.types(CTRL_C);
+    seat.wait_for(QUESTION);
+    assert_eq!(sandbox.records("agent_ended")[0]["end"]["signaled"]["signal"], 2);
+    seat.types(b"d\n");
+    assert_eq!(seat.ends().code, Some(0));
+}
+
+#[test]
 fn ctrl_backslash_kills_an_agent_that_ignores_everything_else() {
     let sandbox = Sandbox::new()
         .with_agent("claude")

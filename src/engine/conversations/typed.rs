@@ -156,6 +156,26 @@ fn an_agent_that_rested_too_long_may_have_done_the_work() {
 }
 
 #[test]
+fn an_agent_that_goes_after_a_ctrl_c_was_left_and_has_not_failed() {
+    let end = ProcessEnd::Signaled { signal: 2 };
+    let exited = || Input::Exited { end, swept: 0 };
+    let mut left = Talk::launched(watched());
+    draws(&mut left, 1, "hello");
+    assert_eq!(left.say(10, Input::Typed(Key::Interrupt)), []);
+    assert_eq!(left.say(12, exited()), [Action::Ask]);
+    assert_eq!(left.say(13, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);
+    assert_eq!(
+        *left.last_outcome(),
+        IterationOutcome::Continued { rejected_by: None }
+    );
+    let mut failed = Talk::launched(watched());
+    draws(&mut failed, 1, "hello");
+    assert_eq!(failed.say(10, Input::Typed(Key::Interrupt)), []);
+    assert_eq!(failed.say(16, exited()), []);
+    assert!(matches!(failed.last_outcome(), IterationOutcome::Failed { .. }));
+}
+
+#[test]
 fn the_question_can_be_left_by_quitting_by_a_signal_or_for_good() {
     let asked = || {
         let mut talk = Talk::launched(watched());
