@@ -49,7 +49,8 @@ impl Sitting {
     }
 
     pub(super) fn size(&self) -> Size {
-        self.lent.size()
+        let (rows, columns) = self.lent.size();
+        Size { rows, columns }
     }
 
     /// The agent is there: what is typed from now on is for it.

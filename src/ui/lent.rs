@@ -8,13 +8,8 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-use crate::process::Size;
-
-/// Where a terminal does not know its size.
-const USUAL: Size = Size {
-    rows: 24,
-    columns: 80,
-};
+/// Rows and columns, where a terminal does not know them.
+const USUAL: (u16, u16) = (24, 80);
 
 /// A terminal that is lent; dropped, it is given back.
 #[derive(Debug)]
@@ -46,13 +41,12 @@ impl Lent {
         let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.before);
     }
 
-    pub fn size(&self) -> Size {
+    /// Rows and columns.
+    pub fn size(&self) -> (u16, u16) {
         let size = tcgetwinsize(&self.terminal).ok();
-        size.filter(|size| size.ws_row > 0 && size.ws_col > 0)
-            .map_or(USUAL, |size| Size {
-                rows: size.ws_row,
-                columns: size.ws_col,
-            })
+        size.map(|size| (size.ws_row, size.ws_col))
+            .filter(|(rows, columns)| *rows > 0 && *columns > 0)
+            .unwrap_or(USUAL)
     }
 }
 
