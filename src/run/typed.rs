@@ -22,7 +22,7 @@ use super::keys::Keys;
 const MOST_PENDING: usize = 1 << 20;
 
 pub(super) struct Sitting {
-    painter: Painter<Chunk>,
+    painter: Option<Painter<Chunk>>,
     keyboard: Option<Keyboard>,
     screen: Option<Screen>,
     /// What happened meanwhile, to be shown when the terminal is free again.
@@ -40,7 +40,7 @@ impl Sitting {
         let sender = inbox.sender();
         let lost = move || drop(sender.send(Message::TerminalLost));
         Ok(Self {
-            painter: Painter::begin(stdout, lost)?,
+            painter: Some(Painter::begin(stdout, lost)?),
             keyboard: None,
             screen: None,
             held: Vec::new(),
@@ -62,7 +62,9 @@ impl Sitting {
     }
 
     pub(super) fn paint(&self, chunk: Chunk) {
-        self.painter.paint(chunk);
+        if let Some(painter) = &self.painter {
+            painter.paint(chunk);
+        }
     }
 
     /// What the agent draws is seen already, and the rest must wait.
@@ -99,13 +101,19 @@ impl Sitting {
     }
 
     /// The agent has ended: the terminal is as it was before. Says what happened meanwhile.
-    pub(super) fn end(self) -> Vec<Record> {
-        drop(self.keyboard);
-        match self.painter.finish() {
-            Painted::All | Painted::Cut => {}
+    pub(super) fn end(mut self) -> Vec<Record> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// However it comes about, the last stroke is painted before the terminal is given back.
+impl Drop for Sitting {
+    fn drop(&mut self) {
+        self.keyboard = None;
+        match self.painter.take().map(Painter::finish) {
+            // A terminal that takes no more has been heard of.
+            Some(Painted::All | Painted::Cut) | None => {}
         }
-        drop(self.lent);
-        self.held
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) struct Modes {
     off: BTreeSet<u16>,
     /// How many layers of the newer keyboard protocol were put on.
     keyboard: u32,
+    keyboard_set: bool,
     other_keys: bool,
     keypad: bool,
     coloured: bool,
@@ -73,6 +74,7 @@ impl Modes {
                 let count = text[1..].parse().unwrap_or(1);
                 self.keyboard = self.keyboard.saturating_sub(count);
             }
+            (Some(b'='), b'u') => self.keyboard_set = !text.starts_with("=0"),
             (Some(b'>'), b'm') => {
                 self.other_keys = matches!(numbers(&text[1..])[..], [4, level] if level > 0)
             }
@@ -109,6 +111,7 @@ impl Modes {
         for (wanted, sequence) in [
             (self.coloured, "\x1b[m"),
             (self.other_keys, "\x1b[>4m"),
+            (self.keyboard_set, "\x1b[=0u"),
             (self.keypad, "\x1b>"),
             (self.cursor_shape, "\x1b[0 q"),
             // A region's end moves the cursor, so that is put back.
@@ -182,5 +185,7 @@ mod tests {
         );
         assert_eq!(undone(b"\x1b]0;[?1000h\x1b\\\x1bP+q\x1b\\\r"), "");
         assert_eq!(undone(b"\x1b[?1000h\x1bc"), "");
+        assert_eq!(undone(b"\x1b[=1;1u\r"), "\x1b[=0u");
+        assert_eq!(undone(b"\x1b[=1;1u\x1b[=0u\r"), "");
     }
 }
