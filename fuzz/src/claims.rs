@@ -56,7 +56,7 @@ fn check_said((outcome, topics): &Verdict, text: &str) {
 fn whole(messages: Messages, text: &str) -> Vec<TranscriptEvent> {
     match messages {
         Messages::Delimited => vec![TranscriptEvent::message(Tag::Ai, text)],
-        Messages::Absent => text
+        Messages::Absent | Messages::Watched => text
             .split('\n')
             .map(|line| TranscriptEvent::line(Tag::Ai, line))
             .collect(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph::config::{Foreign, Partial, Request, equivalent_yaml, load};
+use ralph::config::{Foreign, Partial, Request, Theirs, equivalent_yaml, load};
 use ralph::event::{Record, RunEvent};
 use ralph::store::{Entry, Journal, Recalled, recall};
 
@@ -36,7 +36,13 @@ pub fn config(bytes: &[u8]) {
 /// Another Ralph's file: whatever is in it, its counterpart is a `ralph.yml` that ralph can read as YAML.
 pub fn foreign(whose: Foreign, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let converted = equivalent_yaml(whose, Path::new("theirs"), &text, AGENTS);
+    let converted = equivalent_yaml(&Theirs {
+        whose,
+        path: Path::new("/project/theirs"),
+        text: &text,
+        agents: AGENTS,
+        base: Path::new("/project"),
+    });
     config(converted.as_bytes());
     let directory = directory();
     let name = match whose {

@@ -1,6 +1,8 @@
 //! The built-in agents: one row of data each. Detection order, help, doctor and error texts all read this table;
 //! no other file names a product.
 
+use super::interactive::{FirstPrompt, Interactive};
+
 /// A coding agent's command line, as it is today.
 #[derive(Debug)]
 pub struct Agent {
@@ -13,6 +15,8 @@ pub struct Agent {
     /// What makes it say in structure what it does, and the format in which it then speaks.
     pub structured: Option<Structured>,
     pub prompt: Delivery,
+    /// How its own screen is opened with a first prompt, where it has one.
+    pub interactive: Option<Interactive>,
     /// How a session of its own is taken up again; these arguments come last before the prompt.
     pub resume: Option<Resume>,
     pub misreads: Misreads,
@@ -99,6 +103,8 @@ pub enum Terminal {
     Pipe,
     /// A raw pseudo-terminal.
     Pty,
+    /// One that is shown to the user, who types into it; its stderr too.
+    Screen,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +137,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&["-p"]),
         },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Positional,
+        }),
         resume: Some(Resume::Before("--resume")),
         misreads: Misreads::FirstSlash,
         terminal: Terminal::Pty,
@@ -169,6 +179,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&[]),
         },
+        interactive: Some(Interactive {
+            args: &["chat"],
+            prompt: FirstPrompt::Positional,
+        }),
         resume: None,
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
@@ -198,6 +212,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Flag("-i"),
+        }),
         resume: Some(Resume::Before("--resume")),
         misreads: Misreads::AtSign,
         terminal: Terminal::Pipe,
@@ -231,6 +249,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::Stdin(&["-"]),
         },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Positional,
+        }),
         resume: Some(Resume::Before("resume")),
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
@@ -261,6 +283,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-x"),
             large: Large::Stdin(&["-x"]),
         },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Stdin,
+        }),
         resume: None,
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
@@ -287,6 +313,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::AsLarge,
             large: Large::Stdin(&[]),
         },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Flag("--prompt"),
+        }),
         resume: Some(Resume::Before("--session")),
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
@@ -312,6 +342,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
         },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Flag("-i"),
+        }),
         resume: Some(Resume::Joined("--resume=")),
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,
@@ -343,6 +377,10 @@ pub static AGENTS: &[Agent] = &[
             small: Small::Positional,
             large: Large::ReadFile,
         },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Positional,
+        }),
         resume: None,
         misreads: Misreads::Nothing,
         terminal: Terminal::Pipe,

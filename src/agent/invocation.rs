@@ -12,6 +12,7 @@ use crate::config::{PromptMode, Settings};
 
 use super::driven::adapter_name;
 use super::driver::Driver;
+use super::interactive::FirstPrompt;
 use super::{
     Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, Large, Misreads, PromptLimit, Resume, Small,
     Terminal,
@@ -71,6 +72,8 @@ pub(super) enum PromptDelivery {
     Provider,
     /// A script makes the whole command line.
     Driver(Arc<Driver>),
+    /// On the agent's own screen.
+    Interactive(FirstPrompt),
 }
 
 /// One call.
@@ -86,6 +89,8 @@ pub struct Invocation {
 pub enum StdinSource {
     Null,
     PromptFile(PathBuf),
+    /// What the user types.
+    Screen,
 }
 
 impl Selected {
@@ -104,17 +109,7 @@ impl Selected {
                 .flat_map(|structured| structured.flags)
                 .map(ToString::to_string),
         );
-        let adapter = settings.adapters.get(agent.name);
-        let model = settings
-            .cli
-            .model
-            .as_ref()
-            .or(adapter.and_then(|adapter| adapter.model.as_ref()));
-        if let (Some(flag), Some(model)) = (agent.model_flag, model) {
-            args.extend([flag.to_owned(), model.clone()]);
-        }
-        args.extend(adapter.iter().flat_map(|adapter| adapter.args.iter().cloned()));
-        args.extend(settings.cli.extra_args.iter().cloned());
+        args.extend(wishes(agent, settings));
         let own_format = structured.map_or("plain", |structured| structured.format);
         Self {
             name: agent.name.to_owned(),
@@ -225,12 +220,14 @@ impl Selected {
             },
             PromptDelivery::CustomArgument { flag } => {
                 let argument = self.custom_argument(prompt)?;
-                (
-                    flag.iter().cloned().chain([argument]).collect(),
-                    StdinSource::Null,
-                )
+                let stdin = match self.terminal {
+                    Terminal::Pipe | Terminal::Pty => StdinSource::Null,
+                    Terminal::Screen => StdinSource::Screen,
+                };
+                (flag.iter().cloned().chain([argument]).collect(), stdin)
             }
             PromptDelivery::CustomStdin => (Vec::new(), file()),
+            PromptDelivery::Interactive(way) => self.first_prompt(*way, prompt, prompt_file),
             PromptDelivery::Provider => (vec!["-p".to_owned(), self.fitting(prompt)?], StdinSource::Null),
             PromptDelivery::Driver(driver) => return self.driven(driver, prompt_file, session),
         };
@@ -258,7 +255,8 @@ impl Selected {
             PromptDelivery::Builtin(_)
             | PromptDelivery::CustomArgument { .. }
             | PromptDelivery::CustomStdin
-            | PromptDelivery::Provider => None,
+            | PromptDelivery::Provider
+            | PromptDelivery::Interactive(_) => None,
         }
     }
 
@@ -335,6 +333,24 @@ impl Selected {
     }
 }
 
+/// What the user wants of an agent, as its arguments: a model, and words of one's own.
+pub(super) fn wishes(agent: &Agent, settings: &Settings) -> Vec<String> {
+    let adapter = settings.adapters.get(agent.name);
+    let model = settings
+        .cli
+        .model
+        .as_ref()
+        .or(adapter.and_then(|adapter| adapter.model.as_ref()));
+    let model = agent.model_flag.zip(model);
+    let mut args: Vec<String> = model
+        .into_iter()
+        .flat_map(|(flag, model)| [flag.to_owned(), model.clone()])
+        .collect();
+    args.extend(adapter.iter().flat_map(|adapter| adapter.args.iter().cloned()));
+    args.extend(settings.cli.extra_args.iter().cloned());
+    args
+}
+
 /// For whom the agent works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum User {
@@ -368,7 +384,7 @@ fn terminal(own: Terminal, settings: &Settings) -> Terminal {
 }
 
 /// Short, and without a first character that a CLI may take for something else.
-fn is_small_and_safe(prompt: &str) -> bool {
+pub(super) fn is_small_and_safe(prompt: &str) -> bool {
     let small = prompt.len() <= 4 * SMALL_PROMPT && prompt.chars().count() <= SMALL_PROMPT;
     small
         && !prompt.trim_start().starts_with(['-', '/', '@'])
@@ -376,7 +392,7 @@ fn is_small_and_safe(prompt: &str) -> bool {
         && !prompt.trim().is_empty()
 }
 
-fn read_the_file(path: &Path) -> String {
+pub(super) fn read_the_file(path: &Path) -> String {
     format!(
         "Read the file {} and do what it says; it is your whole task.",
         path.display()

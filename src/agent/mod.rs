@@ -5,6 +5,7 @@ mod builtin;
 mod detect;
 mod driven;
 pub mod driver;
+mod interactive;
 mod invocation;
 mod probe;
 mod provider;
@@ -15,6 +16,7 @@ pub use builtin::{
 };
 pub use detect::{Checked, Unusable, detect, survey};
 pub use driven::{driver_places, load_driver};
+pub use interactive::{FirstPrompt, Interactive};
 pub use invocation::{FilterCode, Invocation, Selected, StdinSource};
 pub use probe::{PathProbe, Probe};
 
@@ -53,6 +55,8 @@ pub enum AgentError {
     ProviderArguments { line: String, error: SplitError },
     #[error(transparent)]
     Driver(#[from] driver::DriverError),
+    #[error("{agent} has no screen to type into: {why}")]
+    NoScreen { agent: String, why: &'static str },
     #[error("--transcript jq needs a filter")]
     NoFilter,
     #[error("the prompt is too long for {agent}: {size}, and the limit is {limit}")]

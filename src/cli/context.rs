@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::{self, PathProbe, Probe};
-use crate::config::{self, Loaded, Partial, Request, Settings};
+use crate::config::{self, Loaded, Partial, Request};
 use crate::process::Keeper;
 use crate::transcript;
 
@@ -72,16 +72,4 @@ pub(super) fn user_directory() -> Option<PathBuf> {
     let base = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
     base.or_else(|| set("HOME").map(|home| home.join(".config")))
         .map(|base| base.join("ralph"))
-}
-
-/// Settings that this version can read but not yet act on are refused: to ignore them would be to lie.
-pub(super) fn refuse_what_is_not_there_yet(settings: &Settings) -> Result<(), CliError> {
-    let missing = [(
-        settings.cli.default_mode == config::Mode::Interactive,
-        "cli.default_mode: interactive",
-    )];
-    match missing.into_iter().find(|(wanted, _)| *wanted) {
-        Some((_, what)) => Err(CliError::NotYet { what }),
-        None => Ok(()),
-    }
 }

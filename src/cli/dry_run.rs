@@ -25,7 +25,7 @@ struct Call {
     args: Vec<String>,
     cwd: String,
     stdin: String,
-    /// What stdout is: a pipe, or a raw pseudo-terminal.
+    /// What stdout is: a pipe, a raw pseudo-terminal, or a screen that the user sees and types into.
     stdout: &'static str,
     environment_set: Vec<String>,
     environment_removed: Vec<&'static str>,
@@ -109,10 +109,12 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         stdin: match invocation.stdin {
             StdinSource::Null => "/dev/null".to_owned(),
             StdinSource::PromptFile(path) => path.display().to_string(),
+            StdinSource::Screen => "screen".to_owned(),
         },
         stdout: match invocation.terminal {
             AgentTerminal::Pipe => "pipe",
             AgentTerminal::Pty => "pty",
+            AgentTerminal::Screen => "screen",
         },
         environment_set: own.chain(set.map(str::to_owned)).chain(hat).collect(),
         environment_removed: NESTED_SESSION.to_vec(),

@@ -60,8 +60,8 @@ pub(super) enum CliError {
     SpeedOfCapture { path: PathBuf },
     #[error("--transcript is for raw output, and `{what}` is a run")]
     TranscriptOfRun { what: String },
-    #[error("`{what}` is not supported by this version of ralph")]
-    NotYet { what: &'static str },
+    #[error("`session: continue` is not possible in interactive mode: a screen names no session")]
+    SessionOnAScreen,
     #[error("the configuration has changed since this run began:\n  {}", changes.join("\n  "))]
     SettingsChanged { changes: Vec<String> },
     #[error("run {id} has left neither a run.json nor a journal that can be read")]
@@ -108,6 +108,7 @@ impl CliError {
                 | AgentError::ProviderArguments { .. }
                 | AgentError::Driver(_)
                 | AgentError::NoFilter
+                | AgentError::NoScreen { .. }
                 | AgentError::PromptTooLong { .. }
                 | AgentError::NulInPrompt => Exit::Usage,
             },
@@ -117,7 +118,7 @@ impl CliError {
             | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
-            | Self::NotYet { .. }
+            | Self::SessionOnAScreen
             | Self::NothingToConvert { .. }
             | Self::AsClaude(_)
             | Self::Filter(_)
@@ -197,6 +198,7 @@ impl CliError {
                 vec![format!("ralph.yml configures no {what}s")]
             }
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
+            Self::SessionOnAScreen => vec!["say `session: fresh`, or --mode autonomous".into()],
             Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
             Self::Config(_)
             | Self::Filter(_)
@@ -205,7 +207,6 @@ impl CliError {
             | Self::Unwritable { .. }
             | Self::AgentCommand(_)
             | Self::Capture { .. }
-            | Self::NotYet { .. }
             | Self::Demo(_)
             | Self::Output(_) => Vec::new(),
         }
@@ -315,6 +316,9 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             "or in ralph.yml: cli.jq_filter".into(),
         ],
         AgentError::Driver(error) => driver_hints(error),
+        AgentError::NoScreen { .. } => {
+            vec!["say --mode autonomous, or choose an agent with a screen of its own (docs/agents.md)".into()]
+        }
         AgentError::NulInPrompt => Vec::new(),
     }
 }

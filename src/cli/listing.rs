@@ -124,6 +124,7 @@ fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) 
             let stdin = match call.stdin {
                 StdinSource::Null => "/dev/null",
                 StdinSource::PromptFile(_) => "the prompt",
+                StdinSource::Screen => "screen",
             };
             let args = call
                 .args

@@ -13,6 +13,7 @@ mod gates;
 mod hats;
 mod init;
 mod listing;
+mod mode;
 mod policy;
 mod reading;
 mod replay;

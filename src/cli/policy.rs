@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::config::{
-    AdapterSettings, CompletionMatch, EventLoop, Gate, ModelPrice, OnFailure, Session, Settings,
+    AdapterSettings, Cli, CompletionMatch, EventLoop, Gate, Mode, ModelPrice, OnFailure, Session, Settings,
 };
 use crate::engine::{
     CostFigures, CostRules, Ending, GateRule, Limits, Markers, Messages, OnDeclaredFailure, Placement,
@@ -36,15 +36,15 @@ pub(super) fn policy(plan: &Plan, started_at: Timestamp) -> Policy {
         seed: fastrand::u64(..),
         limits: limits(event_loop),
         costs: costs(plan, &adapter),
-        timing: timing(event_loop, &adapter, capabilities),
+        timing: watched_timing(&plan.settings.cli, timing(event_loop, &adapter, capabilities)),
         markers: markers(event_loop),
         gates: gates(&plan.settings),
         hats: plan.hats.clone(),
         reading: Reading {
-            messages: if capabilities.messages {
-                Messages::Delimited
-            } else {
-                Messages::Absent
+            messages: match plan.settings.cli.default_mode {
+                Mode::Interactive => Messages::Watched,
+                Mode::Autonomous if capabilities.messages => Messages::Delimited,
+                Mode::Autonomous => Messages::Absent,
             },
             ending: if capabilities.terminal_event {
                 Ending::TerminalEvent
@@ -133,6 +133,21 @@ fn timing(event_loop: &EventLoop, adapter: &AdapterSettings, capabilities: Capab
         after_result: Duration::from_secs(event_loop.result_grace_seconds),
         stop_grace: Duration::from_secs(event_loop.stop_grace_seconds),
         cooldown: Duration::from_secs(event_loop.cooldown_seconds),
+    }
+}
+
+/// Somebody who watches sees more than a rule of thumb: only what was said about interactive mode holds.
+fn watched_timing(cli: &Cli, timing: Timing) -> Timing {
+    match cli.default_mode {
+        Mode::Autonomous => timing,
+        Mode::Interactive => {
+            let idle = (cli.idle_timeout_secs > 0).then(|| Duration::from_secs(cli.idle_timeout_secs));
+            Timing {
+                idle,
+                idle_in_tool: idle,
+                ..timing
+            }
+        }
     }
 }
 

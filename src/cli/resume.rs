@@ -17,6 +17,7 @@ use super::args::RunArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
+use super::mode;
 use super::run::{Occasion, Plan, face_for};
 use super::saved::{Change, Saved};
 use super::trust::{self, Consent};
@@ -46,7 +47,7 @@ pub(super) fn resume(
         .or_else(journaled)
         .ok_or_else(|| CliError::NoHeader { id: id.clone() })?;
     let flags = saved.flags_under(&arguments.wishes()?);
-    let loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;
+    let mut loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;
     let changes = saved.changes(&loaded.settings);
     let said_now = serde_json::to_value(arguments.wishes()?).unwrap_or_default();
     let unasked: Vec<&Change> = changes
@@ -61,6 +62,7 @@ pub(super) fn resume(
         let text = format!("stopped what the run had left behind ({stopped} processes)");
         terminal.warn(&text).map_err(CliError::Output)?;
     }
+    mode::be_realistic(&mut loaded.settings, arguments.show, terminal)?;
     let mut plan = Plan::make(&context, loaded.settings)?;
     plan.show_warnings(terminal)?;
     plan.flags = flags;
@@ -74,7 +76,7 @@ pub(super) fn resume(
         received: restored.received().to_vec(),
         changed,
     };
-    let mut face = face_for(arguments.show, terminal);
+    let mut face = face_for(mode::audible(&plan.settings, arguments.show), terminal);
     let occasion = Occasion {
         run,
         now,

@@ -17,11 +17,12 @@ use crate::transcript::jq::Filter;
 use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::{RunArguments, ShowArguments};
-use super::context::{Context, refuse_what_is_not_there_yet};
+use super::context::Context;
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hats;
+use super::mode;
 use super::policy::policy;
 use super::reading::reading;
 use super::resume;
@@ -69,7 +70,7 @@ pub(super) struct Request<'a> {
 impl Request<'_> {
     pub(super) fn carry_out(self, terminal: &Terminal) -> Result<Exit, CliError> {
         let context = Context::here()?;
-        let loaded = context.load(self.flags.clone(), self.config)?;
+        let mut loaded = context.load(self.flags.clone(), self.config)?;
         loaded
             .warnings
             .iter()
@@ -81,6 +82,9 @@ impl Request<'_> {
         if executes {
             trust::require(&context, &loaded, self.consent, terminal)?;
         }
+        if self.rehearsal == Rehearsal::None {
+            mode::be_realistic(&mut loaded.settings, self.show, terminal)?;
+        }
         let mut plan = Plan::make(&context, loaded.settings)?;
         plan.show_warnings(terminal)?;
         (plan.flags, plan.asking) = (self.flags, self.asking);
@@ -89,7 +93,7 @@ impl Request<'_> {
             Rehearsal::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
             Rehearsal::Prompt => return dry_run::show_prompt(&plan, terminal),
         }
-        let mut face = face_for(self.show, terminal);
+        let mut face = face_for(mode::audible(&plan.settings, self.show), terminal);
         plan.carry_out(&context, face.as_mut())
     }
 }
@@ -124,11 +128,11 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn make(context: &Context, settings: Settings) -> Result<Self, CliError> {
-        refuse_what_is_not_there_yet(&settings)?;
         let hats = Hats::new(hats::rules(&settings))?;
         let prompt = find_prompt(&settings, &context.cwd)?;
         let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
-        let mut agent = agent::resolve(&settings, &context.probe())?;
+        let agent = agent::resolve(&settings, &context.probe())?;
+        let mut agent = mode::in_mode(agent, &settings)?;
         let (format, filter) = reading(&mut agent)?;
         let resumes = agent.resume.is_some() || agent.driver().is_some();
         if settings.session == Session::Continue && !resumes {

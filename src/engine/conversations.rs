@@ -2,6 +2,7 @@
 
 mod hats;
 mod limits;
+mod typed;
 
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart};

@@ -21,6 +21,7 @@ mod sessions;
 mod steering;
 mod stops;
 mod topic;
+mod typed;
 mod wearing;
 mod wiring;
 mod work;
@@ -44,6 +45,7 @@ pub use policy::{
 pub use prices::{Price, Prices};
 pub use restored::Restored;
 pub use steering::{Answer, Asking};
+pub use typed::Key;
 pub use wiring::{Edge, HatFinding, HatSeverity, edges, examine};
 
 use std::collections::BTreeSet;
@@ -53,7 +55,7 @@ use jiff::Timestamp;
 
 use crate::event::{
     Failure, GateResult, Interrupt, IterationOutcome, Level, Limit, Meta, Order, Pause, ProcessEnd, RunEvent,
-    RunHeader, RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope,
+    RunHeader, RunOutcome, TimeLimit, TranscriptEvent, USERS_WORD, Usage, UsageScope,
 };
 
 use backoff::Backoff;
@@ -101,6 +103,8 @@ pub enum Input {
     },
     /// Bytes arrived from the agent.
     Heard,
+    /// The user typed into the agent's screen; the agent has it already, but for what kills it.
+    Typed(Key),
     Transcript(TranscriptEvent),
     Stderr(String),
     /// The agent changed files that it may not change; comes before its exit.
@@ -193,6 +197,7 @@ pub struct Engine {
     letters: Letters,
     progress: Progress,
     wishes: steering::Wishes,
+    typing: typed::Typing,
     /// Of a resumed run: complete but for its last word; waiting for a limit.
     completed: Option<String>,
     resets_at: Option<Timestamp>,
@@ -204,6 +209,8 @@ enum State {
     Reading,
     Working(Box<Work>),
     Gating(Box<Gating>),
+    /// The agent's screen has gone; the user is being asked whether the work is done.
+    Confirming(Box<typed::Confirming>),
     Waiting {
         since: Duration,
         until: Duration,
@@ -250,6 +257,7 @@ impl Engine {
             letters: Letters::default(),
             progress: Progress::default(),
             wishes: steering::Wishes::default(),
+            typing: typed::Typing::default(),
             completed: None,
             resets_at: None,
         }
@@ -259,7 +267,7 @@ impl Engine {
     pub fn deadline(&self) -> Option<Duration> {
         let runtime = self.runtime_deadline();
         match &self.state {
-            State::New | State::Reading | State::Resting { .. } | State::Over => None,
+            State::New | State::Reading | State::Resting { .. } | State::Confirming(_) | State::Over => None,
             State::Waiting {
                 until,
                 why: Pause::RateLimit,
@@ -317,6 +325,7 @@ impl Engine {
                     work.heard_something(at);
                 }
             }
+            Input::Typed(key) => self.typed(at, key, &mut out),
             Input::Transcript(event) => self.hear(at, event, &mut out),
             Input::Stderr(text) => {
                 if let State::Working(work) = &mut self.state {

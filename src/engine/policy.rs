@@ -104,6 +104,9 @@ pub enum Messages {
     Delimited,
     /// Only lines; the last few of them stand for the final message.
     Absent,
+    /// The text of a screen that somebody watches: the prompt, what was typed, what tools printed and what the agent
+    /// said all stand on it, and nothing tells them apart. Whether the work is done, the one who watches must say.
+    Watched,
 }
 
 /// Whether a format has a terminal event, without which a stream was cut off.

@@ -17,6 +17,8 @@ enum Outside {
     Launching,
     Agent,
     Gate,
+    /// The user is being asked.
+    Asked,
     Over,
 }
 
@@ -68,6 +70,7 @@ impl World {
             Input::CouldNotStart { .. }
             | Input::Exited { .. }
             | Input::GateEnded { .. }
+            | Input::Answered(_)
             | Input::Prompt(_) => {
                 (self.outside, self.killed) = (Outside::Quiet, false);
             }
@@ -101,7 +104,11 @@ impl World {
                 assert!(!self.interrupted, "nothing begins after an interrupt");
                 self.outside = Outside::Gate;
             }
-            Action::Ask => panic!("nobody wanted to be asked"),
+            Action::Ask => {
+                assert!(!child_runs, "asked while a child runs");
+                assert_eq!(self.engine.policy.reading.messages, Messages::Watched);
+                self.outside = Outside::Asked;
+            }
             Action::Stop { .. } => assert!(child_runs, "there is nothing to stop"),
             Action::Kill => {
                 assert!(child_runs, "there is nothing to kill");
@@ -174,6 +181,9 @@ impl World {
             Outside::Agent if what > 190 => self.tell(exited(form)),
             Outside::Agent => match form % 8 {
                 0 => self.tell(Input::Heard),
+                2 if self.engine.policy.reading.messages == Messages::Watched => {
+                    self.tell(Input::Typed(key(form / 8)));
+                }
                 1 => self.tell(Input::Stderr(
                     "You've hit your usage limit, try again in 5m".into(),
                 )),
@@ -181,6 +191,7 @@ impl World {
             },
             Outside::Gate if what > 128 => self.tell(gate_ended(form)),
             Outside::Gate => self.tell(Input::Heard),
+            Outside::Asked => self.tell(answered(form)),
         }
     }
 
@@ -191,6 +202,7 @@ impl World {
             match (self.outside, ending) {
                 (Outside::Over, _) => return,
                 (Outside::Quiet, _) => self.tick_at_deadline(),
+                (Outside::Asked, _) => self.tell(Input::Answered(Answer::GoOn)),
                 (Outside::Reading, _) => self.tell(Input::Prompt(Ok("task".into()))),
                 (Outside::Launching, _) => self.tell(launched()),
                 (Outside::Agent, Ending::Obliging) => {
@@ -218,6 +230,23 @@ fn launched() -> Input {
         pid: 1,
         command: Vec::new(),
     }
+}
+
+fn key(form: u8) -> Key {
+    match form % 16 {
+        0 => Key::Kill,
+        1..=4 => Key::Interrupt,
+        _ => Key::Any,
+    }
+}
+
+fn answered(form: u8) -> Input {
+    Input::Answered(match form % 8 {
+        0 => Answer::Quit,
+        1 => Answer::GoOnWithoutAsking,
+        2..=4 => Answer::Done,
+        _ => Answer::GoOn,
+    })
 }
 
 fn process_end(form: u8) -> ProcessEnd {
@@ -321,9 +350,9 @@ fn heard(form: u8) -> TranscriptEvent {
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let limits = (1..4_u64, 1..4_u64, 0..4_u8, 30..9000_u64);
-    (limits, 0..3_usize, any::<[bool; 5]>(), any::<u64>()).prop_map(|(limits, gates, flags, seed)| {
+    (limits, 0..3_usize, any::<[bool; 6]>(), any::<u64>()).prop_map(|(limits, gates, flags, seed)| {
         let (iterations, failures, budgets, runtime) = limits;
-        let [hats, wall, plain, cooldown, retry] = flags;
+        let [hats, wall, plain, cooldown, retry, watched] = flags;
         let mut policy = usual_policy();
         policy.seed = seed;
         policy.limits.iterations = iterations;
@@ -338,7 +367,11 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         policy.timing.cooldown = Duration::from_secs(u64::from(cooldown));
         if plain {
             policy.reading = Reading {
-                messages: Messages::Absent,
+                messages: if watched {
+                    Messages::Watched
+                } else {
+                    Messages::Absent
+                },
                 ending: super::Ending::ExitOnly,
             };
         }
@@ -383,6 +416,8 @@ fn play(policy: &Policy, chances: &[Chance], ending: Ending) -> Vec<String> {
         exited(0),
         gate_ended(0),
         Input::Interrupted(Interrupt::Int),
+        Input::Typed(Key::Kill),
+        Input::Answered(Answer::Done),
     ] {
         assert_eq!(world.engine.step(world.at, late), []);
     }
@@ -418,7 +453,7 @@ fn the_random_worlds_reach_every_kind_of_end() {
         any::<bool>(),
     );
     let mut all = String::new();
-    for _ in 0..400 {
+    for _ in 0..1500 {
         let tree = worlds.new_tree(&mut runner).expect("a world");
         let (policy, chances, stubborn) = tree.current();
         let ending = if stubborn {
@@ -446,6 +481,8 @@ fn the_random_worlds_reach_every_kind_of_end() {
         "TopicRerouted",
         "MarkerIgnored",
         "> Kill",
+        "Finish(Complete { marker: \"(the user's word)\"",
+        "killed by Ctrl-",
     ] {
         assert!(all.contains(part), "no world has {part}");
     }

@@ -122,7 +122,7 @@ impl Engine {
             ..Notes::default()
         };
         match self.unless_events_wait(verdict, out) {
-            Verdict::Settled(outcome) => self.settle(at, outcome, out),
+            Verdict::Settled(outcome) => self.settle_or_ask(at, outcome, out),
             Verdict::Claimed { marker } => self.ask_gates(at, marker, out),
         }
     }
@@ -132,6 +132,7 @@ impl Engine {
         let work = match std::mem::replace(&mut self.state, State::Over) {
             State::Working(work) => *work,
             State::Gating(gating) => gating.work,
+            State::Confirming(confirming) => confirming.work,
             State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
                 return;
             }

@@ -17,6 +17,8 @@ pub enum Asking {
 pub enum Answer {
     GoOn,
     GoOnWithoutAsking,
+    /// The work is done: an answer only where a screen was watched.
+    Done,
     Quit,
 }
 
@@ -41,6 +43,8 @@ enum Between {
     #[default]
     No,
     Yes,
+    /// And the user has been asked about it.
+    Answered,
 }
 
 impl Engine {
@@ -80,8 +84,12 @@ impl Engine {
     }
 
     pub(super) fn answered(&mut self, at: Duration, answer: Answer, out: &mut Vec<Action>) {
+        if let State::Confirming(_) = self.state {
+            return self.confirmed(at, answer, out);
+        }
         let State::Resting { .. } = self.state else { return };
         match answer {
+            Answer::Done => {}
             Answer::GoOn => self.go_on(at, out),
             Answer::GoOnWithoutAsking => {
                 self.wishes.asking = Asking::Never;
@@ -96,7 +104,15 @@ impl Engine {
 
     /// The next iteration has another number than the last.
     pub(super) fn is_between_iterations(&mut self) {
-        self.wishes.between = Between::Yes;
+        self.wishes.between = match self.wishes.between {
+            Between::Answered => Between::No,
+            Between::No | Between::Yes => Between::Yes,
+        };
+    }
+
+    /// What came between two iterations has been settled with the user.
+    pub(super) fn is_answered(&mut self) {
+        self.wishes.between = Between::Answered;
     }
 
     /// Rests before an iteration if the user wants that.

@@ -14,7 +14,7 @@ impl Engine {
             max_seconds: self.policy.limits.runtime.as_secs(),
         };
         match &self.state {
-            State::New | State::Reading | State::Resting { .. } | State::Over => {}
+            State::New | State::Reading | State::Resting { .. } | State::Confirming(_) | State::Over => {}
             State::Waiting { why, .. } => match why {
                 Pause::Cooldown | Pause::Backoff if out_of_time => {
                     self.finish(at, RunOutcome::LimitReached { limit: runtime }, out);
@@ -54,6 +54,7 @@ impl Engine {
                 }));
                 self.stop(at, StopCause::Interrupt, out);
             }
+            State::Confirming(_) => self.leave_question(at, out),
             State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } => {
                 self.finish(at, RunOutcome::Interrupted { by }, out);
             }
@@ -66,9 +67,12 @@ impl Engine {
         let stopping = match &mut self.state {
             State::Working(work) => &mut work.stopping,
             State::Gating(gating) => &mut gating.stopping,
-            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
-                return;
-            }
+            State::New
+            | State::Reading
+            | State::Waiting { .. }
+            | State::Resting { .. }
+            | State::Confirming(_)
+            | State::Over => return,
         };
         match stopping {
             None => {
@@ -86,9 +90,12 @@ impl Engine {
         let stopping = match &mut self.state {
             State::Working(work) => &mut work.stopping,
             State::Gating(gating) => &mut gating.stopping,
-            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
-                return;
-            }
+            State::New
+            | State::Reading
+            | State::Waiting { .. }
+            | State::Resting { .. }
+            | State::Confirming(_)
+            | State::Over => return,
         };
         if let Some(stopping) = stopping {
             stopping.at = at;
@@ -121,6 +128,7 @@ impl Engine {
         let running = match &self.state {
             State::Working(work) => Some(&work.usage),
             State::Gating(gating) => Some(&gating.work.usage),
+            State::Confirming(confirming) => Some(&confirming.work.usage),
             State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => None,
         };
         let cost = |usage: &Usage| usage.cost_usd.unwrap_or(0.0);

@@ -170,7 +170,10 @@ impl Work {
             TranscriptEvent::Meta { meta } => self.note(meta),
         }
         self.forget_a_result_that_was_not_the_last_word(event);
-        self.said.hear(event, markers)
+        match self.reading.messages {
+            Messages::Delimited | Messages::Absent => self.said.hear(event, markers),
+            Messages::Watched => Vec::new(),
+        }
     }
 
     /// What a session used before this iteration was counted then.

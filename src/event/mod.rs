@@ -12,7 +12,9 @@ mod usage;
 
 pub use json::Json;
 pub use order::Order;
-pub use outcome::{Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit};
+pub use outcome::{
+    Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit, USERS_WORD,
+};
 pub use run::{GateResult, Level, Pause, Resumption, RunEvent, RunHeader, StreamName};
 pub use secrets::Secrets;
 pub use topic::TopicEvent;

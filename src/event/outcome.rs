@@ -29,6 +29,9 @@ impl fmt::Display for ProcessEnd {
     }
 }
 
+/// In the place of a marker: not the agent said that the work is done, but the user who watched it.
+pub const USERS_WORD: &str = "(the user's word)";
+
 /// How one iteration ended, and so what happens next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]

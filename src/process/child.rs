@@ -14,7 +14,7 @@ use super::feed::{Fed, Feed};
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeGone};
 use super::streams::{self, OurEnds, TheirEnds};
 use super::wire::{self, Notice, Order};
-use super::{Ended, Keeper, ProcessError, Report, Spec, Stdin};
+use super::{Ended, Keeper, ProcessError, Report, Screen, Spec, Stdin};
 use crate::event::{ProcessEnd, StreamName};
 
 /// What a child is said to have died of when its keeper was killed and could not say.
@@ -27,6 +27,7 @@ type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
 pub struct Child {
     pid: u32,
     control: Arc<UnixStream>,
+    screen: Option<Screen>,
 }
 
 impl Child {
@@ -39,7 +40,8 @@ impl Child {
         spec: &Spec,
         report: impl Fn(Report) + Send + Sync + 'static,
     ) -> Result<Self, ProcessError> {
-        let (theirs, ours) = streams::open(spec)?;
+        let (theirs, mut ours) = streams::open(spec)?;
+        let screen = ours.screen.take();
         let (control, keeper_process, pid) = start(keeper, spec, theirs)?;
         let control = Arc::new(control);
         let watch = Watch {
@@ -50,11 +52,16 @@ impl Child {
         watch
             .begin(spec, ours, Arc::new(report))
             .map_err(|error| ProcessError::spawn(spec, error))?;
-        Ok(Self { pid, control })
+        Ok(Self { pid, control, screen })
     }
 
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// What somebody types into, where the child has a screen.
+    pub fn screen(&self) -> Option<Screen> {
+        self.screen.clone()
     }
 
     /// SIGTERM to the whole tree, then, after the grace, SIGKILL. Repeating it can only shorten the grace.

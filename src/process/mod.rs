@@ -23,6 +23,7 @@ mod marked;
 mod pool;
 mod read;
 mod ready;
+mod screen;
 mod signals;
 mod streams;
 mod tree;
@@ -36,6 +37,7 @@ pub use lines::{Line, LineSplitter};
 pub use marked::stop_marked;
 pub use pool::{CHUNK_BYTES, Chunk};
 pub use read::{STDERR_CHUNKS, STDOUT_CHUNKS};
+pub use screen::{Screen, Size};
 
 use std::ffi::OsString;
 use std::fmt;
@@ -73,13 +75,15 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// What the child reads. It always ends, and is never a terminal.
+/// What the child reads. It always ends, and is never a terminal, but for a screen that somebody types into.
 #[derive(Clone)]
 pub enum Stdin {
     Null,
     File(PathBuf),
     /// Written while the output is read, then closed.
     Feed(Vec<u8>),
+    /// The screen on which it also draws; only with `Transport::Screen`.
+    Screen,
 }
 
 /// A size instead of the text: a prompt does not belong into a log line.
@@ -89,11 +93,12 @@ impl fmt::Debug for Stdin {
             Self::Null => f.write_str("Null"),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Feed(bytes) => write!(f, "Feed({} bytes)", bytes.len()),
+            Self::Screen => f.write_str("Screen"),
         }
     }
 }
 
-/// What the child's stdout is. Its stderr is a pipe of its own either way.
+/// What the child's stdout is. Its stderr is a pipe of its own, but for a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     Pipe,
@@ -102,6 +107,8 @@ pub enum Transport {
         rows: u16,
         columns: u16,
     },
+    /// A terminal as people have it, echo and all, for stdout and stderr: `Child::screen` is what somebody types into.
+    Screen(Size),
 }
 
 /// What a child has to say. Nothing comes after `Ended`.

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::ioctl_fionbio;
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
-use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetwinsize};
 
 use super::wire::Terminal;
-use super::{ProcessError, Spec, Stdin, Transport};
+use super::{ProcessError, Screen, Size, Spec, Stdin, Transport};
 
 /// Several agents lose output when their reader stalls and the pipe is full; this is the most that an
 /// unprivileged process may ask for.
@@ -36,10 +36,20 @@ pub(super) struct OurEnds {
     pub(super) stdin: Option<PipeWriter>,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
+    /// Only where there is one to type into.
+    pub(super) screen: Option<Screen>,
 }
 
 pub(super) fn open(spec: &Spec) -> Result<(TheirEnds, OurEnds), ProcessError> {
     let failed = |error: io::Error| ProcessError::spawn(spec, error);
+    let (stdout, terminal) = match spec.stdout {
+        Transport::Pipe => (output_pipe().map_err(failed)?, Terminal::None),
+        Transport::Pty { rows, columns } => (
+            pty(Size { rows, columns }, Termios::make_raw).map_err(failed)?,
+            Terminal::Stdout,
+        ),
+        Transport::Screen(size) => (pty(size, as_people_have_it).map_err(failed)?, Terminal::Stdout),
+    };
     let (stdin, feed) = match &spec.stdin {
         Stdin::Null => (File::open("/dev/null").map_err(failed)?.into(), None),
         Stdin::File(path) => {
@@ -54,12 +64,17 @@ pub(super) fn open(spec: &Spec) -> Result<(TheirEnds, OurEnds), ProcessError> {
             ioctl_fionbio(&writer, true).map_err(|error| failed(error.into()))?;
             (reader.into(), Some(writer))
         }
+        Stdin::Screen => (stdout.theirs.try_clone().map_err(failed)?, None),
     };
-    let (stdout, terminal) = match spec.stdout {
-        Transport::Pipe => (output_pipe().map_err(failed)?, Terminal::None),
-        Transport::Pty { rows, columns } => (raw_pty(rows, columns).map_err(failed)?, Terminal::Stdout),
+    let mut stderr = output_pipe().map_err(failed)?;
+    let screen = match spec.stdout {
+        Transport::Pipe | Transport::Pty { .. } => None,
+        Transport::Screen(_) => {
+            // The pipe ends at once, and what is drawn comes from the screen.
+            stderr.theirs = stdout.theirs.try_clone().map_err(failed)?;
+            Some(Screen::new(stdout.ours.try_clone().map_err(failed)?))
+        }
     };
-    let stderr = output_pipe().map_err(failed)?;
     Ok((
         TheirEnds {
             stdin,
@@ -71,6 +86,7 @@ pub(super) fn open(spec: &Spec) -> Result<(TheirEnds, OurEnds), ProcessError> {
             stdin: feed,
             stdout: stdout.ours,
             stderr: stderr.ours,
+            screen,
         },
     ))
 }
@@ -92,26 +108,23 @@ fn output_pipe() -> io::Result<Output> {
     })
 }
 
-/// A terminal that changes no byte. A size of its own, since an agent may ask for it.
-fn raw_pty(rows: u16, columns: u16) -> io::Result<Output> {
+/// A terminal with a size of its own, since an agent may ask for it. Raw, it changes no byte.
+fn pty(size: Size, set_up: impl FnOnce(&mut Termios)) -> io::Result<Output> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC)?;
     grantpt(&ours)?;
     unlockpt(&ours)?;
     let theirs = other_side(&ours)?;
     let mut attributes = tcgetattr(&theirs)?;
-    attributes.make_raw();
+    set_up(&mut attributes);
     tcsetattr(&theirs, OptionalActions::Now, &attributes)?;
-    tcsetwinsize(
-        &theirs,
-        Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        },
-    )?;
+    tcsetwinsize(&theirs, size.into())?;
     ioctl_fionbio(&ours, true)?;
     Ok(Output { ours, theirs })
+}
+
+/// As it comes, and a character is taken back whole.
+fn as_people_have_it(attributes: &mut Termios) {
+    attributes.input_modes |= rustix::termios::InputModes::IUTF8;
 }
 
 #[cfg(target_os = "linux")]

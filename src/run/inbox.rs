@@ -6,7 +6,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::engine::{Answer, Input};
+use crate::engine::{Answer, Input, Key};
 use crate::event::Interrupt;
 use crate::process::Report;
 
@@ -25,6 +25,10 @@ pub(super) enum Message {
     /// What went wrong with it, if something did.
     HookEnded(Option<String>),
     Answer(Answer),
+    /// Into the agent's screen.
+    Typed(Key),
+    /// The user's terminal cannot be read or written any more.
+    TerminalLost,
 }
 
 pub(super) struct Inbox {
@@ -55,6 +59,13 @@ impl Inbox {
             sender,
             signals: handle,
         })
+    }
+
+    /// Signals that matter only while somebody sits in front of the agent.
+    pub(super) fn also_hear(&self, signals: &[i32]) -> std::io::Result<()> {
+        signals
+            .iter()
+            .try_for_each(|signal| self.signals.add_signal(*signal))
     }
 
     pub(super) fn sender(&self) -> Sender<Message> {

@@ -1,17 +1,21 @@
 //! Hands: the meeting room. Everything that happens comes in by the inbox, goes through the engine, and what the
 //! engine asks for is done. Decides nothing itself.
 
+mod ask;
 mod capture;
 mod clock;
 mod driven;
 mod gate;
 mod hooks;
 mod inbox;
+mod keys;
 mod mail;
 mod perform;
 mod replay;
+mod screen_text;
 mod session;
 mod summary;
+mod typed;
 mod workspace;
 
 pub use hooks::Hooks;
@@ -28,6 +32,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
 use crate::agent::Selected;
 use crate::engine::{Engine, Input};
@@ -38,12 +43,14 @@ use crate::transcript::Format;
 use crate::transcript::jq::Filter;
 use crate::ui::Face;
 
+use ask::Answers;
 use clock::Clock;
 use driven::Driven;
 use hooks::Hooking;
 use inbox::{Generation, Inbox, Message};
 use mail::Mail;
 use session::{Session, SessionKind};
+use typed::Sitting;
 use workspace::Workspace;
 
 /// What cannot be mended by trying again.
@@ -61,6 +68,8 @@ pub enum RunError {
     Face(#[source] io::Error),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
+    #[error("cannot listen to the keyboard")]
+    Keyboard(#[source] io::Error),
 }
 
 /// Where the user's prompt comes from. A file is read again for every iteration.
@@ -133,7 +142,8 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
     let mut hands = Hands {
         hooking: Hooking::begin(setup.hooks.clone(), setup.keeper.clone(), inbox.sender()),
         secrets: Secrets::of(std::env::vars_os()),
-        listening: Listening::No,
+        listening: None,
+        sitting: None,
         mail: Mail::new(setup.run.orders(), received),
         tree: Workspace::open(&setup.workspace, &setup.keeper, &setup.watched),
         setup,
@@ -152,13 +162,6 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
     };
     hands.todo.push_back(first);
     hands.work()
-}
-
-/// Whether somebody listens to the keyboard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Listening {
-    No,
-    Yes,
 }
 
 /// The state of the hands: what is open, what runs, what is still to be told to the engine.
@@ -181,7 +184,10 @@ struct Hands<'a> {
     hooking: Hooking,
     secrets: Secrets,
     mail: Mail,
-    listening: Listening,
+    /// Somebody listens to the keyboard for answers.
+    listening: Option<Answers>,
+    /// The terminal is lent to the agent.
+    sitting: Option<Sitting>,
     /// Only if there is something to watch.
     tree: Option<Workspace>,
 }
@@ -202,10 +208,13 @@ impl Hands<'_> {
                 Some(Message::Child { generation, report }) => self.hear(generation, report)?,
                 Some(Message::Signal(signal)) => {
                     self.look_into_inbox()?;
+                    self.mind_the_screen(signal);
                     self.todo.extend(inbox::meaning(signal));
                 }
                 Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
                 Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
+                Some(Message::Typed(key)) => self.todo.push_back(Input::Typed(key)),
+                Some(Message::TerminalLost) => self.todo.push_back(Input::Interrupted(Interrupt::Hup)),
                 None => self.todo.push_back(Input::Tick),
             }
         }
@@ -227,7 +236,8 @@ impl Hands<'_> {
         self.tick_face();
         let now = self.clock.elapsed();
         let deadline = self.setup.engine.deadline().map(|due| due.saturating_sub(now));
-        let redraw = self.face.as_ref().and_then(|face| face.wants_tick());
+        let face = self.face.as_ref().filter(|_| self.sitting.is_none());
+        let redraw = face.and_then(|face| face.wants_tick());
         let mail = Some(self.mail.due_in(now));
         Ok(self
             .inbox
@@ -251,7 +261,11 @@ impl Hands<'_> {
                             driven.overhear(&input);
                             todo.push_back(input);
                         })
-                        .map_err(RunError::Raw)
+                        .map_err(RunError::Raw)?;
+                    if let Some(sitting) = &self.sitting {
+                        sitting.paint(chunk);
+                    }
+                    Ok(())
                 }
                 SessionKind::Gate(excerpt) => {
                     excerpt.take(&chunk);
@@ -266,6 +280,7 @@ impl Hands<'_> {
         let Some(mut session) = self.session.take() else {
             return Ok(());
         };
+        self.get_up();
         let mut complaint = None;
         let (todo, driven) = (&mut self.todo, &mut self.driven);
         match &mut session.work {
@@ -325,18 +340,41 @@ impl Hands<'_> {
             event,
         };
         self.journal.accept(&record).map_err(RunError::Journal)?;
-        self.show(|face| face.accept(&record));
+        match &mut self.sitting {
+            Some(sitting) => sitting.hold(record),
+            None => self.show(|face| face.accept(&record)),
+        }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), RunError> {
         self.journal.flush().map_err(RunError::Journal)?;
-        self.show(|face| face.flush());
+        if self.sitting.is_none() {
+            self.show(|face| face.flush());
+        }
         Ok(())
     }
 
     fn tick_face(&mut self) {
-        self.show(|face| face.tick(Timestamp::now()));
+        if self.sitting.is_none() {
+            self.show(|face| face.tick(Timestamp::now()));
+        }
+    }
+
+    /// Signals that concern whoever has the terminal.
+    fn mind_the_screen(&mut self, signal: i32) {
+        match (signal, &self.sitting) {
+            (SIGWINCH, Some(sitting)) => sitting.resize(),
+            (SIGCONT, Some(sitting)) => sitting.resume(),
+            (SIGTSTP, sitting) => {
+                if let Some(sitting) = sitting {
+                    sitting.suspend();
+                }
+                // From here on nothing happens until somebody says SIGCONT, which comes by the inbox.
+                let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+            }
+            _ => {}
+        }
     }
 
     /// A face that cannot be written to has lost its watcher: the run ends as it does when the terminal goes away.

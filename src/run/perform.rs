@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::sync::mpsc::Sender;
 
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
-use crate::engine::{Action, Answer, GateRule, Input};
+use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
-use crate::process::{Child, Environment, LineSplitter, Report, Spec, Stdin, Transport};
+use crate::process::{Child, Environment, LineSplitter, Report, Size, Spec, Stdin, Transport};
 use crate::transcript::{Opening, jq};
 
+use super::ask::Answers;
 use super::inbox::Message;
 use super::session::{AgentSession, Excerpt, Session, SessionKind, Stream};
-use super::{Hands, Listening, Progress, RunError, gate, summary};
+use super::typed::Sitting;
+use super::{Hands, Progress, RunError, gate, summary};
 
 /// Wide enough that no program thinks of wrapping.
 const TERMINAL_SIZE: (u16, u16) = (50, 500);
@@ -51,7 +53,7 @@ impl Hands<'_> {
                     session.child.kill();
                 }
             }
-            Action::Ask => self.ask(),
+            Action::Ask => self.ask()?,
             Action::Finish(outcome) => return Ok(Some(outcome)),
         }
         Ok(None)
@@ -99,7 +101,8 @@ impl Hands<'_> {
                         return Ok(());
                     }
                 }
-                Some(Message::Child { .. } | Message::Answer(_)) | None => {}
+                Some(Message::TerminalLost) => return Ok(()),
+                Some(Message::Child { .. } | Message::Answer(_) | Message::Typed(_)) | None => {}
             }
         }
         Ok(())
@@ -118,28 +121,13 @@ impl Hands<'_> {
         }
     }
 
-    /// Reads answers from the keyboard, from the first question to the end of the run.
-    fn ask(&mut self) {
-        if std::mem::replace(&mut self.listening, Listening::Yes) == Listening::Yes {
-            return;
+    /// Reads answers from the keyboard, from the first question on.
+    fn ask(&mut self) -> Result<(), RunError> {
+        if self.listening.is_none() {
+            let answers = Answers::begin(self.inbox.sender()).map_err(RunError::Keyboard)?;
+            self.listening = Some(answers);
         }
-        let sender = self.inbox.sender();
-        std::thread::spawn(move || {
-            let mut line = String::new();
-            loop {
-                line.clear();
-                let read = std::io::stdin().read_line(&mut line);
-                let answer = match (read, line.trim()) {
-                    (Ok(0) | Err(_), _) | (_, "q" | "quit" | "n" | "no") => Answer::Quit,
-                    (_, "" | "y" | "yes") => Answer::GoOn,
-                    (_, "a" | "all") => Answer::GoOnWithoutAsking,
-                    _ => continue,
-                };
-                if sender.send(Message::Answer(answer)).is_err() || answer == Answer::Quit {
-                    break;
-                }
-            }
-        });
+        Ok(())
     }
 
     /// Some events also have a file of their own.
@@ -208,13 +196,54 @@ impl Hands<'_> {
         let command = command.collect();
         let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
         let session = AgentSession::new(adapter, streams, scratch);
-        let spec = self.spec(invocation, environment);
-        Ok(match self.start(&spec, SessionKind::Agent(Box::new(session))) {
+        let started = match invocation.terminal {
+            Terminal::Pipe | Terminal::Pty => {
+                let spec = self.spec(invocation, environment, None);
+                self.start(&spec, SessionKind::Agent(Box::new(session)))
+                    .map_err(|error| error.to_string())
+            }
+            Terminal::Screen => self.start_on_a_screen(invocation, environment, session),
+        };
+        Ok(match started {
             Ok(pid) => Input::Launched { pid, command },
-            Err(error) => Input::CouldNotStart {
-                error: error.to_string(),
-            },
+            Err(error) => Input::CouldNotStart { error },
         })
+    }
+
+    /// Lends the user's terminal to the agent.
+    fn start_on_a_screen(
+        &mut self,
+        invocation: Invocation,
+        environment: Environment,
+        session: AgentSession,
+    ) -> Result<u32, String> {
+        let unusable = |error: std::io::Error| format!("the terminal cannot be used: {error}");
+        self.listening = None;
+        self.show(|face| face.step_aside());
+        let sitting = Sitting::begin(&self.inbox).map_err(unusable)?;
+        let spec = self.spec(invocation, environment, Some(sitting.size()));
+        self.sitting = Some(sitting);
+        let work = SessionKind::Agent(Box::new(session.on_a_screen()));
+        let pid = self.start(&spec, work).map_err(|error| error.to_string());
+        let screen = self.session.as_ref().and_then(|session| session.child.screen());
+        let attended = match (&pid, &mut self.sitting, screen) {
+            (Ok(_), Some(sitting), Some(screen)) => sitting.attend(screen, self.inbox.sender()),
+            (Ok(_) | Err(_), _, _) => Ok(()),
+        };
+        if pid.is_err() || attended.is_err() {
+            // Dropped, it is killed.
+            self.session = None;
+            self.get_up();
+        }
+        attended.map_err(unusable)?;
+        pid
+    }
+
+    /// The terminal is the user's again; what happened meanwhile is shown.
+    pub(super) fn get_up(&mut self) {
+        let held = self.sitting.take().map(Sitting::end).unwrap_or_default();
+        held.iter()
+            .for_each(|record| self.show(|face| face.accept(record)));
     }
 
     fn run_gate(&mut self, gate: &GateRule) {
@@ -243,7 +272,7 @@ impl Hands<'_> {
         Ok(pid)
     }
 
-    fn spec(&self, invocation: Invocation, environment: Environment) -> Spec {
+    fn spec(&self, invocation: Invocation, environment: Environment, screen: Option<Size>) -> Spec {
         let (rows, columns) = TERMINAL_SIZE;
         Spec {
             program: invocation.program,
@@ -253,10 +282,12 @@ impl Hands<'_> {
             stdin: match invocation.stdin {
                 StdinSource::Null => Stdin::Null,
                 StdinSource::PromptFile(path) => Stdin::File(path),
+                StdinSource::Screen => Stdin::Screen,
             },
             stdout: match invocation.terminal {
                 Terminal::Pipe => Transport::Pipe,
                 Terminal::Pty => Transport::Pty { rows, columns },
+                Terminal::Screen => Transport::Screen(screen.unwrap_or(Size { rows, columns })),
             },
         }
     }

@@ -11,6 +11,7 @@ use crate::store::RawOutput;
 use crate::transcript::Adapter;
 
 use super::inbox::Generation;
+use super::screen_text::ScreenText;
 
 /// The child that runs now.
 pub(super) struct Session {
@@ -31,6 +32,8 @@ pub(super) struct AgentSession {
     /// The agent's own directory for temporary files; goes when the agent has gone.
     pub(super) _scratch: TempDir,
     events: Vec<TranscriptEvent>,
+    /// Where its stdout is a screen.
+    screen: Option<ScreenText>,
 }
 
 /// One of a child's two outputs.
@@ -48,7 +51,14 @@ impl AgentSession {
             stderr,
             _scratch: scratch,
             events: Vec::new(),
+            screen: None,
         }
+    }
+
+    /// The same, drawing on a screen instead of printing lines.
+    pub(super) fn on_a_screen(mut self) -> Self {
+        self.screen = Some(ScreenText::default());
+        self
     }
 
     /// Keeps the bytes, and hands on what they say.
@@ -63,9 +73,13 @@ impl AgentSession {
             StreamName::Stdout => {
                 self.stdout.raw.append(bytes)?;
                 let (adapter, events) = (&mut self.adapter, &mut self.events);
-                self.stdout
-                    .lines
-                    .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events));
+                match &mut self.screen {
+                    Some(screen) => screen.feed(bytes, |line| adapter.feed(line, events)),
+                    None => self
+                        .stdout
+                        .lines
+                        .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events)),
+                }
                 events.drain(..).for_each(|event| say(Input::Transcript(event)));
             }
             StreamName::Stderr => {
@@ -84,6 +98,9 @@ impl AgentSession {
         self.stdout
             .lines
             .finish(|line| read(adapter.as_mut(), line.bytes, line.cut, events));
+        if let Some(screen) = &mut self.screen {
+            screen.finish(|line| adapter.feed(line, events));
+        }
         adapter.flush(events);
         events.drain(..).for_each(|event| say(Input::Transcript(event)));
         self.stderr

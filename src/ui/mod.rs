@@ -3,7 +3,11 @@
 //! given. It decides nothing, keeps nothing on disk, and reads no clock: time comes with the records and ticks.
 
 pub mod clean;
+mod escapes;
 mod json;
+mod lent;
+mod modes;
+mod painter;
 mod plain;
 mod sentences;
 mod table;
@@ -11,7 +15,10 @@ mod terminal;
 mod tone;
 pub mod words;
 
+pub use escapes::{Escapes, Seen};
 pub use json::JsonLines;
+pub use lent::Lent;
+pub use painter::{Painted, Painter};
 pub use plain::{Plain, PlainOptions, Verbosity};
 pub use sentences::{Verdict, blind_budget, gate_words, iteration_verdict, run_verdict};
 pub use table::{Cell, Table};
@@ -35,5 +42,10 @@ pub trait Face: Sink {
     /// How long until it wants the next tick; `None` when it shows no time.
     fn wants_tick(&self) -> Option<Duration> {
         None
+    }
+
+    /// Somebody else draws from now on: what is only there for the moment goes.
+    fn step_aside(&mut self) -> io::Result<()> {
+        self.flush()
     }
 }

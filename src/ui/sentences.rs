@@ -7,7 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::{Tone, words};
 use crate::event::{
     ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunOutcome,
-    TimeLimit,
+    TimeLimit, USERS_WORD,
 };
 
 /// An end, judged: a mark to find it by, and what happened.
@@ -48,6 +48,9 @@ pub fn blind_budget(max_usd: f64) -> String {
 /// How an iteration ended. `now` and `zone` are for times of day.
 pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &TimeZone) -> Verdict {
     match outcome {
+        IterationOutcome::Completed { marker } if marker == USERS_WORD => {
+            Verdict::good("complete: you said so")
+        }
         IterationOutcome::Completed { marker } => Verdict::good(format!("complete: the agent gave {marker}")),
         IterationOutcome::Continued { rejected_by: None } => {
             Verdict::new("→", Tone::Accent, "not done yet, going on")
@@ -87,6 +90,7 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
 /// How the run ended, in one sentence.
 pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
     match outcome {
+        RunOutcome::Complete { marker } if marker == USERS_WORD => Verdict::good("Complete: you said so."),
         RunOutcome::Complete { marker } => Verdict::good(format!("Complete: the agent gave {marker}.")),
         RunOutcome::Failed { reason } => Verdict::bad(format!("Gave up: {}.", trimmed(reason))),
         RunOutcome::AuthRequired { message } => Verdict::bad(format!(

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid, getsid, kill_process};
 use rustix::stdio::{stderr, stdin, stdout};
-use rustix::termios::{isatty, tcgetwinsize};
+use rustix::termios::{OptionalActions, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 
 use crate::leftover::Leftover;
 
@@ -71,6 +71,20 @@ const STEPS: &[(&str, Step)] = &[
         Ok(Flow::Next)
     }),
     ("tty-report", tty_report),
+    ("raw", |_, _| {
+        let mut attributes = tcgetattr(stdin())?;
+        attributes.make_raw();
+        tcsetattr(stdin(), OptionalActions::Now, &attributes)?;
+        Ok(Flow::Next)
+    }),
+    ("read-keys-until", read_keys_until),
+    ("wait-for-rows", |_, rows| {
+        let rows = number(rows)?;
+        while tcgetwinsize(stdout())?.ws_row != u16::try_from(rows).map_err(io::Error::other)? {
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(Flow::Next)
+    }),
     ("exit", |_, code| {
         Ok(Flow::Exit(u8::try_from(number(code)?).map_err(io::Error::other)?))
     }),
@@ -206,6 +220,21 @@ fn read_stdin(player: &mut Player, _: &str) -> io::Result<Flow> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
     fs::write(player.directory.join(format!("{}.stdin", player.number)), bytes)?;
+    Ok(Flow::Next)
+}
+
+/// `read-keys-until text`: what is typed up to there is added to `N.keys`.
+fn read_keys_until(player: &mut Player, text: &str) -> io::Result<Flow> {
+    let awaited = unescape(text)?;
+    let path = player.directory.join(format!("{}.keys", player.number));
+    let mut typed = Vec::new();
+    while !typed.ends_with(&awaited) {
+        let mut byte = [0];
+        io::stdin().read_exact(&mut byte)?;
+        typed.push(byte[0]);
+    }
+    let mut file = File::options().create(true).append(true).open(path)?;
+    file.write_all(&typed)?;
     Ok(Flow::Next)
 }
 

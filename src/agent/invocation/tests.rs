@@ -17,6 +17,7 @@ fn line(invocation: &Invocation) -> String {
     let stdin = match &invocation.stdin {
         StdinSource::Null => "/dev/null".to_owned(),
         StdinSource::PromptFile(path) => path.display().to_string(),
+        StdinSource::Screen => "screen".to_owned(),
     };
     format!(
         "{} {} < {stdin}",

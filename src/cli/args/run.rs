@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::run::Rehearsal;
-use crate::config::{Partial, PartialCli, PartialEventLoop, SplitError, split_words};
+use crate::config::{Mode, Partial, PartialCli, PartialEventLoop, SplitError, split_words};
 use crate::engine::Asking;
 
 #[derive(Debug, Args)]
@@ -43,6 +43,9 @@ pub(in crate::cli) struct RunArguments {
     /// Go on even if the configuration has changed since
     #[arg(long, requires = "resume")]
     pub(in crate::cli) yes: bool,
+    /// Whether the agent works by itself, or on its own screen, which you see and type into [default: autonomous]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(in crate::cli) mode: Option<ModeWish>,
     /// Ask between iterations: go on, go on without asking, or quit
     #[arg(long, conflicts_with = "json")]
     pub(in crate::cli) interactive: bool,
@@ -54,6 +57,12 @@ pub(in crate::cli) struct RunArguments {
     pub(in crate::cli) show_prompt: bool,
     #[command(flatten)]
     pub(in crate::cli) show: ShowArguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(in crate::cli) enum ModeWish {
+    Autonomous,
+    Interactive,
 }
 
 #[derive(Debug, Args)]
@@ -156,6 +165,10 @@ impl RunArguments {
 
     pub(in crate::cli) fn wishes(&self) -> Result<Partial, SplitError> {
         let mut wishes = self.choice.wishes()?;
+        wishes.cli.default_mode = self.mode.map(|mode| match mode {
+            ModeWish::Autonomous => Mode::Autonomous,
+            ModeWish::Interactive => Mode::Interactive,
+        });
         wishes.event_loop = PartialEventLoop {
             prompt: self.prompt.clone(),
             prompt_file: self.prompt_file.clone(),

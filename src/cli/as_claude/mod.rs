@@ -160,11 +160,12 @@ fn spec(call: Invocation, environment: Vec<(String, String)>, cwd: &Path, agent:
         },
         cwd: cwd.to_owned(),
         stdin: match call.stdin {
-            StdinSource::Null => Stdin::Null,
+            // Nobody sits in front of it.
+            StdinSource::Null | StdinSource::Screen => Stdin::Null,
             StdinSource::PromptFile(path) => Stdin::File(path),
         },
         stdout: match call.terminal {
-            AgentTerminal::Pipe => Transport::Pipe,
+            AgentTerminal::Pipe | AgentTerminal::Screen => Transport::Pipe,
             AgentTerminal::Pty => Transport::Pty {
                 rows: 50,
                 columns: 500,

@@ -126,6 +126,12 @@ impl<W: Write> super::Face for Plain<W> {
     fn wants_tick(&self) -> Option<Duration> {
         self.face.wants_tick()
     }
+
+    fn step_aside(&mut self) -> io::Result<()> {
+        self.face.page.close();
+        self.owes_status = false;
+        self.write_all()
+    }
 }
 
 impl<W: Write> Sink for Plain<W> {
