@@ -80,6 +80,8 @@ pub(super) enum CliError {
     Run(RunError),
     #[error("the demo cannot be set up: {0}")]
     Demo(String),
+    #[error("{what} needs a terminal, in the foreground, for input and output")]
+    NoTerminal { what: &'static str },
     #[error("cannot write to the terminal: {0}")]
     Output(#[source] io::Error),
 }
@@ -117,6 +119,7 @@ impl CliError {
             | Self::EmptyPrompt { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
+            | Self::NoTerminal { .. }
             | Self::NotYet { .. }
             | Self::NothingToConvert { .. }
             | Self::AsClaude(_)
@@ -200,6 +203,9 @@ impl CliError {
             }
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
+            Self::NoTerminal { .. } => {
+                vec!["leave it out (or --no-tui) to have the run told line by line".into()]
+            }
             Self::Config(_)
             | Self::Filter(_)
             | Self::Ledger(_)

@@ -2,6 +2,7 @@
 
 mod args;
 mod as_claude;
+mod attach;
 mod config;
 mod context;
 mod demo;
@@ -20,6 +21,8 @@ mod resume;
 mod run;
 mod saved;
 mod schema;
+mod screen;
+mod shelf;
 mod tell;
 mod transcript;
 mod trust;
@@ -83,6 +86,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Hats(arguments) => hats::hats(arguments, terminal),
         Command::Gates(arguments) => gates::gates(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
+        Command::Attach(arguments) => attach::attach(arguments, terminal),
         Command::Transcript(arguments) => transcript::transcript(arguments, terminal),
         Command::Replay(arguments) => replay::replay(arguments, terminal),
         Command::Schema { of } => schema::schema(*of, terminal),

@@ -17,8 +17,9 @@ use super::args::RunArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::run::{Occasion, Plan, face_for};
+use super::run::{Occasion, Plan};
 use super::saved::{Change, Saved};
+use super::screen;
 use super::trust::{self, Consent};
 
 /// What a dead run's agent has to end by itself.
@@ -74,7 +75,7 @@ pub(super) fn resume(
         received: restored.received().to_vec(),
         changed,
     };
-    let mut face = face_for(arguments.show, terminal);
+    let mut face = screen::face_for(arguments.show, &context.cwd, terminal)?;
     let occasion = Occasion {
         run,
         now,

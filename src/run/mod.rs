@@ -12,6 +12,7 @@ mod perform;
 mod replay;
 mod session;
 mod summary;
+mod wishes;
 mod workspace;
 
 pub use hooks::Hooks;
@@ -36,7 +37,7 @@ use crate::process::{Ended, Keeper, Report};
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
-use crate::ui::Face;
+use crate::ui::{Face, Keyboard};
 
 use clock::Clock;
 use driven::Driven;
@@ -44,6 +45,7 @@ use hooks::Hooking;
 use inbox::{Generation, Inbox, Message};
 use mail::Mail;
 use session::{Session, SessionKind};
+use wishes::WishDoor;
 use workspace::Workspace;
 
 /// What cannot be mended by trying again.
@@ -119,6 +121,10 @@ pub enum Beginning {
 /// Drives a run to its end.
 pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> {
     let inbox = Inbox::open().map_err(RunError::Signals)?;
+    let listening = match face.take_door(Box::new(WishDoor::new(inbox.sender()))) {
+        Keyboard::Free => Listening::No,
+        Keyboard::Taken => Listening::Yes,
+    };
     let journal = setup.run.journal()?;
     let header = setup.header.clone();
     let (first, elapsed, seq, received) = match setup.beginning.clone() {
@@ -132,7 +138,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
     };
     let mut hands = Hands {
         hooking: Hooking::begin(setup.hooks.clone(), setup.keeper.clone(), inbox.sender()),
-        listening: Listening::No,
+        listening,
         mail: Mail::new(setup.run.orders(), received),
         tree: Workspace::open(&setup.workspace, &setup.keeper, &setup.watched),
         setup,
@@ -204,6 +210,7 @@ impl Hands<'_> {
                 }
                 Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
                 Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
+                Some(Message::Wish(wish)) => self.todo.extend(wishes::meaning(wish)),
                 None => self.todo.push_back(Input::Tick),
             }
         }

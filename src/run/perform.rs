@@ -98,6 +98,11 @@ impl Hands<'_> {
                         return Ok(());
                     }
                 }
+                Some(Message::Wish(wish)) => {
+                    if let Some(Input::Interrupted(_)) = super::wishes::meaning(wish) {
+                        return Ok(());
+                    }
+                }
                 Some(Message::Child { .. } | Message::Answer(_)) | None => {}
             }
         }

@@ -9,3 +9,4 @@ mod listings;
 mod prices;
 mod replays;
 mod transcripts;
+mod tui;
