@@ -9,4 +9,3 @@ mod listings;
 mod prices;
 mod replays;
 mod transcripts;
-mod tui;

@@ -9,7 +9,7 @@ use crate::ui::Tone;
 use crate::ui::tui::view::{Role, View};
 use crate::ui::tui::wish::WishKind;
 
-const LOOK: [(&str, &str); 13] = [
+const LOOK: [(&str, &str); 12] = [
     (
         "↑↓ wheel",
         "scroll; PgUp PgDn a page, g the start, G the live end",
@@ -25,7 +25,6 @@ const LOOK: [(&str, &str); 13] = [
     ("e", "keep this transcript as Markdown in the run's directory"),
     ("< >", "terminal view: move sideways"),
     ("Esc", "forget search and choice; back to the live end"),
-    ("?", "this page"),
 ];
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View) {

@@ -91,7 +91,11 @@ fn divide(frame: &mut Frame<'_>, area: Rect, side: u16, view: &View) {
 fn too_small(frame: &mut Frame<'_>, area: Rect) {
     let (width, height) = SMALLEST;
     let text = vec![
-        Line::from("ralph needs more room"),
+        Line::from(if area.width > 20 {
+            "ralph needs more room"
+        } else {
+            "needs more room"
+        }),
         Line::from(format!("{width}×{height}, not {}×{}", area.width, area.height)),
         Line::from("the run goes on"),
     ];

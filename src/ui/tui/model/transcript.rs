@@ -91,7 +91,7 @@ impl Transcript {
                     Body::Gate(_) | Body::Said(_) | Body::Tool(_) | Body::Note(_) => false,
                 });
             }
-            RunEvent::AgentEnded { .. } => {
+            RunEvent::AgentEnded { .. } | RunEvent::IterationEnded { .. } => {
                 self.lose_open_tools();
                 self.note(notes::of_run(&record.event, at, &setting.zone));
             }
@@ -106,7 +106,6 @@ impl Transcript {
             | RunEvent::AgentStarted { .. }
             | RunEvent::MarkerIgnored { .. }
             | RunEvent::Topic { .. }
-            | RunEvent::IterationEnded { .. }
             | RunEvent::Waiting { .. }
             | RunEvent::WaitEnded
             | RunEvent::Stopping { .. }

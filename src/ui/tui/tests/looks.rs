@@ -32,9 +32,9 @@ fn what_is_too_small_says_so() {
     ");
     insta::assert_snapshot!(Watcher::of(&story, 20, 5).look(), @"
 
-    ralph needs more roo
-       40×10, not 20×5
-       the run goes on
+    needs more room
+    40×10, not 20×5
+    the run goes on
     ");
     for (width, height) in [
         (1, 1),
