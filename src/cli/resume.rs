@@ -11,7 +11,7 @@ use crate::event::{RunHeader, RunOutcome};
 use crate::process::stop_marked;
 use crate::run::Beginning;
 use crate::store::{LATEST, Recalled, Run, recall};
-use crate::ui::{Confirmed, Terminal};
+use crate::ui::{Confirmed, Face, Terminal};
 
 use super::args::RunArguments;
 use super::context::Context;
@@ -76,6 +76,7 @@ pub(super) fn resume(
         changed,
     };
     let mut face = screen::face_for(arguments.show, &context.cwd, terminal)?;
+    remind(face.as_mut(), &run)?;
     let occasion = Occasion {
         run,
         now,
@@ -83,6 +84,19 @@ pub(super) fn resume(
         restored: Some(restored),
     };
     plan.carry_out_on(occasion, &context, face.as_mut())
+}
+
+/// Shows what the run did before, to a face that can look back.
+fn remind(face: &mut dyn Face, run: &Run) -> Result<(), CliError> {
+    let journal = run.journal_path();
+    if journal.exists() {
+        recall(&journal, |recalled| {
+            if let Recalled::Whole(record) = recalled {
+                face.recall(&record);
+            }
+        })?;
+    }
+    Ok(())
 }
 
 fn restore(run: &Run) -> Result<Restored, CliError> {

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::event::Sink;
+use crate::event::{Record, Sink};
 
 /// Whether a face reads the keyboard itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,9 @@ pub trait Face: Sink {
     fn tick(&mut self, _now: Timestamp) -> io::Result<()> {
         Ok(())
     }
+
+    /// Something that happened before, in another process: for whoever looks back.
+    fn recall(&mut self, _record: &Record) {}
 
     /// Where what the watcher wants can be said from now on. A face without a keyboard has nothing to say.
     fn take_door(&mut self, _door: Box<dyn tui::Door>) -> Keyboard {

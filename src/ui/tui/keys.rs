@@ -27,6 +27,8 @@ pub(super) struct Desk<'a> {
     pub(super) transcript: &'a Transcript,
 }
 
+/// There are not more keys than this.
+const MOST_HELP: usize = 20;
 /// A message for the next prompt is not a file.
 const LONGEST_INPUT: usize = 4000;
 
@@ -49,8 +51,12 @@ impl View {
         }
         match &self.overlay {
             Overlay::None => self.command(key, desk),
-            Overlay::Help => {
-                self.overlay = Overlay::None;
+            Overlay::Help(first) => {
+                self.overlay = match key.code {
+                    KeyCode::Up => Overlay::Help(first.saturating_sub(1)),
+                    KeyCode::Down => Overlay::Help((first + 1).min(MOST_HELP)),
+                    _ => Overlay::None,
+                };
                 None
             }
             Overlay::AskStop => {
@@ -136,7 +142,7 @@ impl View {
             }
             '<' => self.pan = self.pan.saturating_sub(20),
             '>' => self.pan = (self.pan + 20).min(400),
-            '?' => self.overlay = Overlay::Help,
+            '?' => self.overlay = Overlay::Help(0),
             'y' => return self.copy(desk.transcript),
             'e' => return Some(Deed::Export),
             'q' if self.role == Role::Viewer || desk.state.is_over() => return Some(Deed::Leave),
@@ -265,7 +271,7 @@ impl View {
                 let text = text.trim().to_owned();
                 (!text.is_empty()).then_some(Deed::Send(Wish::Tell(text)))
             }
-            Overlay::None | Overlay::Help | Overlay::AskStop => None,
+            Overlay::None | Overlay::Help(_) | Overlay::AskStop => None,
         }
     }
 

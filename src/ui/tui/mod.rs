@@ -226,6 +226,10 @@ impl Face for Tui {
         self.refuge.wants_tick().or(is_elsewhere.then_some(WIND))
     }
 
+    fn recall(&mut self, record: &Record) {
+        self.change(|state| state.apply(record));
+    }
+
     fn take_door(&mut self, door: Box<dyn Door>) -> super::Keyboard {
         // Without a stage there is nobody to wish.
         let _ = self.to_stage.send(Stir::Door(door));

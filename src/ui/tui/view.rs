@@ -53,7 +53,8 @@ impl Tab {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Overlay {
     None,
-    Help,
+    /// All keys, from this one on.
+    Help(usize),
     Search(String),
     Message(String),
     AskStop,

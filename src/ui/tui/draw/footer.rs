@@ -19,7 +19,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &
             " Stop the run?  y stop the agent and end the run   any other key: go on".to_owned(),
             view.theme.tone(Tone::Warning),
         ),
-        Overlay::None | Overlay::Help => match &view.flash {
+        Overlay::Help(_) => Line::styled(
+            " ↑↓ more   any other key: back".to_owned(),
+            view.theme.tone(Tone::Faint),
+        ),
+        Overlay::None => match &view.flash {
             Some((text, _)) => Line::styled(format!(" {text}"), view.theme.tone(Tone::Strong)),
             None => keys_line(area.width, scene, view),
         },

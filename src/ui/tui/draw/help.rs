@@ -27,7 +27,8 @@ const LOOK: [(&str, &str); 12] = [
     ("Esc", "forget search and choice; back to the live end"),
 ];
 
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View) {
+/// From the key with this number on, or as many as there is room for.
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, first: usize, view: &View) {
     let mut keys: Vec<(&str, &str)> = LOOK.to_vec();
     let wishes = [
         (WishKind::Pause, "p", "pause after this iteration; again: go on"),
@@ -48,8 +49,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View) {
         ),
         Role::Viewer => ("q Ctrl-C", "leave; the run goes on"),
     });
+    let wanted = u16::try_from(keys.len()).unwrap_or(u16::MAX).saturating_add(2);
+    let (width, height) = (area.width.min(72), area.height.min(wanted));
+    let first = first.min(keys.len().saturating_sub(usize::from(height.saturating_sub(2))));
     let lines: Vec<Line<'_>> = keys
         .iter()
+        .skip(first)
         .map(|(key, text)| {
             Line::from(vec![
                 Span::styled(format!(" {key:<9} "), view.theme.tone(Tone::Strong)),
@@ -57,8 +62,6 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View) {
             ])
         })
         .collect();
-    let wanted = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
-    let (width, height) = (area.width.min(72), area.height.min(wanted));
     let place = Rect {
         x: area.x + (area.width - width) / 2,
         y: area.y + (area.height - height) / 2,

@@ -66,8 +66,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>, view: &mut View) {
         side::draw(frame, side, scene, view);
     }
     footer::draw(frame, foot, scene, view);
-    if view.overlay == Overlay::Help {
-        help::draw(frame, middle, view);
+    if let Overlay::Help(first) = view.overlay {
+        help::draw(frame, middle, first, view);
     }
 }
 

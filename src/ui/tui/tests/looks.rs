@@ -88,7 +88,12 @@ fn states() -> Vec<(&'static str, Story)> {
     vec![
         ("starting", Story::new()),
         ("working", Story::at_work()),
-        ("pausing", after(&|story| drop(story.order(Order::Pause)))),
+        (
+            "pausing",
+            after(&|story| {
+                story.order(Order::Pause);
+            }),
+        ),
         (
             "gate",
             after(&|story| {

@@ -6,7 +6,7 @@ use super::story::{Story, Watcher};
 use crate::event::{IterationOutcome, Order, RunEvent, RunOutcome, Usage};
 use crate::ui::tui::document::Scroll;
 use crate::ui::tui::keys::Deed;
-use crate::ui::tui::view::{Role, Tab, ToolOrder};
+use crate::ui::tui::view::{Overlay, Role, Tab, ToolOrder};
 use crate::ui::tui::wish::{Powers, Wish};
 
 fn ctrl_c() -> Event {
@@ -184,6 +184,18 @@ fn every_view_is_reached_by_its_number_and_by_tab() {
     assert_eq!(watcher.view.tab, Tab::Transcript);
     watcher.press(&[KeyCode::BackTab]);
     assert_eq!(watcher.view.tab, Tab::Usage);
+}
+
+#[test]
+fn the_page_of_keys_scrolls_where_it_does_not_fit() {
+    let story = Story::at_work();
+    let mut watcher = Watcher::of(&story, 60, 15);
+    watcher.letters("?");
+    assert!(!watcher.look().contains("q Ctrl-C"));
+    watcher.press(&[KeyCode::Down; 20]);
+    assert!(watcher.look().contains("q Ctrl-C"), "{}", watcher.look());
+    watcher.press(&[KeyCode::Esc]);
+    assert_eq!(watcher.view.overlay, Overlay::None);
 }
 
 #[test]
