@@ -3,6 +3,7 @@
 
 mod attached;
 mod drawn;
+mod measured;
 mod terminal;
 mod walked;
 mod ways_out;

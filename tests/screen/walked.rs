@@ -134,6 +134,23 @@ fn the_question_between_iterations_is_asked_on_the_screen() {
 }
 
 #[test]
+fn earlier_iterations_of_a_run_that_goes_on_can_be_looked_at() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .playing("1", &claude::session("the first step"))
+        .playing("default", &format!("{}hang\n", claude::init()));
+    sandbox.ralph(&["run", "-p", "go", "-n", "1"]).exits_with(3);
+    let terminal = Terminal::start(&sandbox, &["run", "--continue", "-n", "5"], (100, 30));
+    terminal.expect("iteration 2/5");
+    terminal.expect("working");
+    terminal.keys("\x1b[D");
+    terminal.expect("looking at 1");
+    terminal.expect("the first step");
+    terminal.keys("\x03");
+    terminal.ends("exit status: 130");
+}
+
+#[test]
 fn an_iteration_is_stopped_and_a_wait_is_cut_short_by_a_key() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
