@@ -203,9 +203,7 @@ impl CliError {
             }
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
-            Self::NoTerminal { .. } => {
-                vec!["leave it out (or --no-tui) to have the run told line by line".into()]
-            }
+            Self::NoTerminal { .. } => vec!["line by line: --no-tui; a recorded run: ralph replay".into()],
             Self::Config(_)
             | Self::Filter(_)
             | Self::Ledger(_)

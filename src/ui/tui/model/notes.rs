@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::block::Note;
-use crate::event::{Level, Order, ProcessEnd, Resumption, RunEvent, TopicEvent, Usage};
+use crate::event::{GateResult, Level, Order, Pause, ProcessEnd, Resumption, RunEvent, TopicEvent, Usage};
 use crate::ui::plain::one_line;
 use crate::ui::{Tone, Verdict, iteration_verdict, run_verdict, sentences, words};
 
@@ -36,12 +36,7 @@ pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option
         RunEvent::Waiting { why, wait_ms } => {
             let wait = Duration::from_millis(*wait_ms);
             let until = words::clock(later(at, wait), at, zone);
-            let (why, wait) = (sentences::pause_words(*why), words::duration(wait));
-            Some(Note::new(
-                "◷",
-                Tone::Warning,
-                format!("{why}: waiting {wait}, until {until}"),
-            ))
+            Some(of_wait(*why, wait, &until))
         }
         RunEvent::TopicRerouted {
             topic, hat, reason, ..
@@ -73,6 +68,12 @@ pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option
         | RunEvent::GateEnded { .. }
         | RunEvent::WaitEnded => None,
     }
+}
+
+fn of_wait(why: Pause, wait: Duration, until: &str) -> Note {
+    let (why, wait) = (sentences::pause_words(why), words::duration(wait));
+    let text = format!("{why}: waiting {wait}, until {until}");
+    Note::new("◷", Tone::Warning, text)
 }
 
 fn of_resumption(resumption: &Resumption) -> Note {
@@ -186,18 +187,7 @@ pub(super) fn of_course(event: &RunEvent) -> Option<Note> {
             result,
             duration_ms,
             ..
-        } => {
-            let why = sentences::gate_words(*result).map(|why| format!(", {why}"));
-            let text = format!(
-                "gate {name}  ({}{})",
-                millis(*duration_ms),
-                why.clone().unwrap_or_default()
-            );
-            Some(match why {
-                None => Note::new("✓", Tone::Good, text),
-                Some(_) => Note::new("✗", Tone::Bad, text),
-            })
-        }
+        } => Some(of_gate(name, *result, *duration_ms)),
         RunEvent::GateStarted { .. }
         | RunEvent::Transcript { .. }
         | RunEvent::Stderr { .. }
@@ -216,6 +206,14 @@ pub(super) fn of_course(event: &RunEvent) -> Option<Note> {
         | RunEvent::Stopping { .. }
         | RunEvent::Notice { .. }
         | RunEvent::RunEnded { .. } => None,
+    }
+}
+
+fn of_gate(name: &str, result: GateResult, duration_ms: u64) -> Note {
+    let took = millis(duration_ms);
+    match sentences::gate_words(result) {
+        None => Note::new("✓", Tone::Good, format!("gate {name}  ({took})")),
+        Some(why) => Note::new("✗", Tone::Bad, format!("gate {name}  ({took}, {why})")),
     }
 }
 

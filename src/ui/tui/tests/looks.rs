@@ -67,95 +67,86 @@ fn edges(story: &Story, prepare: impl FnOnce(&mut Watcher<'_>)) -> String {
 
 /// Every state that a run can be in, by name.
 fn states() -> Vec<(&'static str, Story)> {
-    let after = |tell: &dyn Fn(&mut Story)| {
+    let mut states = vec![("starting", Story::new()), ("working", Story::at_work())];
+    states.extend(on_the_way());
+    states.extend(at_rest());
+    states.push(("resumed", Story::resumed()));
+    states
+}
+
+type Telling = fn(&mut Story);
+
+fn after_work(tellings: &[(&'static str, Telling)]) -> Vec<(&'static str, Story)> {
+    let after = |(name, tell): &(&'static str, Telling)| {
         let mut story = Story::at_work();
         tell(&mut story);
-        story
+        (*name, story)
     };
-    let ended = |outcome: RunOutcome| RunEvent::RunEnded {
+    tellings.iter().map(after).collect()
+}
+
+fn on_the_way() -> Vec<(&'static str, Story)> {
+    after_work(&[
+        ("pausing", |story| {
+            story.order(Order::Pause);
+        }),
+        ("gate", |story| {
+            story.tell(RunEvent::GateStarted {
+                iteration: 2,
+                name: "test".into(),
+                command: "cargo test".into(),
+            });
+            story.wait(5000);
+        }),
+        ("waiting", |story| {
+            let limited = IterationOutcome::RateLimited {
+                resets_at: None,
+                message: "usage limit".into(),
+            };
+            story.end(2, 1, limited).tell(RunEvent::Waiting {
+                why: Pause::RateLimit,
+                wait_ms: 755_000,
+            });
+        }),
+        ("stopping", |story| {
+            let reason = "Ctrl-C".into();
+            story.tell(RunEvent::Stopping { reason });
+        }),
+    ])
+}
+
+fn at_rest() -> Vec<(&'static str, Story)> {
+    after_work(&[
+        ("paused", |story| {
+            let text = "use the old parser".into();
+            story.order(Order::Message { text }).order(Order::Pause);
+            story.end(2, 1, IterationOutcome::Skipped).tell(RunEvent::Paused);
+        }),
+        ("asking", |story| {
+            story
+                .end(2, 1, IterationOutcome::Continued { rejected_by: None })
+                .tell(RunEvent::Asking);
+        }),
+        ("interrupted", |story| {
+            let by = Interrupt::Int;
+            story.tell(ended(RunOutcome::Interrupted { by }));
+        }),
+        ("complete", |story| {
+            let marker = || "LOOP_COMPLETE".to_owned();
+            story.gate("test", 0);
+            story.end(2, 1, IterationOutcome::Completed { marker: marker() });
+            story.tell(ended(RunOutcome::Complete { marker: marker() }));
+        }),
+    ])
+}
+
+fn ended(outcome: RunOutcome) -> RunEvent {
+    RunEvent::RunEnded {
         outcome,
         iterations: 2,
         duration_ms: 100_000,
         usage: Usage::default(),
-    };
-    let limited = || IterationOutcome::RateLimited {
-        resets_at: None,
-        message: "usage limit".into(),
-    };
-    let complete = || RunOutcome::Complete {
-        marker: "LOOP_COMPLETE".into(),
-    };
-    vec![
-        ("starting", Story::new()),
-        ("working", Story::at_work()),
-        (
-            "pausing",
-            after(&|story| {
-                story.order(Order::Pause);
-            }),
-        ),
-        (
-            "gate",
-            after(&|story| {
-                story.tell(RunEvent::GateStarted {
-                    iteration: 2,
-                    name: "test".into(),
-                    command: "cargo test".into(),
-                });
-                story.wait(5000);
-            }),
-        ),
-        (
-            "waiting",
-            after(&|story| {
-                story.end(2, 1, limited()).tell(RunEvent::Waiting {
-                    why: Pause::RateLimit,
-                    wait_ms: 755_000,
-                });
-            }),
-        ),
-        (
-            "paused",
-            after(&|story| {
-                let text = "use the old parser".into();
-                story.order(Order::Message { text }).order(Order::Pause);
-                story.end(2, 1, IterationOutcome::Skipped).tell(RunEvent::Paused);
-            }),
-        ),
-        (
-            "asking",
-            after(&|story| {
-                story
-                    .end(2, 1, IterationOutcome::Continued { rejected_by: None })
-                    .tell(RunEvent::Asking);
-            }),
-        ),
-        (
-            "stopping",
-            after(&|story| {
-                let reason = "Ctrl-C".into();
-                story.tell(RunEvent::Stopping { reason });
-            }),
-        ),
-        (
-            "interrupted",
-            after(&|story| {
-                let by = Interrupt::Int;
-                story.tell(ended(RunOutcome::Interrupted { by }));
-            }),
-        ),
-        (
-            "complete",
-            after(&|story| {
-                let marker = "LOOP_COMPLETE".into();
-                story
-                    .gate("test", 0)
-                    .end(2, 1, IterationOutcome::Completed { marker })
-                    .tell(ended(complete()));
-            }),
-        ),
-        ("resumed", Story::resumed()),
-    ]
+    }
 }
 
 #[test]
@@ -187,15 +178,15 @@ fn every_state_has_its_words() {
     ralph   claude · hat builder · opus   20261115-…  ◷ waiting 12:34 · rate limit
     iteration 2/10 · 0:37                           107.0k tokens · $2.50 of $5.00
     w wake now  Tab view  j k choose  Enter unfold  ←→ iteration    ? help  q stop
+    ralph   claude · hat builder · opus   20261115-204501-k3f9     ◑ stopping 0:01
+    iteration 2/10 · 0:36                           101.3k tokens · $2.50 of $5.00
+    Tab view  j k choose  Enter unfold  ←→ iteration  p pause       ? help  q stop
     ralph   claude · hat builder · opus   20261115-204501-k3f9       ‖ paused 0:01
     iteration 2/10 · 0:39                           107.0k tokens · $2.50 of $5.00
     p go on  Tab view  j k choose  Enter unfold  ←→ iteration       ? help  q stop
     ralph   claude · hat builder · opus   20261115-204501-k3f9       ? go on? 0:01
     iteration 2/10 · 0:37                           107.0k tokens · $2.50 of $5.00
     c go on  a go on without asking  Tab view  j k choose           ? help  q stop
-    ralph   claude · hat builder · opus   20261115-204501-k3f9     ◑ stopping 0:01
-    iteration 2/10 · 0:36                           101.3k tokens · $2.50 of $5.00
-    Tab view  j k choose  Enter unfold  ←→ iteration  p pause       ? help  q stop
     ralph   claude · hat builder · opus   20261115-2045…  ! Interrupted by Ctrl-C.
     iteration 2/10 · 1:40                           101.3k tokens · $2.50 of $5.00
     Tab view  j k choose  Enter unfold  ←→ iteration  / search     ? help  q leave
