@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 use tempfile::TempDir;
 
 use crate::process::stage::{fake_agent, is_alive};
@@ -197,6 +197,7 @@ impl Terminal {
     pub(super) fn ends(&self, status: &str) {
         assert_eq!(self.note("status"), status, "{}", self.screen());
         // What was written last may still be on its way to the emulator.
+        self.still();
         self.wait("the ordinary screen", || {
             !self.look(vt100::Screen::alternate_screen)
         });
@@ -210,6 +211,18 @@ impl Terminal {
             assert_eq!((screen.fgcolor(), screen.bold()), (vt100::Color::Default, false));
         });
         assert!(!is_alive(self.pid()));
+    }
+
+    /// What a shell does with the terminal of a program that was stopped.
+    pub(super) fn take_for_shell(&self) {
+        tcsetattr(&self.slave, OptionalActions::Now, &self.before).expect("other settings");
+    }
+
+    pub(super) fn wait_until_raw(&self) {
+        self.wait("a terminal for single keys", || {
+            let now = tcgetattr(&self.slave).expect("its settings");
+            !now.local_modes.contains(LocalModes::ICANON)
+        });
     }
 
     /// The window is closed: nobody reads, nobody types, and the session is told.

@@ -62,9 +62,8 @@ fn the_demo_is_paused_told_something_watched_searched_resized_and_left() {
     terminal.expect("written to");
     terminal.keys("q");
     terminal.ends("exit status: 0");
-    let screen = terminal.screen();
-    assert!(screen.contains("iterations  2 of 5"), "{screen}");
-    assert!(!screen.contains("Transcript"), "{screen}");
+    terminal.expect("iterations  2 of 5");
+    terminal.expect_not("Transcript");
 }
 
 #[test]
@@ -81,7 +80,7 @@ fn on_a_terminal_the_screen_is_the_default_and_q_asks_before_it_stops_the_run() 
     terminal.ends("exit status: 130");
     sandbox.wait_until_all_are_gone(PROMPTLY);
     assert_eq!(sandbox.records("run_ended")[0]["by"], "quit");
-    assert!(terminal.screen().contains("Stopped as you asked."));
+    terminal.expect("Stopped as you asked.");
 }
 
 #[test]
@@ -92,16 +91,13 @@ fn lines_are_printed_where_they_are_asked_for() {
     for flags in [&["run", "-p", "go", "--no-tui"][..], &["run", "-p", "go", "-q"]] {
         let terminal = Terminal::start(&sandbox, flags, (80, 24));
         terminal.ends("exit status: 0");
+        terminal.expect("Complete: the agent gave LOOP_COMPLETE.");
         let bytes = terminal.bytes();
         assert!(!bytes.windows(8).any(|bytes| bytes == b"\x1b[?1049h"));
-        assert!(
-            terminal
-                .screen()
-                .contains("Complete: the agent gave LOOP_COMPLETE.")
-        );
     }
     let dumb = Terminal::start_with(&sandbox, &["run", "-p", "go"], (80, 24), &[("TERM", "dumb")]);
     dumb.ends("exit status: 0");
+    dumb.expect("Complete: the agent gave LOOP_COMPLETE.");
     assert!(!dumb.bytes().contains(&0x1b), "a dumb terminal gets no sequences");
 }
 

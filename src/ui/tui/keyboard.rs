@@ -13,7 +13,7 @@ use crossterm::event::Event;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::low_level::{pipe, unregister};
 
 use super::decode::Decoder;
@@ -48,7 +48,11 @@ impl Keyboard {
         for bell in [&resized, &asked] {
             bell.set_nonblocking(true)?;
         }
-        let mut signals = vec![pipe::register(SIGWINCH, on_resize)?];
+        // After a stop, the shell may have left the terminal otherwise.
+        let mut signals = vec![
+            pipe::register(SIGCONT, on_resize.try_clone()?)?,
+            pipe::register(SIGWINCH, on_resize)?,
+        ];
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // The note first: who is woken finds it.
             signals.push(signal_hook::flag::register(signal, Arc::clone(asked_out))?);

@@ -13,6 +13,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 /// The other screen, no cursor, pasted text marked as such. The wheel as arrow keys, which terminals do by themselves
 /// in this mode: no mouse is captured, and selecting text with it works as everywhere. What was set before is put back.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1007s\x1b[?1007h";
+const AGAIN: &[u8] = b"\x1b[?25l\x1b[?2004h\x1b[?1007h";
 const GIVE_BACK: &[u8] = b"\x1b[?1007r\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
 /// A terminal that takes no text for so long is not waited for.
 const PATIENCE: Timespec = Timespec {
@@ -41,11 +42,8 @@ impl Tty {
             }));
         });
         let before = tcgetattr(rustix::stdio::stdin())?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        *lock() = Some(before);
-        let prepared = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)
-            .map_err(io::Error::from)
+        *lock() = Some(before.clone());
+        let prepared = set_raw(&before)
             .and_then(|()| Out.write_all(TAKE))
             .and_then(|()| {
                 let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Out));
@@ -61,8 +59,12 @@ impl Tty {
         }
     }
 
-    /// The window may have another size from now on.
+    /// The window may have another size from now on, or a shell had the terminal for a while: all is set and drawn anew.
     pub(super) fn resize(&mut self) -> io::Result<()> {
+        if let Some(before) = &*lock() {
+            set_raw(before)?;
+        }
+        Out.write_all(AGAIN)?;
         self.terminal.resize(size())
     }
 
@@ -76,6 +78,12 @@ impl Drop for Tty {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+fn set_raw(before: &Termios) -> io::Result<()> {
+    let mut raw = before.clone();
+    raw.make_raw();
+    Ok(tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?)
 }
 
 fn size() -> Rect {
@@ -107,6 +115,10 @@ fn write_all(mut bytes: &[u8]) -> io::Result<()> {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => bytes = &bytes[count..],
             Err(rustix::io::Errno::INTR) => {}
+            // Somebody who shares the terminal has made it so.
+            Err(rustix::io::Errno::AGAIN) => {
+                takes_text();
+            }
             Err(error) => return Err(error.into()),
         }
     }
