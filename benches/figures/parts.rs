@@ -17,6 +17,10 @@ pub(crate) fn play(arguments: &[String]) -> Option<ExitCode> {
         ("reference", [corpus, raw]) => reference(corpus, raw),
         ("lines", [count]) => lines(count),
         ("tick", [count]) => tick(count),
+        ("steady", [count]) => crate::screen::steady(count),
+        ("terminal", [terminal, program, arguments @ ..]) => {
+            crate::screen::on_terminal(terminal, program, arguments)
+        }
         ("silent", [seconds]) => {
             std::thread::sleep(Duration::from_secs(seconds.parse().unwrap_or(1)));
             say("LOOP_COMPLETE")

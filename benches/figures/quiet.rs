@@ -36,13 +36,13 @@ pub(crate) fn idle() -> Vec<Figure> {
 }
 
 /// Processor time in hundredths of a second, and how often each thread gave the processor up.
-struct Spent {
-    ticks: u64,
-    wakes: u64,
+pub(crate) struct Spent {
+    pub(crate) ticks: u64,
+    pub(crate) wakes: u64,
 }
 
 impl Spent {
-    fn of(pid: u32) -> Self {
+    pub(crate) fn of(pid: u32) -> Self {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
         let field = |index: usize| {

@@ -54,7 +54,7 @@ fn rate(megabytes: u64, took: Duration) -> f64 {
     megabytes as f64 / took.as_secs_f64()
 }
 
-fn place(name: &str, megabytes: u64) -> PathBuf {
+pub(crate) fn place(name: &str, megabytes: u64) -> PathBuf {
     workspace(
         name,
         &["emit", &corpus(megabytes).display().to_string()],

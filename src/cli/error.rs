@@ -80,6 +80,8 @@ pub(super) enum CliError {
     Run(RunError),
     #[error("the demo cannot be set up: {0}")]
     Demo(String),
+    #[error("{what} needs a terminal, in the foreground, for input and output")]
+    NoTerminal { what: &'static str },
     #[error("cannot write to the terminal: {0}")]
     Output(#[source] io::Error),
 }
@@ -119,6 +121,7 @@ impl CliError {
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
             | Self::SessionOnAScreen
+            | Self::NoTerminal { .. }
             | Self::NothingToConvert { .. }
             | Self::AsClaude(_)
             | Self::Filter(_)
@@ -200,6 +203,7 @@ impl CliError {
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::SessionOnAScreen => vec!["say `session: fresh`, or --mode autonomous".into()],
             Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
+            Self::NoTerminal { .. } => vec!["line by line: --no-tui; a recorded run: ralph replay".into()],
             Self::Config(_)
             | Self::Filter(_)
             | Self::Ledger(_)

@@ -2,6 +2,7 @@
 
 mod args;
 mod as_claude;
+mod attach;
 mod config;
 mod context;
 mod demo;
@@ -21,6 +22,8 @@ mod resume;
 mod run;
 mod saved;
 mod schema;
+mod screen;
+mod shelf;
 mod tell;
 mod transcript;
 mod trust;
@@ -84,6 +87,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Hats(arguments) => hats::hats(arguments, terminal),
         Command::Gates(arguments) => gates::gates(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
+        Command::Attach(arguments) => attach::attach(arguments, terminal),
         Command::Transcript(arguments) => transcript::transcript(arguments, terminal),
         Command::Replay(arguments) => replay::replay(arguments, terminal),
         Command::Schema { of } => schema::schema(*of, terminal),

@@ -6,7 +6,7 @@ use crate::agent::Selected;
 use crate::config::{Mode, Session, Settings};
 use crate::ui::Terminal;
 
-use super::args::ShowArguments;
+use super::args::{ScreenArguments, ShowArguments};
 use super::error::CliError;
 
 /// Without a terminal to lend, an agent works by itself, and that is said.
@@ -30,9 +30,15 @@ pub(super) fn be_realistic(
     Ok(())
 }
 
-/// Who is asked must see the question.
+/// The terminal is the agent's own: what ralph has to say comes between, line by line, and who is asked must see it.
 pub(super) fn audible(settings: &Settings, mut show: ShowArguments) -> ShowArguments {
-    show.quiet &= settings.cli.default_mode == Mode::Autonomous;
+    if settings.cli.default_mode == Mode::Interactive {
+        show.quiet = false;
+        show.screen = ScreenArguments {
+            tui: false,
+            no_tui: true,
+        };
+    }
     show
 }
 

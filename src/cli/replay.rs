@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{self, LeftOut, Pace, ReplayEnd, RunError};
 use crate::store::{Journal, LATEST, find_run, journal_at};
+use crate::ui::tui::{OnEnd, Role};
 use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::ReplayArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
+use super::shelf::RunShelf;
 use super::transcript::{Capture, Faced, unless_nobody_reads};
 
 pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -18,7 +20,9 @@ pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result
         true => Verbosity::Verbose,
         false => Verbosity::Normal,
     };
-    let mut face = if arguments.json {
+    let mut face = if arguments.tui {
+        viewer(recorded.as_deref(), terminal)?
+    } else if arguments.json {
         terminal.json_face()
     } else {
         terminal.plain_face(verbosity)
@@ -32,9 +36,25 @@ pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result
                     path: arguments.what.clone(),
                 });
             }
-            capture.read(&mut Faced::new(face.as_mut()), terminal)
+            let exit = capture.read(&mut Faced::new(face.as_mut()), terminal)?;
+            face.farewell();
+            Ok(exit)
         }
     }
+}
+
+/// The screen, for what is over already.
+fn viewer(journal: Option<&Path>, terminal: &Terminal) -> Result<Box<dyn Face>, CliError> {
+    if !terminal.can_be_taken() {
+        return Err(CliError::NoTerminal { what: "--tui" });
+    }
+    let place = journal
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("."))
+        .to_owned();
+    let open_shelf = Box::new(move |_: &_| Box::new(RunShelf::at(place.clone())) as Box<_>);
+    let tui = terminal.tui(Role::Viewer, OnEnd::Stay, open_shelf);
+    Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 
 /// The journal of the run that is meant; none where it is raw output that is meant.
@@ -55,7 +75,7 @@ fn recorded_run(arguments: &ReplayArguments) -> Result<Option<PathBuf>, CliError
 }
 
 /// The directory of a run that is called by its name. What is there as a file is called by its path.
-fn named_run(what: &Path) -> Result<Option<PathBuf>, CliError> {
+pub(super) fn named_run(what: &Path) -> Result<Option<PathBuf>, CliError> {
     let name = what.to_string_lossy();
     let is_path = name == "-" || name.contains('/') || (name != LATEST && what.exists());
     if is_path {
@@ -76,12 +96,15 @@ fn tell(
         Err(RunError::Face(error)) => return unless_nobody_reads(error),
         Err(error) => return Err(error.into()),
     };
+    if end == ReplayEnd::Told {
+        face.farewell();
+    }
     warnings(&left_out, journal)
         .iter()
         .try_for_each(|warning| terminal.warn(warning))
         .map_err(CliError::Output)?;
     Ok(match end {
-        ReplayEnd::Told => Exit::Success,
+        ReplayEnd::Told | ReplayEnd::Left => Exit::Success,
         ReplayEnd::Interrupted(by) => Exit::from(by),
     })
 }

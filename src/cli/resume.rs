@@ -11,15 +11,16 @@ use crate::event::{RunHeader, RunOutcome};
 use crate::process::stop_marked;
 use crate::run::Beginning;
 use crate::store::{LATEST, Recalled, Run, recall};
-use crate::ui::{Confirmed, Terminal};
+use crate::ui::{Confirmed, Face, Terminal};
 
 use super::args::RunArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::mode;
-use super::run::{Occasion, Plan, face_for};
+use super::run::{Occasion, Plan};
 use super::saved::{Change, Saved};
+use super::screen;
 use super::trust::{self, Consent};
 
 /// What a dead run's agent has to end by itself.
@@ -76,7 +77,9 @@ pub(super) fn resume(
         received: restored.received().to_vec(),
         changed,
     };
-    let mut face = face_for(mode::audible(&plan.settings, arguments.show), terminal);
+    let show = mode::audible(&plan.settings, arguments.show);
+    let mut face = screen::face_for(show, &context.cwd, terminal)?;
+    remind(face.as_mut(), &run)?;
     let occasion = Occasion {
         run,
         now,
@@ -84,6 +87,19 @@ pub(super) fn resume(
         restored: Some(restored),
     };
     plan.carry_out_on(occasion, &context, face.as_mut())
+}
+
+/// Shows what the run did before, to a face that can look back.
+fn remind(face: &mut dyn Face, run: &Run) -> Result<(), CliError> {
+    let journal = run.journal_path();
+    if journal.exists() {
+        recall(&journal, |recalled| {
+            if let Recalled::Whole(record) = recalled {
+                face.recall(&record);
+            }
+        })?;
+    }
+    Ok(())
 }
 
 fn restore(run: &Run) -> Result<Restored, CliError> {

@@ -14,7 +14,7 @@ use crate::run::{self, Beginning, Hooks, Progress, PromptSource, Setup, Watched}
 use crate::store::Run;
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
-use crate::ui::{Face, Terminal, Verbosity};
+use crate::ui::{Face, Terminal};
 
 use super::args::{RunArguments, ShowArguments};
 use super::context::Context;
@@ -27,6 +27,7 @@ use super::policy::policy;
 use super::reading::reading;
 use super::resume;
 use super::saved::Saved;
+use super::screen;
 use super::trust::{self, Consent};
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -93,22 +94,9 @@ impl Request<'_> {
             Rehearsal::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
             Rehearsal::Prompt => return dry_run::show_prompt(&plan, terminal),
         }
-        let mut face = face_for(mode::audible(&plan.settings, self.show), terminal);
+        let show = mode::audible(&plan.settings, self.show);
+        let mut face = screen::face_for(show, &context.cwd, terminal)?;
         plan.carry_out(&context, face.as_mut())
-    }
-}
-
-/// The face that was asked for.
-pub(super) fn face_for(show: ShowArguments, terminal: &Terminal) -> Box<dyn Face> {
-    let verbosity = match (show.quiet, show.verbose) {
-        (true, _) => Verbosity::Quiet,
-        (false, true) => Verbosity::Verbose,
-        (false, false) => Verbosity::Normal,
-    };
-    if show.json {
-        terminal.json_face()
-    } else {
-        terminal.plain_face(verbosity)
     }
 }
 
@@ -233,6 +221,7 @@ impl Plan {
             beginning,
         };
         let outcome = run::drive(setup, face)?;
+        face.farewell();
         Ok(Exit::from(&outcome))
     }
 

@@ -679,6 +679,14 @@ fn second_interrupt_kills() {
 }
 
 #[test]
+fn a_terminal_that_is_said_to_be_gone_twice_kills_nobody() {
+    let mut talk = Talk::launched(policy());
+    assert_eq!(talk.say(9, Input::Interrupted(Interrupt::Hup)), stop());
+    assert_eq!(talk.say(9, Input::Interrupted(Interrupt::Hup)), []);
+    assert_eq!(talk.say(10, Input::Interrupted(Interrupt::Int)), [Action::Kill]);
+}
+
+#[test]
 fn an_interrupt_during_a_timeout_stop_ends_the_run() {
     let mut rules = policy();
     rules.timing.wall = Some(secs(10));

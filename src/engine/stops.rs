@@ -39,7 +39,12 @@ impl Engine {
 
     /// First: tell the user, ask the agent to end. Second: kill it at once.
     pub(super) fn interrupt(&mut self, at: Duration, by: Interrupt, out: &mut Vec<Action>) {
-        let again = self.interrupted.replace(by).is_some();
+        let before = self.interrupted.replace(by);
+        // A terminal goes away once, however often that is said.
+        if (before, by) == (Some(Interrupt::Hup), Interrupt::Hup) {
+            return;
+        }
+        let again = before.is_some();
         match &self.state {
             State::Working(_) | State::Gating(_) if again => out.push(Action::Kill),
             State::Working(_) | State::Gating(_) => {

@@ -1,4 +1,5 @@
-//! The one door by which everything that happens comes in: reports of children, and signals.
+//! The one door by which everything that happens comes in: reports of children, signals, the watcher's
+//! wishes.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::engine::{Answer, Input, Key};
 use crate::event::Interrupt;
 use crate::process::Report;
+use crate::ui::tui::Wish;
 
 /// A wait is cut into pieces of this length: a machine that slept through a deadline then notices soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -29,6 +31,8 @@ pub(super) enum Message {
     Typed(Key),
     /// The user's terminal cannot be read or written any more.
     TerminalLost,
+    /// What the watcher wants.
+    Wish(Wish),
 }
 
 pub(super) struct Inbox {

@@ -16,6 +16,7 @@ mod screen_text;
 mod session;
 mod summary;
 mod typed;
+mod wishes;
 mod workspace;
 
 pub use hooks::Hooks;
@@ -41,7 +42,7 @@ use crate::process::{Ended, Keeper, Report};
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
-use crate::ui::Face;
+use crate::ui::{Face, Keyboard};
 
 use ask::Answers;
 use clock::Clock;
@@ -51,6 +52,7 @@ use inbox::{Generation, Inbox, Message};
 use mail::Mail;
 use session::{Session, SessionKind};
 use typed::Sitting;
+use wishes::WishDoor;
 use workspace::Workspace;
 
 /// What cannot be mended by trying again.
@@ -128,6 +130,7 @@ pub enum Beginning {
 /// Drives a run to its end.
 pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> {
     let inbox = Inbox::open().map_err(RunError::Signals)?;
+    let keyboard = face.take_door(Box::new(WishDoor::new(inbox.sender())));
     let journal = setup.run.journal()?;
     let header = setup.header.clone();
     let (first, elapsed, seq, received) = match setup.beginning.clone() {
@@ -144,6 +147,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         secrets: Secrets::of(std::env::vars_os()),
         listening: None,
         sitting: None,
+        keyboard,
         mail: Mail::new(setup.run.orders(), received),
         tree: Workspace::open(&setup.workspace, &setup.keeper, &setup.watched),
         setup,
@@ -184,6 +188,8 @@ struct Hands<'a> {
     hooking: Hooking,
     secrets: Secrets,
     mail: Mail,
+    /// Whether the face reads it.
+    keyboard: Keyboard,
     /// Somebody listens to the keyboard for answers.
     listening: Option<Answers>,
     /// The terminal is lent to the agent.
@@ -215,6 +221,7 @@ impl Hands<'_> {
                 Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
                 Some(Message::Typed(key)) => self.todo.push_back(Input::Typed(key)),
                 Some(Message::TerminalLost) => self.todo.push_back(Input::Interrupted(Interrupt::Hup)),
+                Some(Message::Wish(wish)) => self.todo.extend(wishes::meaning(wish)),
                 None => self.todo.push_back(Input::Tick),
             }
         }

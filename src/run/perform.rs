@@ -8,6 +8,7 @@ use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
 use crate::process::{Child, Environment, LineSplitter, Report, Size, Spec, Stdin, Transport};
 use crate::transcript::{Opening, jq};
+use crate::ui::Keyboard;
 
 use super::ask::Answers;
 use super::inbox::Message;
@@ -102,6 +103,11 @@ impl Hands<'_> {
                     }
                 }
                 Some(Message::TerminalLost) => return Ok(()),
+                Some(Message::Wish(wish)) => {
+                    if let Some(Input::Interrupted(_)) = super::wishes::meaning(wish) {
+                        return Ok(());
+                    }
+                }
                 Some(Message::Child { .. } | Message::Answer(_) | Message::Typed(_)) | None => {}
             }
         }
@@ -123,7 +129,7 @@ impl Hands<'_> {
 
     /// Reads answers from the keyboard, from the first question on.
     fn ask(&mut self) -> Result<(), RunError> {
-        if self.listening.is_none() {
+        if self.keyboard == Keyboard::Free && self.listening.is_none() {
             let answers = Answers::begin(self.inbox.sender()).map_err(RunError::Keyboard)?;
             self.listening = Some(answers);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,10 +11,12 @@ use crate::engine::Input;
 use crate::event::{FORMAT_VERSION, Interrupt, Record, RunEvent};
 use crate::store::Entry;
 use crate::ui::Face;
+use crate::ui::tui::{Door, Wish, WishKind};
 
 use super::RunError;
 use super::clock::Clock;
 use super::inbox::{self, Inbox, Message};
+use super::wishes;
 
 /// How fast a run is told again.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +31,8 @@ pub enum Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayEnd {
     Told,
+    /// Nobody watches any more.
+    Left,
     Interrupted(Interrupt),
 }
 
@@ -51,6 +56,7 @@ pub fn replay(
     face: &mut dyn Face,
 ) -> Result<(ReplayEnd, LeftOut), RunError> {
     let inbox = Inbox::open().map_err(RunError::Signals)?;
+    let _ = face.take_door(Box::new(WayOut(inbox.sender())));
     let mut teller = Teller {
         inbox,
         pace,
@@ -77,9 +83,9 @@ pub fn replay(
         if let RunEvent::RunStarted(header) = &record.event {
             left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
         }
-        if let Some(by) = teller.wait_for(&record, face)? {
+        if let Some(end) = teller.wait_for(&record, face)? {
             face.flush().map_err(RunError::Face)?;
-            return Ok((ReplayEnd::Interrupted(by), left_out));
+            return Ok((end, left_out));
         }
         face.accept(&record).map_err(RunError::Face)?;
     }
@@ -95,12 +101,12 @@ struct Teller {
 }
 
 impl Teller {
-    /// Lets as much time pass as passed then; returns who cut it short.
-    fn wait_for(&mut self, record: &Record, face: &mut dyn Face) -> Result<Option<Interrupt>, RunError> {
+    /// Lets as much time pass as passed then; returns how it was cut short.
+    fn wait_for(&mut self, record: &Record, face: &mut dyn Face) -> Result<Option<ReplayEnd>, RunError> {
         let before = self.told.replace(record.at).unwrap_or(record.at);
         let gap = Duration::try_from(record.at.duration_since(before)).unwrap_or_default();
         let Pace::Times(speed) = self.pace else {
-            return Ok(self.inbox.take().and_then(interrupt));
+            return Ok(self.inbox.take().and_then(end));
         };
         let wait = Duration::try_from_secs_f64(gap.as_secs_f64() / speed).unwrap_or(Duration::MAX);
         if !wait.is_zero() {
@@ -119,8 +125,8 @@ impl Teller {
             } else {
                 self.inbox.wait(face.wants_tick().into_iter().chain([left]).min())
             };
-            match message.and_then(interrupt) {
-                Some(by) => return Ok(Some(by)),
+            match message.and_then(end) {
+                Some(end) => return Ok(Some(end)),
                 None if left.is_zero() => return Ok(None),
                 None => {}
             }
@@ -128,12 +134,33 @@ impl Teller {
     }
 }
 
-fn interrupt(message: Message) -> Option<Interrupt> {
-    let Message::Signal(signal) = message else {
-        return None;
+fn end(message: Message) -> Option<ReplayEnd> {
+    let meaning = match message {
+        Message::Wish(Wish::Left) => return Some(ReplayEnd::Left),
+        Message::Wish(wish) => wishes::meaning(wish)?,
+        Message::Signal(signal) => inbox::meaning(signal)?,
+        Message::TerminalLost => Input::Interrupted(Interrupt::Hup),
+        Message::Child { .. } | Message::HookEnded(_) | Message::Answer(_) | Message::Typed(_) => {
+            return None;
+        }
     };
-    match inbox::meaning(signal)? {
-        Input::Interrupted(by) => Some(by),
+    match meaning {
+        Input::Interrupted(by) => Some(ReplayEnd::Interrupted(by)),
         _ => None,
+    }
+}
+
+/// What is over already can only be left.
+struct WayOut(Sender<Message>);
+
+impl Door for WayOut {
+    fn send(&self, wish: Wish) -> Result<(), String> {
+        // Nobody listens once everything is told.
+        let _ = self.0.send(Message::Wish(wish));
+        Ok(())
+    }
+
+    fn understands(&self, _kind: WishKind) -> bool {
+        false
     }
 }

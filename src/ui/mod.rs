@@ -1,6 +1,7 @@
-//! The faces: sinks that show a run to a person (`Plain`) or to a program (`JsonLines`), and the small pieces
-//! with which they and the listings write. The only room that prints, and always into a writer that it was
+//! The faces: sinks that show a run to a person (`Plain`, `Tui`) or to a program (`JsonLines`), and the small
+//! pieces with which they and the listings write. The only room that prints, and always into a writer that it was
 //! given. It decides nothing, keeps nothing on disk, and reads no clock: time comes with the records and ticks.
+//! (One exception: the thread that draws the TUI, in `tui/stage.rs`, is its own hands; it knows what time it is.)
 
 pub mod clean;
 mod escapes;
@@ -13,6 +14,7 @@ mod sentences;
 mod table;
 mod terminal;
 mod tone;
+pub mod tui;
 pub mod words;
 
 pub use escapes::{Escapes, Seen};
@@ -30,7 +32,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::event::Sink;
+use crate::event::{Record, Sink};
+
+/// Whether a face reads the keyboard itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Keyboard {
+    Free,
+    Taken,
+}
 
 /// A sink that somebody looks at.
 pub trait Face: Sink {
@@ -38,6 +48,17 @@ pub trait Face: Sink {
     fn tick(&mut self, _now: Timestamp) -> io::Result<()> {
         Ok(())
     }
+
+    /// Something that happened before, in another process: for whoever looks back.
+    fn recall(&mut self, _record: &Record) {}
+
+    /// Where what the watcher wants can be said from now on. A face without a keyboard has nothing to say.
+    fn take_door(&mut self, _door: Box<dyn tui::Door>) -> Keyboard {
+        Keyboard::Free
+    }
+
+    /// The run is over, in whatever way it ended well enough to say so. A face that can be read stays for its reader.
+    fn farewell(&mut self) {}
 
     /// How long until it wants the next tick; `None` when it shows no time.
     fn wants_tick(&self) -> Option<Duration> {

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
+use super::tui::{OnEnd, OpenShelf, Role, Tui, TuiOptions};
 use super::{Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
 
 /// When to use colour.
@@ -56,6 +57,25 @@ impl Terminal {
     /// A face that tells the run to a program, on stdout.
     pub fn json_face(&self) -> Box<dyn Face> {
         Box::new(JsonLines::new(io::stdout()))
+    }
+
+    /// Whether the whole terminal can be used: it is one, in both directions, knows its sequences, and is ours.
+    pub fn can_be_taken(&self) -> bool {
+        let is_ours =
+            rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
+        io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb() && is_ours
+    }
+
+    /// A face on the whole terminal.
+    pub fn tui(&self, role: Role, on_end: OnEnd, open_shelf: OpenShelf) -> io::Result<Tui> {
+        let stdout = io::stdout();
+        Tui::open(TuiOptions {
+            colour: self.colours(&stdout),
+            role,
+            on_end,
+            width: width(&stdout),
+            open_shelf,
+        })
     }
 
     /// Values for a program, one JSON line each, on stdout. What was written is seen when it is flushed.

@@ -7,6 +7,7 @@
 
 mod leftover;
 mod steps;
+mod terminal;
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -21,6 +22,8 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let code = if arguments.first().is_some_and(|first| first == leftover::ARGUMENT) {
         leftover::be_one(&arguments[1..]).map(|()| 0)
+    } else if arguments.first().is_some_and(|first| first == terminal::ARGUMENT) {
+        terminal::hold(&arguments[1..])
     } else {
         play(&arguments)
     };

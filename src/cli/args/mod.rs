@@ -12,8 +12,10 @@ pub(super) use parts::{
     ConfigCommand, DriversArguments, DriversCommand, ForeignName, GatesArguments, GatesCommand,
     HatsArguments, HatsCommand, InitArguments, SettingsArguments, TrustArguments,
 };
-pub(super) use reading::{ReplayArguments, TranscriptArguments};
-pub(super) use run::{ChoiceArguments, RunArguments, ShowArguments, TellArguments, UnderstandArguments};
+pub(super) use reading::{AttachArguments, ReplayArguments, TranscriptArguments};
+pub(super) use run::{
+    ChoiceArguments, RunArguments, ScreenArguments, ShowArguments, TellArguments, UnderstandArguments,
+};
 
 /// Runs a headless coding agent in a loop until the work is verifiably done.
 #[derive(Debug, Parser)]
@@ -61,6 +63,8 @@ pub(super) enum Command {
     Gates(GatesArguments),
     /// Show the whole loop on a throw-away project, with a built-in scripted agent
     Demo(DemoArguments),
+    /// Watch a run of this directory: one that another process drives, or one that is over
+    Attach(AttachArguments),
     /// Print the events of an agent's raw output
     Transcript(TranscriptArguments),
     /// Show a recorded run, or an agent's raw output, as `ralph run` would have shown it
@@ -116,6 +120,12 @@ pub(super) struct DemoArguments {
     /// Keep the demo's project and say where it is
     #[arg(long)]
     pub(super) keep: bool,
+    /// Show the run on the whole terminal, and stay there at its end (the default on one)
+    #[arg(long, overrides_with = "no_tui", conflicts_with = "verbose")]
+    pub(super) tui: bool,
+    /// Print the run line by line
+    #[arg(long, overrides_with = "tui")]
+    pub(super) no_tui: bool,
     /// Show thinking and tool output in full
     #[arg(short, long)]
     pub(super) verbose: bool,

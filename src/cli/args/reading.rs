@@ -32,12 +32,23 @@ pub(in crate::cli) struct ReplayArguments {
     /// Wait between the records as long as it took then, so many times as fast [default: do not wait]
     #[arg(long, value_name = "TIMES", value_parser = speed)]
     pub(in crate::cli) speed: Option<f64>,
+    /// Show it on the whole terminal, and stay there at its end
+    #[arg(long, conflicts_with_all = ["json", "verbose"])]
+    pub(in crate::cli) tui: bool,
     /// Print the journal's records as JSON lines, and nothing else
     #[arg(long)]
     pub(in crate::cli) json: bool,
     /// Show thinking and tool output in full
     #[arg(short, long, conflicts_with = "json")]
     pub(in crate::cli) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ralph attach\n  ralph attach 20261115-2045")]
+pub(in crate::cli) struct AttachArguments {
+    /// The run: `latest`, its id or the beginning of it, or its directory [default: latest]
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: Option<PathBuf>,
 }
 
 fn speed(text: &str) -> Result<f64, String> {

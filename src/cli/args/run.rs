@@ -106,12 +106,25 @@ pub(in crate::cli) struct ShowArguments {
     /// Print the journal's records as JSON lines, live, and nothing else
     #[arg(long)]
     pub(in crate::cli) json: bool,
+    #[command(flatten)]
+    pub(in crate::cli) screen: ScreenArguments,
     /// Print only the final report
     #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
     pub(in crate::cli) quiet: bool,
     /// Show thinking and tool output in full
     #[arg(short, long, conflicts_with = "json")]
     pub(in crate::cli) verbose: bool,
+}
+
+/// On the whole terminal, or line by line.
+#[derive(Debug, Clone, Copy, Args)]
+pub(in crate::cli) struct ScreenArguments {
+    /// Show the run on the whole terminal (the default on one)
+    #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["json", "quiet", "verbose", "dry_run"])]
+    pub(in crate::cli) tui: bool,
+    /// Print the run line by line
+    #[arg(long, overrides_with = "tui")]
+    pub(in crate::cli) no_tui: bool,
 }
 
 /// Which agent, by whose configuration.

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use crate::config::{self, Partial, Request};
 use crate::process::Keeper;
 use crate::transcript;
+use crate::ui::tui::OnEnd;
 use crate::ui::{Terminal, Verbosity};
 
 use super::args::DemoArguments;
@@ -19,6 +20,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::run::Plan;
+use super::screen::{self, Wanted};
 
 /// Greets, but not as its test wants it.
 const GREET: &str = "#!/bin/sh\n# Prints a greeting.\necho \"hello $1\"\n";
@@ -61,7 +63,11 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exi
     } else {
         Verbosity::Normal
     };
-    let mut face = terminal.plain_face(verbosity);
+    let wanted = Wanted::of(arguments.tui, arguments.no_tui).unless(arguments.verbose);
+    let mut face = match wanted.is_granted(terminal)? {
+        true => screen::driver(&place, OnEnd::Stay, terminal)?,
+        false => terminal.plain_face(verbosity),
+    };
     let exit = plan.carry_out(&context, face.as_mut());
     drop(face);
     if arguments.keep {

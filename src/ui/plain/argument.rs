@@ -32,7 +32,7 @@ const TELLING: [&str; 16] = [
 const COLUMNS: usize = 160;
 
 /// The telling argument, on one line, a path inside the workspace given from there.
-pub(super) fn first_argument(input: &Json, workspace: &str) -> String {
+pub(in crate::ui) fn first_argument(input: &Json, workspace: &str) -> String {
     let text = input.as_str();
     let found = match fields(input) {
         Some(fields) => telling(&fields),
@@ -69,7 +69,7 @@ fn words(json: &str) -> Option<String> {
 }
 
 /// The fields of an input object in their order, none of them parsed: an input can hold a whole file.
-pub(super) fn fields(input: &Json) -> Option<Vec<(String, &RawValue)>> {
+pub(in crate::ui) fn fields(input: &Json) -> Option<Vec<(String, &RawValue)>> {
     let mut deserializer = serde_json::Deserializer::from_str(input.as_str());
     deserializer.deserialize_map(Fields).ok()
 }

@@ -15,6 +15,10 @@ mod tests;
 mod tools;
 mod transcript;
 
+pub(super) use argument::{fields, first_argument};
+pub(super) use page::{head, one_line};
+pub(super) use transcript::Fingerprint;
+
 use std::io::{self, Write};
 use std::time::Duration;
 

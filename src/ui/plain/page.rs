@@ -334,7 +334,7 @@ impl Page {
 
 /// The text on one line: cleaned, every run of white space one space, cut with `…` at so many columns.
 /// Gives its columns too. Reads no further than it shows.
-pub(super) fn one_line(text: &str, room: usize) -> (String, usize) {
+pub(in crate::ui) fn one_line(text: &str, room: usize) -> (String, usize) {
     // A cut text needs no more of its source than this; what is cleaned away may make it a little shorter.
     let source = head(text, room.saturating_mul(4).saturating_add(4096));
     let mut line = String::new();
@@ -365,6 +365,6 @@ pub(super) fn one_line(text: &str, room: usize) -> (String, usize) {
 }
 
 /// The first bytes of a text, cut between characters.
-pub(super) fn head(text: &str, bytes: usize) -> &str {
+pub(in crate::ui) fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

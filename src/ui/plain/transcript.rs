@@ -24,7 +24,7 @@ pub(super) struct Said {
 
 /// A hash of a text that arrives in pieces, blind to white space.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Fingerprint(u64);
+pub(in crate::ui) struct Fingerprint(u64);
 
 impl Default for Fingerprint {
     fn default() -> Self {
@@ -33,13 +33,13 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    fn add(&mut self, text: &str) {
+    pub(in crate::ui) fn add(&mut self, text: &str) {
         for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    fn of(text: &str) -> Self {
+    pub(in crate::ui) fn of(text: &str) -> Self {
         let mut print = Self::default();
         print.add(text);
         print

@@ -1,0 +1,123 @@
+//! Draws a screen, captured with its colours (`tmux capture-pane -pe`), as an SVG: stdin to stdout.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+
+const COLUMN: f32 = 8.4;
+const ROW: f32 = 18.0;
+const EDGE: f32 = 14.0;
+const PAPER: &str = "#16181d";
+const INK: &str = "#d6d9e0";
+/// The eight base colours, as they look well on this paper.
+const COLOURS: [&str; 8] = [
+    "#3b4048", "#f07178", "#a3d977", "#f2c55c", "#82aaff", "#c792ea", "#6fd3e3", "#d6d9e0",
+];
+
+fn main() -> std::io::Result<()> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let rows = text.lines().count().max(1);
+    let columns = 110_usize;
+    let size =
+        |number: usize| NonZeroU16::new(u16::try_from(number).unwrap_or(80)).unwrap_or(NonZeroU16::MIN);
+    let mut parser = vt100::Parser::new(size(rows), size(columns), 0);
+    parser.process(text.trim_end_matches('\n').replace('\n', "\r\n").as_bytes());
+    std::io::stdout().write_all(svg(parser.screen(), rows, columns).as_bytes())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a screen is small")]
+fn svg(screen: &vt100::Screen, rows: usize, columns: usize) -> String {
+    let (width, height) = (
+        columns as f32 * COLUMN + 2.0 * EDGE,
+        rows as f32 * ROW + 2.0 * EDGE,
+    );
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\">\n<title>ralph demo</title>\n<rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"{PAPER}\"/>\n"
+    );
+    for row in 0..rows {
+        let mut column = 0;
+        while column < columns {
+            let style = |column: usize| cell(screen, row, column).map(look);
+            let from = column;
+            let mut piece = String::new();
+            while column < columns && style(column) == style(from) {
+                let contents = cell(screen, row, column)
+                    .map(vt100::Cell::contents)
+                    .unwrap_or_default();
+                piece.push_str(if contents.is_empty() { " " } else { contents });
+                column += 1;
+            }
+            if let Some(look) = style(from) {
+                draw(&mut svg, &piece, look, (from, row));
+            }
+        }
+    }
+    svg + "</svg>\n"
+}
+
+fn cell(screen: &vt100::Screen, row: usize, column: usize) -> Option<&vt100::Cell> {
+    screen.cell(u16::try_from(row).ok()?, u16::try_from(column).ok()?)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Look {
+    ink: &'static str,
+    bold: bool,
+    dim: bool,
+    italic: bool,
+    reversed: bool,
+}
+
+fn look(cell: &vt100::Cell) -> Look {
+    let ink = match cell.fgcolor() {
+        vt100::Color::Idx(index) => COLOURS[usize::from(index % 8)],
+        vt100::Color::Default | vt100::Color::Rgb(..) => INK,
+    };
+    Look {
+        ink,
+        bold: cell.bold(),
+        dim: cell.dim(),
+        italic: cell.italic(),
+        reversed: cell.inverse(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a screen is small")]
+fn draw(svg: &mut String, text: &str, look: Look, (column, row): (usize, usize)) {
+    let columns = text.chars().count() as f32;
+    let (x, y) = (EDGE + column as f32 * COLUMN, EDGE + row as f32 * ROW);
+    if look.reversed {
+        let width = columns * COLUMN;
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{}\"/>",
+            look.ink
+        );
+    }
+    let shown = text.trim_end();
+    if shown.is_empty() {
+        return;
+    }
+    let indent = shown.chars().take_while(|c| *c == ' ').count();
+    let shown = shown
+        .trim_start()
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let x = x + indent as f32 * COLUMN;
+    let length = (text.trim_end().chars().count() - indent) as f32 * COLUMN;
+    let mut style = format!("fill=\"{}\"", if look.reversed { PAPER } else { look.ink });
+    for (on, attribute) in [
+        (look.bold, " font-weight=\"bold\""),
+        (look.dim, " opacity=\"0.6\""),
+        (look.italic, " font-style=\"italic\""),
+    ] {
+        style.push_str(if on { attribute } else { "" });
+    }
+    let baseline = y + 13.5;
+    let _ = writeln!(
+        svg,
+        "<text x=\"{x:.1}\" y=\"{baseline:.1}\" textLength=\"{length:.1}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" {style}>{shown}</text>"
+    );
+}

@@ -1,0 +1,91 @@
+//! The files of a run, as the TUI asks for them.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use crate::event::{Record, RunHeader};
+use crate::store;
+use crate::ui::tui::{Attempt, OpenShelf, Shelf};
+
+/// One run's directory.
+pub(super) struct RunShelf {
+    directory: PathBuf,
+}
+
+impl RunShelf {
+    pub(super) fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// The shelf of whichever run this workspace will tell about.
+    pub(super) fn of_workspace(workspace: &Path) -> OpenShelf {
+        let runs = workspace.join(store::DIRECTORY).join("runs");
+        Box::new(move |header: &RunHeader| Box::new(Self::at(runs.join(&header.run_id))))
+    }
+
+    fn iteration(&self, which: Attempt) -> PathBuf {
+        let name = match which.attempt {
+            0 | 1 => format!("{:04}", which.iteration),
+            attempt => format!("{:04}-{attempt}", which.iteration),
+        };
+        self.directory.join("iterations").join(name)
+    }
+}
+
+impl Shelf for RunShelf {
+    /// Records outside the range are not parsed: a long journal is passed over as fast as it can be read.
+    fn replay(&self, seqs: RangeInclusive<u64>, hear: &mut dyn FnMut(&Record)) -> io::Result<()> {
+        let file = File::open(self.directory.join("events.jsonl"))?;
+        let mut reader = BufReader::with_capacity(1 << 18, file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if reader.read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            let seq = seq_of(&line);
+            if seq.is_some_and(|seq| seq > *seqs.end()) {
+                return Ok(());
+            }
+            if seq.is_none_or(|seq| seqs.contains(&seq))
+                && let Ok(record) = serde_json::from_slice::<Record>(&line)
+                && seqs.contains(&record.seq)
+            {
+                hear(&record);
+            }
+        }
+    }
+
+    fn prompt(&self, which: Attempt) -> io::Result<String> {
+        let bytes = std::fs::read(self.iteration(which).join("prompt.md"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn output(&self, which: Attempt, from: u64, most: usize) -> io::Result<(Vec<u8>, u64)> {
+        let mut file = File::open(self.iteration(which).join("stdout.raw"))?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes)?;
+        Ok((bytes, length))
+    }
+
+    fn keep(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.directory.join(name);
+        let mut file = tempfile::Builder::new()
+            .prefix(".new-")
+            .tempfile_in(&self.directory)?;
+        io::Write::write_all(&mut file, text.as_bytes())?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(path)
+    }
+}
+
+/// The number with which our own lines begin: `{"seq":12,…`.
+fn seq_of(line: &[u8]) -> Option<u64> {
+    let digits = line.strip_prefix(b"{\"seq\":")?;
+    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
+}

@@ -1,0 +1,285 @@
+//! What a terminal sends for keys, as keys. Pure: bytes in, events out, wherever they are cut.
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+
+const ESCAPE: u8 = 0x1b;
+const PASTE_END: &[u8] = b"\x1b[201~";
+/// No key is longer; what is, is not one.
+const LONGEST_SEQUENCE: usize = 256;
+/// What is pasted beyond this is not kept.
+const LONGEST_PASTE: usize = 64 * 1024;
+
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    /// The beginning of something whose end has not come yet.
+    pending: Vec<u8>,
+    pasted: Option<Vec<u8>>,
+}
+
+/// What the bytes begin with.
+enum Found {
+    /// A key, and how many bytes it took.
+    Key(KeyEvent, usize),
+    Nothing(usize),
+    PasteBegins(usize),
+    /// More must come before it is known.
+    Unfinished,
+}
+
+impl Decoder {
+    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<Event>) {
+        self.pending.extend_from_slice(bytes);
+        let mut at = 0;
+        while at < self.pending.len() {
+            if let Some(pasted) = &mut self.pasted {
+                let rest = &self.pending[at..];
+                let Some(end) = memchr::memmem::find(rest, PASTE_END) else {
+                    // The end may be cut in two.
+                    let sure = rest.len().saturating_sub(PASTE_END.len() - 1);
+                    keep(pasted, &rest[..sure]);
+                    at += sure;
+                    break;
+                };
+                keep(pasted, &rest[..end]);
+                out.push(Event::Paste(String::from_utf8_lossy(pasted).into_owned()));
+                self.pasted = None;
+                at += end + PASTE_END.len();
+                continue;
+            }
+            match find(&self.pending[at..]) {
+                Found::Key(key, count) => {
+                    out.push(Event::Key(key));
+                    at += count;
+                }
+                Found::Nothing(count) => at += count,
+                Found::PasteBegins(count) => {
+                    self.pasted = Some(Vec::new());
+                    at += count;
+                }
+                Found::Unfinished if self.pending.len() - at > LONGEST_SEQUENCE => at = self.pending.len(),
+                Found::Unfinished => break,
+            }
+        }
+        self.pending.drain(..at);
+    }
+
+    /// Whether more may come that changes what the last bytes mean.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.pasted.is_none() && !self.pending.is_empty()
+    }
+
+    /// Nothing more came: an escape by itself is the key of that name.
+    pub(super) fn give_up(&mut self, out: &mut Vec<Event>) {
+        if self.pasted.is_none() && self.pending == [ESCAPE] {
+            out.push(Event::Key(KeyCode::Esc.into()));
+        }
+        if self.pasted.is_none() {
+            self.pending.clear();
+        }
+    }
+}
+
+fn keep(pasted: &mut Vec<u8>, bytes: &[u8]) {
+    let room = LONGEST_PASTE.saturating_sub(pasted.len());
+    pasted.extend_from_slice(&bytes[..bytes.len().min(room)]);
+}
+
+fn find(bytes: &[u8]) -> Found {
+    let plain = |code: KeyCode| Found::Key(code.into(), 1);
+    match bytes[0] {
+        ESCAPE => escape(bytes),
+        b'\r' | b'\n' => plain(KeyCode::Enter),
+        b'\t' => plain(KeyCode::Tab),
+        0x7f | 0x08 => plain(KeyCode::Backspace),
+        control @ 0x01..=0x1a => {
+            let letter = char::from(control - 1 + b'a');
+            Found::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL), 1)
+        }
+        0x00..=0x1f => Found::Nothing(1),
+        _ => character(bytes),
+    }
+}
+
+fn character(bytes: &[u8]) -> Found {
+    let length = match bytes[0] {
+        0x00..=0x7f => 1,
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return Found::Nothing(1),
+    };
+    let Some(bytes) = bytes.get(..length) else {
+        return Found::Unfinished;
+    };
+    match std::str::from_utf8(bytes)
+        .ok()
+        .and_then(|text| text.chars().next())
+    {
+        Some(c) => Found::Key(KeyCode::Char(c).into(), length),
+        None => Found::Nothing(1),
+    }
+}
+
+fn escape(bytes: &[u8]) -> Found {
+    match bytes.get(1) {
+        None => Found::Unfinished,
+        Some(b'[') => control_sequence(bytes),
+        Some(b'O') => match bytes.get(2) {
+            None => Found::Unfinished,
+            Some(last) => arrow(*last).map_or(Found::Nothing(3), |code| Found::Key(code.into(), 3)),
+        },
+        // Answers to questions that nobody asked.
+        Some(b']' | b'P' | b'_' | b'^' | b'X') => string(bytes),
+        Some(_) => Found::Key(KeyCode::Esc.into(), 1),
+    }
+}
+
+/// `ESC [ parameters intermediates final`
+fn control_sequence(bytes: &[u8]) -> Found {
+    let Some(last) = bytes[2..].iter().position(|byte| !matches!(byte, 0x20..=0x3f)) else {
+        return Found::Unfinished;
+    };
+    let (parameters, length) = (&bytes[2..2 + last], last + 3);
+    let first = parameters.split(|byte| *byte == b';').next().unwrap_or_default();
+    let code = match bytes[2 + last] {
+        b'~' => match first {
+            b"1" | b"7" => Some(KeyCode::Home),
+            b"4" | b"8" => Some(KeyCode::End),
+            b"5" => Some(KeyCode::PageUp),
+            b"6" => Some(KeyCode::PageDown),
+            b"200" => return Found::PasteBegins(length),
+            _ => None,
+        },
+        b'Z' => Some(KeyCode::BackTab),
+        other => arrow(other),
+    };
+    code.map_or(Found::Nothing(length), |code| Found::Key(code.into(), length))
+}
+
+fn arrow(last: u8) -> Option<KeyCode> {
+    match last {
+        b'A' => Some(KeyCode::Up),
+        b'B' => Some(KeyCode::Down),
+        b'C' => Some(KeyCode::Right),
+        b'D' => Some(KeyCode::Left),
+        b'H' => Some(KeyCode::Home),
+        b'F' => Some(KeyCode::End),
+        _ => None,
+    }
+}
+
+fn string(bytes: &[u8]) -> Found {
+    let bell = memchr::memchr(0x07, bytes).map(|at| at + 1);
+    let terminator = memchr::memmem::find(&bytes[2..], b"\x1b\\").map(|at| at + 4);
+    match (bell, terminator) {
+        (None, None) => Found::Unfinished,
+        (bell, terminator) => {
+            Found::Nothing(bell.unwrap_or(usize::MAX).min(terminator.unwrap_or(usize::MAX)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(pieces: &[&[u8]]) -> Vec<Event> {
+        let (mut decoder, mut out) = (Decoder::default(), Vec::new());
+        for piece in pieces {
+            decoder.feed(piece, &mut out);
+        }
+        decoder.give_up(&mut out);
+        out
+    }
+
+    fn keys(codes: &[KeyCode]) -> Vec<Event> {
+        codes.iter().map(|code| Event::Key((*code).into())).collect()
+    }
+
+    #[test]
+    fn keys_are_found_however_they_are_cut() {
+        let all: &[u8] =
+            "\x1b[A\x1bOB\x1b[1;5C\x1b[D\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1b[Z\t\rqé✓\u{7f}".as_bytes();
+        let expected = keys(&[
+            KeyCode::Up,
+            KeyCode::Down,
+            KeyCode::Right,
+            KeyCode::Left,
+            KeyCode::PageUp,
+            KeyCode::PageDown,
+            KeyCode::Home,
+            KeyCode::End,
+            KeyCode::BackTab,
+            KeyCode::Tab,
+            KeyCode::Enter,
+            KeyCode::Char('q'),
+            KeyCode::Char('é'),
+            KeyCode::Char('✓'),
+            KeyCode::Backspace,
+        ]);
+        assert_eq!(decode(&[all]), expected);
+        for cut in 1..all.len() {
+            assert_eq!(decode(&[&all[..cut], &all[cut..]]), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn an_escape_by_itself_is_a_key_and_ctrl_c_is_one_too() {
+        assert_eq!(decode(&[b"\x1b"]), keys(&[KeyCode::Esc]));
+        assert_eq!(decode(&[b"\x1b\x1b"]), keys(&[KeyCode::Esc, KeyCode::Esc]));
+        let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(decode(&[b"\x03"]), [Event::Key(ctrl_c)]);
+    }
+
+    #[test]
+    fn what_is_pasted_is_text_and_no_keys() {
+        let all: &[u8] = b"\x1b[200~q\x1b[A\ny\x1b[201~x";
+        let expected = [
+            Event::Paste("q\x1b[A\ny".into()),
+            Event::Key(KeyCode::Char('x').into()),
+        ];
+        for cut in 0..all.len() {
+            assert_eq!(decode(&[&all[..cut], &all[cut..]]), expected, "cut at {cut}");
+        }
+        let mut long = b"\x1b[200~".to_vec();
+        long.extend(std::iter::repeat_n(b'x', 1_000_000));
+        long.extend_from_slice(PASTE_END);
+        let [Event::Paste(text)] = &decode(&[&long])[..] else {
+            panic!("one paste");
+        };
+        assert_eq!(text.len(), LONGEST_PASTE);
+    }
+
+    #[test]
+    fn what_is_no_key_does_nothing() {
+        for noise in [
+            &b"\x1b[<64;10;20M"[..],
+            b"\x1b[?1;2c",
+            b"\x1b[24;80R",
+            b"\x1b]11;rgb:0000/0000/0000\x07",
+            b"\x1bP1+r544e\x1b\\",
+            b"\x1b[I",
+            b"\xff\xfe",
+            b"\x00",
+        ] {
+            assert_eq!(decode(&[noise]), [], "{noise:?}");
+        }
+        let endless = [b'0'; 5000];
+        assert_eq!(decode(&[b"\x1b[", &endless]), []);
+    }
+
+    #[test]
+    fn any_bytes_are_survived() {
+        let mut random = fastrand::Rng::with_seed(3);
+        for _ in 0..2000 {
+            let bytes: Vec<u8> = (0..random.usize(0..40))
+                .map(|_| {
+                    *b"\x1b[]O~;2010AZPM\x07\\\x80\xe2q"
+                        .get(random.usize(0..22))
+                        .unwrap_or(&0)
+                })
+                .collect();
+            decode(&[&bytes]);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The middle of the screen: the document of the view, or an emulated terminal.
+
+use std::rc::Rc;
+
+use jiff::Timestamp;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use unicode_width::UnicodeWidthStr;
+
+use super::{Scene, pages, spinner};
+use crate::ui::tui::document::{Document, matches};
+use crate::ui::tui::text::Row;
+use crate::ui::tui::view::{Tab, View};
+use crate::ui::{Tone, words};
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &mut View) {
+    // A column of air before the list beside it.
+    let width = usize::from(area.width).saturating_sub(1);
+    let area = match view.tab {
+        Tab::Tools => heading(frame, area, pages::tools_heading(), view),
+        Tab::Usage => heading(frame, area, pages::usage_heading(width), view),
+        Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal => area,
+    };
+    view.height = usize::from(area.height);
+    let document = match view.tab {
+        Tab::Transcript => {
+            let whose = scene.entry(view).map(|entry| entry.which).unwrap_or_default();
+            view.lay_out(scene.transcript(view), whose, width)
+        }
+        Tab::Tools => pages::tools(scene.transcript(view), view, width),
+        Tab::Events => pages::events(scene.state, view, width),
+        Tab::Prompt => pages::prompt(scene.files.prompt(), view, width),
+        Tab::Usage => pages::usage(scene.state, view, width),
+        Tab::Terminal => Document::default(),
+    };
+    view.document = Rc::new(document);
+    match scene.files.screen().filter(|_| view.tab == Tab::Terminal) {
+        Some(screen) => screen.draw(frame, area, view.pan, view.theme),
+        None if view.document.total() == 0 => nothing(frame, area, scene, view),
+        None => rows(frame.buffer_mut(), area, scene.now, view),
+    }
+}
+
+fn heading(frame: &mut Frame<'_>, area: Rect, text: String, view: &View) -> Rect {
+    let line = Rect { height: 1, ..area };
+    frame.render_widget(Span::styled(text, view.theme.tone(Tone::Faint)), line);
+    Rect {
+        y: area.y + 1,
+        height: area.height - 1,
+        ..area
+    }
+}
+
+fn nothing(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
+    let text = match view.tab {
+        Tab::Transcript => "The agent has said nothing yet.",
+        Tab::Tools => "No tool was called in this iteration.",
+        Tab::Events => "Nothing has happened yet.",
+        Tab::Prompt => scene.files.trouble().unwrap_or("No prompt was sent yet."),
+        Tab::Terminal => scene.files.trouble().unwrap_or(
+            "This agent draws no screen: it prints a stream of events, which the transcript shows.",
+        ),
+        Tab::Usage => "No iteration has begun yet.",
+    };
+    let area = Rect {
+        x: area.x + 1,
+        y: area.y + 1,
+        width: area.width.saturating_sub(2),
+        height: area.height.saturating_sub(1),
+    };
+    let text = Paragraph::new(text.to_owned()).style(view.theme.tone(Tone::Faint));
+    frame.render_widget(text.wrap(ratatui::widgets::Wrap { trim: true }), area);
+}
+
+fn rows(buffer: &mut Buffer, area: Rect, now: Timestamp, view: &View) {
+    let top = view.document.top(view.scroll(), view.height);
+    let chosen = match view.tab {
+        Tab::Tools => view.tool,
+        Tab::Transcript => view.selected,
+        Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => None,
+    };
+    for (index, (id, row)) in view.document.rows(top, view.height).enumerate() {
+        let y = area.y + u16::try_from(index).unwrap_or(u16::MAX);
+        let line = Rect { y, height: 1, ..area };
+        let shown = live(row, now, line.width, view);
+        buffer.set_line(line.x, y, &shown, line.width);
+        if chosen == Some(id) && row.line.width() > 0 {
+            buffer.set_string(line.x, y, "▌", view.theme.tone(Tone::Accent));
+        }
+        highlight(buffer, line, &shown, view);
+    }
+}
+
+/// A row about something that is going on shows since when.
+fn live(row: &Row, now: Timestamp, width: u16, view: &View) -> Line<'static> {
+    let mut line = row.line.clone();
+    let Some(since) = row.live else {
+        return line;
+    };
+    if let Some(mark) = line.spans.get_mut(1) {
+        mark.content = spinner(now).into();
+    }
+    let time = words::countdown(words::since(since, now));
+    let gap = usize::from(width).saturating_sub(line.width() + time.len() + 1);
+    line.spans.push(Span::raw(" ".repeat(gap)));
+    line.spans.push(Span::styled(time, view.theme.tone(Tone::Faint)));
+    line
+}
+
+fn highlight(buffer: &mut Buffer, area: Rect, line: &Line<'_>, view: &View) {
+    if view.query.is_empty() {
+        return;
+    }
+    let text = line.to_string();
+    for found in matches(&text, &view.query) {
+        let column = u16::try_from(text[..found.start].width()).unwrap_or(u16::MAX);
+        let columns = u16::try_from(text[found].width()).unwrap_or(0);
+        if column < area.width {
+            let width = columns.min(area.width - column);
+            let style: Style = view.theme.found();
+            buffer.set_style(
+                Rect {
+                    x: area.x + column,
+                    width,
+                    ..area
+                },
+                style,
+            );
+        }
+    }
+}

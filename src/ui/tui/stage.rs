@@ -1,0 +1,272 @@
+//! The thread that draws. It draws what the fold holds when it comes to it, at most thirty
+//! times a second and not at all when nothing changed: frames are dropped, events never are, and whoever feeds the
+//! fold never waits for the screen.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossterm::event::Event;
+use jiff::{SignedDuration, Timestamp};
+
+use super::draw::{self, Scene};
+use super::files::Files;
+use super::keys::{Deed, Desk};
+use super::model::{Activity, State};
+use super::shelf::{OpenShelf, Shelf};
+use super::tty::Tty;
+use super::view::{Role, View};
+use super::wish::{Door, Powers, Wish};
+use super::{OnEnd, copy, export};
+
+const FRAME: Duration = Duration::from_millis(33);
+/// Clocks and spinners, while something is going on.
+const TICK_MILLIS: i64 = 500;
+const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
+const FLASH: SignedDuration = SignedDuration::from_secs(4);
+
+/// What wakes the stage.
+pub(super) enum Stir {
+    /// The fold has changed.
+    Changed,
+    Key(Event),
+    Door(Box<dyn Door>),
+    /// No more records come.
+    Over,
+    /// A signal asks to end.
+    AskedOut,
+    /// The terminal is gone.
+    Gone,
+    /// Whoever owns the screen takes it away.
+    Close,
+}
+
+/// What the feeding side and the drawing side share.
+pub(super) struct Shared {
+    pub(super) state: Mutex<State>,
+    /// The stage was told of a change and has not looked yet.
+    pub(super) dirty: AtomicBool,
+    /// A signal asked us to leave.
+    pub(super) asked_out: Arc<AtomicBool>,
+    /// Drawing has panicked.
+    pub(super) broken: AtomicBool,
+    /// How far the clock of what is shown is from the one on the wall, in milliseconds: a recorded run has its own.
+    pub(super) offset: AtomicI64,
+}
+
+impl Shared {
+    pub(super) fn now(&self) -> Timestamp {
+        let offset = SignedDuration::from_millis(self.offset.load(Ordering::Relaxed));
+        let now = Timestamp::now();
+        now.checked_add(offset).unwrap_or(now)
+    }
+
+    pub(super) fn snapshot(&self) -> State {
+        self.dirty.store(false, Ordering::SeqCst);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+pub(super) struct Stage {
+    pub(super) shared: Arc<Shared>,
+    pub(super) tty: Tty,
+    pub(super) view: View,
+    pub(super) files: Files,
+    pub(super) open_shelf: OpenShelf,
+    pub(super) shelf: Option<Box<dyn Shelf>>,
+    pub(super) door: Option<Box<dyn Door>>,
+    pub(super) on_end: OnEnd,
+    /// No more records come.
+    pub(super) over: bool,
+}
+
+impl Stage {
+    /// Plays until the watcher leaves, the owner takes the screen away, or the terminal is gone.
+    pub(super) fn play(mut self, stirs: &Receiver<Stir>) {
+        let last = match self.run(stirs) {
+            Ok(Next::Leave) => Some(Wish::Left),
+            Ok(Next::Close | Next::Stay) => None,
+            Err(_) => Some(Wish::Gone),
+        };
+        // Before whoever drives the run hears of it, the terminal is free.
+        let door = self.door.take();
+        drop(self);
+        if let (Some(door), Some(wish)) = (door, last) {
+            let _ = door.send(wish);
+        }
+    }
+
+    fn run(&mut self, stirs: &Receiver<Stir>) -> io::Result<Next> {
+        let mut state = self.shared.snapshot();
+        let mut wanted = true;
+        let mut last_frame: Option<Instant> = None;
+        loop {
+            let since_frame = last_frame.map_or(FRAME, |at| at.elapsed());
+            if wanted && since_frame >= FRAME {
+                state = self.shared.snapshot();
+                self.frame(&state)?;
+                (wanted, last_frame) = (false, Some(Instant::now()));
+            }
+            let rest = match (wanted, self.has_clock(&state)) {
+                (true, _) => FRAME.saturating_sub(since_frame),
+                (false, true) => self.until_tick(),
+                (false, false) => FOR_EVER,
+            };
+            match stirs.recv_timeout(rest) {
+                Err(RecvTimeoutError::Disconnected) => return Ok(Next::Close),
+                Err(RecvTimeoutError::Timeout) => wanted = true,
+                Ok(stir) => {
+                    wanted = true;
+                    match self.take(stir, &state)? {
+                        Next::Stay => {}
+                        next => return Ok(next),
+                    }
+                }
+            }
+        }
+    }
+
+    fn has_clock(&self, state: &State) -> bool {
+        !state.is_over() || self.view.flash.is_some()
+    }
+
+    /// Until what shows time shows another one.
+    fn until_tick(&self) -> Duration {
+        let past = self.shared.now().as_millisecond().rem_euclid(TICK_MILLIS);
+        Duration::from_millis(u64::try_from(TICK_MILLIS - past).unwrap_or(1))
+    }
+
+    fn take(&mut self, stir: Stir, state: &State) -> io::Result<Next> {
+        match stir {
+            Stir::Changed => {}
+            Stir::Key(Event::Resize(..)) => self.tty.resize()?,
+            Stir::Key(event) => return self.key(&event, state),
+            Stir::Door(door) => {
+                self.view.powers = Powers::of(&*door);
+                // A signal from before there was anybody to hear it.
+                if self.shared.asked_out.load(Ordering::SeqCst) {
+                    let _ = door.send(Wish::Interrupt);
+                }
+                self.door = Some(door);
+            }
+            Stir::Over => {
+                self.over = true;
+                if self.may_leave(&self.shared.snapshot()) {
+                    return Ok(Next::Leave);
+                }
+            }
+            // Whoever drives the run has heard it too, and comes to its end by itself.
+            Stir::AskedOut if self.view.role == Role::Driver && !self.over => {}
+            Stir::AskedOut => return Ok(Next::Leave),
+            Stir::Gone => return Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+            Stir::Close => return Ok(Next::Close),
+        }
+        Ok(Next::Stay)
+    }
+
+    /// At the end of a run the screen stays for whoever is reading, and goes when it was only watched.
+    fn may_leave(&self, state: &State) -> bool {
+        let asked = self.view.asked_to_stop || self.shared.asked_out.load(Ordering::SeqCst);
+        match (&state.activity, self.view.role) {
+            _ if asked => true,
+            (_, Role::Viewer) => false,
+            (Activity::Ended { outcome, .. }, Role::Driver) => {
+                let interrupted = matches!(outcome, crate::event::RunOutcome::Interrupted { .. });
+                interrupted || (self.on_end == OnEnd::Leave && !self.view.is_reading())
+            }
+            (_, Role::Driver) => true,
+        }
+    }
+
+    fn key(&mut self, event: &Event, state: &State) -> io::Result<Next> {
+        let transcript = self.files.transcript(&self.view, state);
+        let deed = self.view.hear(event, &Desk { state, transcript });
+        match deed {
+            None => {}
+            Some(Deed::Leave) => return Ok(Next::Leave),
+            Some(Deed::Send(wish)) => self.send(wish),
+            Some(Deed::Copy(text)) => self.copy(&text)?,
+            Some(Deed::Export) => self.export(state),
+        }
+        Ok(Next::Stay)
+    }
+
+    fn send(&mut self, wish: Wish) {
+        let said = match &wish {
+            Wish::Pause => Some("ralph will pause after this iteration; p takes it back"),
+            Wish::Resume | Wish::GoOn => Some("going on"),
+            Wish::GoOnWithoutAsking => Some("going on; you will not be asked again"),
+            Wish::StopIteration => Some("stopping this iteration; the run goes on"),
+            Wish::Tell(_) => Some("the agent will read it in the next prompt"),
+            Wish::Interrupt | Wish::Quit => Some("stopping the agent; Ctrl-C kills it"),
+            Wish::Wake | Wish::Left | Wish::Gone => None,
+        };
+        let sent = self.door.as_ref().map(|door| door.send(wish));
+        match (sent, said) {
+            (Some(Err(why)), _) => self.flash(format!("that could not be told: {why}")),
+            (_, Some(said)) => self.flash(said.to_owned()),
+            (_, None) => {}
+        }
+    }
+
+    fn copy(&mut self, text: &str) -> io::Result<()> {
+        if text.len() > copy::MOST {
+            self.flash("too long for the clipboard; e keeps it as a file".to_owned());
+            return Ok(());
+        }
+        self.tty.send(&copy::sequence(text))?;
+        let lines = crate::ui::words::count(text.lines().count() as u64, "line");
+        self.flash(format!("copied {lines}, if your terminal allows it"));
+        Ok(())
+    }
+
+    fn export(&mut self, state: &State) {
+        let entry = self
+            .view
+            .entry_index(state)
+            .and_then(|index| state.entries.get(index));
+        let (Some(entry), Some(shelf)) = (entry, &self.shelf) else {
+            return;
+        };
+        let text = export::markdown(state, entry, self.files.transcript(&self.view, state));
+        let said = match shelf.keep(&export::file_name(entry), &text) {
+            Ok(path) => format!("written to {}", path.display()),
+            Err(error) => format!("could not be written: {error}"),
+        };
+        self.flash(said);
+    }
+
+    fn flash(&mut self, text: String) {
+        self.view.flash = Some((text, self.shared.now() + FLASH));
+    }
+
+    fn frame(&mut self, state: &State) -> io::Result<()> {
+        #[cfg(debug_assertions)]
+        super::panic_if_asked("draw", state);
+        let now = self.shared.now();
+        if self.view.flash.as_ref().is_some_and(|(_, until)| *until <= now) {
+            self.view.flash = None;
+        }
+        if self.shelf.is_none() {
+            self.shelf = state.header.as_ref().map(|header| (self.open_shelf)(header));
+        }
+        if let Some(shelf) = &self.shelf {
+            self.files.fetch(&self.view, state, &**shelf);
+        }
+        let (files, view) = (&self.files, &mut self.view);
+        let scene = Scene { state, files, now };
+        self.tty.terminal.draw(|frame| draw::draw(frame, &scene, view))?;
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Stay,
+    /// The watcher leaves.
+    Leave,
+    /// The screen is taken away.
+    Close,
+}

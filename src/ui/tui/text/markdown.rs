@@ -1,0 +1,245 @@
+//! As much Markdown as a transcript needs: headings, emphasis, code, lists, quotes, fences. What is not understood
+//! stays as it was written; nothing is ever left out but the marks themselves.
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::wrap::{Break, Margin, wrap};
+use crate::ui::Tone;
+use crate::ui::tui::theme::Theme;
+
+/// Lays a clean text out in rows.
+pub(in crate::ui::tui) fn markdown(
+    text: &str,
+    margin: &Margin,
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    let mut fence: Option<&str> = None;
+    for line in text.trim_end().split('\n') {
+        let margin = if rows.is_empty() {
+            margin.clone()
+        } else {
+            margin.further()
+        };
+        let trimmed = line.trim_start();
+        if let Some(mark) = fence {
+            if trimmed.starts_with(mark) && trimmed.trim_end().bytes().all(|byte| byte == mark.as_bytes()[0])
+            {
+                fence = None;
+            } else {
+                rows.extend(code(line, &margin, width, theme));
+            }
+            continue;
+        }
+        if let Some(mark) = fence_mark(trimmed) {
+            fence = Some(mark);
+            let language = trimmed.trim_start_matches(mark.as_bytes()[0] as char).trim();
+            if !language.is_empty() || rows.is_empty() {
+                let label = [(language.to_owned(), theme.tone(Tone::Faint))];
+                rows.extend(wrap(&label, &margin, width, Break::Words));
+            }
+            continue;
+        }
+        rows.extend(paragraph(line, &margin, width, theme));
+    }
+    rows
+}
+
+fn fence_mark(line: &str) -> Option<&'static str> {
+    ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark))
+}
+
+fn code(line: &str, margin: &Margin, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let bar = Span::styled("│ ", theme.tone(Tone::Faint));
+    let margin = margin.with(bar.clone(), bar);
+    wrap(
+        &[(line.to_owned(), theme.code())],
+        &margin,
+        width,
+        Break::Anywhere,
+    )
+}
+
+fn paragraph(line: &str, margin: &Margin, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let trimmed = line.trim_start();
+    let indent = line.len() - trimmed.len();
+    let level = trimmed.bytes().take_while(|byte| *byte == b'#').count();
+    if indent < 4 && (1..=6).contains(&level) && trimmed[level..].starts_with(' ') {
+        let text = inline(
+            trimmed[level..].trim().trim_end_matches('#').trim_end(),
+            theme.heading(),
+            theme,
+        );
+        return wrap(&text, margin, width, Break::Words);
+    }
+    if let Some(quoted) = trimmed.strip_prefix('>') {
+        let bar = Span::styled("▏ ", theme.tone(Tone::Faint));
+        let margin = margin.with(bar.clone(), bar);
+        let text = inline(quoted.trim_start(), theme.tone(Tone::Faint), theme);
+        return wrap(&text, &margin, width, Break::Words);
+    }
+    let columns = indent.min(width / 3);
+    if let Some((mark, text)) = list_item(trimmed) {
+        let mark = format!("{}{mark} ", " ".repeat(columns));
+        let blank = " ".repeat(mark.chars().count());
+        let margin = margin.with(Span::styled(mark, theme.tone(Tone::Accent)), Span::raw(blank));
+        return wrap(&inline(text, Style::new(), theme), &margin, width, Break::Words);
+    }
+    let blank = || Span::raw(" ".repeat(columns));
+    wrap(
+        &inline(trimmed, Style::new(), theme),
+        &margin.with(blank(), blank()),
+        width,
+        Break::Words,
+    )
+}
+
+/// The mark to show, and the text of a list item.
+fn list_item(line: &str) -> Option<(String, &str)> {
+    for (mark, shown) in [
+        ("- [ ] ", "☐"),
+        ("- [x] ", "☑"),
+        ("- [X] ", "☑"),
+        ("- ", "•"),
+        ("* ", "•"),
+        ("+ ", "•"),
+    ] {
+        if let Some(text) = line.strip_prefix(mark) {
+            return Some((shown.to_owned(), text));
+        }
+    }
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let text = line[digits..]
+        .strip_prefix(". ")
+        .or_else(|| line[digits..].strip_prefix(") "))?;
+    (1..=3)
+        .contains(&digits)
+        .then(|| (line[..=digits].to_owned(), text))
+}
+
+/// Emphasis and code inside a line. A mark without its partner is an ordinary character.
+fn inline(text: &str, base: Style, theme: Theme) -> Vec<(String, Style)> {
+    let mut pieces = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '*', '_']) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        let opens = plain.chars().next_back().is_none_or(|c| !c.is_alphanumeric());
+        let found = mark_at(from, opens, base, theme);
+        match found {
+            Some((inside, style, length)) => {
+                if !plain.is_empty() {
+                    pieces.push((std::mem::take(&mut plain), base));
+                }
+                pieces.push((inside.to_owned(), style));
+                rest = &from[length..];
+            }
+            None => {
+                let run = from
+                    .bytes()
+                    .take_while(|byte| *byte == from.as_bytes()[0])
+                    .count();
+                plain.push_str(&from[..run]);
+                rest = &from[run..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    pieces.push((plain, base));
+    pieces
+}
+
+/// What stands between the mark here and its partner, how it looks, and how long all of it is.
+fn mark_at(from: &str, opens: bool, base: Style, theme: Theme) -> Option<(&str, Style, usize)> {
+    let bold = base.add_modifier(Modifier::BOLD);
+    let italic = base.add_modifier(Modifier::ITALIC);
+    let marks = [
+        ("`", base.patch(theme.code())),
+        ("**", bold),
+        ("__", bold),
+        ("*", italic),
+        ("_", italic),
+    ];
+    let run = from
+        .bytes()
+        .take_while(|byte| *byte == from.as_bytes()[0])
+        .count();
+    let (mark, style) = marks
+        .into_iter()
+        .find(|(mark, _)| mark.len() == run && from.starts_with(mark))?;
+    let inside = &from[run..];
+    let end = inside.find(mark).filter(|end| *end > 0)?;
+    let emphasis = mark != "`";
+    let tight = !inside.starts_with(' ') && !inside[..end].ends_with(' ');
+    // snake_case and 2*3*4 are not emphasis.
+    let closes = inside[end + run..]
+        .chars()
+        .next()
+        .is_none_or(|c| !c.is_alphanumeric());
+    (!emphasis || (tight && opens && closes)).then_some((&inside[..end], style, end + 2 * run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::tui::theme::Colour;
+
+    fn shown(text: &str, width: usize) -> String {
+        let margin = Margin {
+            first: vec![Span::raw("● ")],
+            rest: vec![Span::raw("  ")],
+        };
+        let rows = markdown(text, &margin, width, Theme::new(Colour::Used));
+        let rows: Vec<String> = rows
+            .iter()
+            .map(|row| row.to_string().trim_end().to_owned())
+            .collect();
+        rows.join("\n")
+    }
+
+    #[test]
+    fn the_usual_marks_become_form() {
+        let text = "# Plan\n\nUse **bold** and `code`, *this* too.\n- one item that is long enough to wrap\n  - [x] nested\n12. twelve\n> quoted\n```rust\nfn main() {}\n\t**x**\n```\nend";
+        insta::assert_snapshot!(shown(text, 28), @"
+        ● Plan
+
+          Use bold and code, this
+          too.
+          • one item that is long
+            enough to wrap
+            ☑ nested
+          12. twelve
+          ▏ quoted
+          rust
+          │ fn main() {}
+          │     **x**
+          end
+        ");
+    }
+
+    #[test]
+    fn what_is_no_mark_stays_as_written() {
+        for text in [
+            "snake_case_name",
+            "2*3*4",
+            "a * b * c",
+            "**open",
+            "`open",
+            "#hashtag",
+            "-x",
+            "1.5",
+            "****",
+        ] {
+            assert_eq!(shown(text, 60), format!("● {text}"));
+        }
+    }
+
+    #[test]
+    fn an_open_fence_loses_nothing() {
+        assert_eq!(shown("```\nlast", 20), "●\n  │ last");
+        assert_eq!(shown("", 20), "●");
+    }
+}
