@@ -248,6 +248,20 @@ impl Selected {
         })
     }
 
+    /// The same agent, given its prompts on stdin; only of the user's own, for which that is a guess like any other.
+    pub fn on_stdin(&self) -> Option<Self> {
+        match &self.delivery {
+            PromptDelivery::CustomArgument { .. } => Some(Self {
+                delivery: PromptDelivery::CustomStdin,
+                ..self.clone()
+            }),
+            PromptDelivery::Builtin(_)
+            | PromptDelivery::CustomStdin
+            | PromptDelivery::Provider
+            | PromptDelivery::Driver(_) => None,
+        }
+    }
+
     /// The driver, where there is one.
     pub fn driver(&self) -> Option<&Driver> {
         match &self.delivery {

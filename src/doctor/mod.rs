@@ -1,6 +1,10 @@
 //! Checks: is everything in place? Each check looks at one thing and reports what it found, with a remedy where
 //! something is wrong. Mends nothing.
 
+mod trial;
+
+pub use trial::{PROMPT, Tested, Verdict, next_way, unusable};
+
 use serde::Serialize;
 
 use crate::agent::{AGENTS, Checked, DRIVER, Evidence, Unusable};

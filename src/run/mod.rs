@@ -12,6 +12,7 @@ mod perform;
 mod replay;
 mod session;
 mod summary;
+mod trial;
 mod workspace;
 
 pub use hooks::Hooks;
@@ -21,6 +22,7 @@ pub use gate::{GateReport, run_gate};
 
 pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
 pub use replay::{LeftOut, Pace, ReplayEnd, replay};
+pub use trial::{Heard, Trial, TrialError, Way};
 
 use std::collections::VecDeque;
 use std::io;

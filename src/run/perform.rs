@@ -1,6 +1,7 @@
 //! What the engine asks for, done.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::mpsc::Sender;
 
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
@@ -207,7 +208,7 @@ impl Hands<'_> {
         let command = command.collect();
         let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
         let session = AgentSession::new(adapter, streams, scratch);
-        let spec = self.spec(invocation, environment);
+        let spec = spec(invocation, environment, &self.setup.workspace);
         Ok(match self.start(&spec, SessionKind::Agent(Box::new(session))) {
             Ok(pid) => Input::Launched { pid, command },
             Err(error) => Input::CouldNotStart {
@@ -242,24 +243,6 @@ impl Hands<'_> {
         Ok(pid)
     }
 
-    fn spec(&self, invocation: Invocation, environment: Environment) -> Spec {
-        let (rows, columns) = TERMINAL_SIZE;
-        Spec {
-            program: invocation.program,
-            args: invocation.args,
-            environment,
-            cwd: self.setup.workspace.clone(),
-            stdin: match invocation.stdin {
-                StdinSource::Null => Stdin::Null,
-                StdinSource::PromptFile(path) => Stdin::File(path),
-            },
-            stdout: match invocation.terminal {
-                Terminal::Pipe => Transport::Pipe,
-                Terminal::Pty => Transport::Pty { rows, columns },
-            },
-        }
-    }
-
     fn environment(&self, iteration: u64) -> Environment {
         let own = self.setup.agent.environment.iter();
         let mut set: Vec<(OsString, OsString)> =
@@ -282,5 +265,24 @@ impl Hands<'_> {
                 .collect(),
             set,
         }
+    }
+}
+
+/// The process that a call stands for.
+pub(super) fn spec(invocation: Invocation, environment: Environment, workspace: &Path) -> Spec {
+    let (rows, columns) = TERMINAL_SIZE;
+    Spec {
+        program: invocation.program,
+        args: invocation.args,
+        environment,
+        cwd: workspace.to_owned(),
+        stdin: match invocation.stdin {
+            StdinSource::Null => Stdin::Null,
+            StdinSource::PromptFile(path) => Stdin::File(path),
+        },
+        stdout: match invocation.terminal {
+            Terminal::Pipe => Transport::Pipe,
+            Terminal::Pty => Transport::Pty { rows, columns },
+        },
     }
 }
