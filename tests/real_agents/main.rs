@@ -7,9 +7,11 @@ mod model;
 mod stage;
 
 mod answers;
+mod as_claude;
 mod prompts;
 mod sessions;
 mod stops;
+mod trial;
 mod troubles;
 mod work;
 

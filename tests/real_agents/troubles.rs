@@ -1,6 +1,6 @@
 //! What goes wrong at the model's end has its own outcome and its own words, whatever the program makes of it.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use ralph::event::{
     ErrorClass, Failure, IterationOutcome, Level, Meta, RunEvent, TimeLimit, TranscriptEvent,
 };
@@ -189,8 +189,18 @@ fn limited_until(cli: Cli, reset: Timestamp) -> Trouble {
     }
 }
 
+/// Some time soon; on the minute for the one that tells no seconds.
+fn soon(cli: Cli) -> Timestamp {
+    let soon = Timestamp::now().as_second();
+    let reset = match cli {
+        Cli::Codex => (soon + 20).div_euclid(60) * 60 + 60,
+        Cli::Claude | Cli::Gemini | Cli::Opencode | Cli::Copilot => soon + 40,
+    };
+    Timestamp::from_second(reset).expect("a time")
+}
+
 fn a_stated_reset_is_waited_for(cli: Cli) {
-    let reset = Timestamp::now() + SignedDuration::from_secs(40);
+    let reset = soon(cli);
     let model = Model::new(move |_| {
         if Timestamp::now() < reset {
             Reply::Trouble(limited_until(cli, reset))
@@ -226,7 +236,7 @@ fn a_stated_reset_is_waited_for(cli: Cli) {
     let stated = ended.outcomes().iter().any(|outcome| {
         matches!(outcome, IterationOutcome::RateLimited { resets_at: Some(at), .. } if at.as_second() == reset.as_second())
     });
-    if cli == Cli::Claude {
+    if matches!(cli, Cli::Claude | Cli::Codex) {
         assert!(stated, "{}", ended.story());
     }
 }
