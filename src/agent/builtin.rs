@@ -12,6 +12,8 @@ pub struct Agent {
     pub headless: &'static [&'static str],
     /// What makes it say in structure what it does, and the format in which it then speaks.
     pub structured: Option<Structured>,
+    /// With which flag it writes to a file, at its end, what it used; where it does not say so in its output.
+    pub usage_flag: Option<&'static str>,
     pub prompt: Delivery,
     /// How a session of its own is taken up again; these arguments come last before the prompt.
     pub resume: Option<Resume>,
@@ -127,6 +129,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--output-format", "stream-json", "--verbose"],
             format: "claude",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Flag("-p"),
             large: Large::Stdin(&["-p"]),
@@ -165,6 +168,7 @@ pub static AGENTS: &[Agent] = &[
         programs: &["kiro-cli"],
         headless: &["chat", "--no-interactive", "--trust-all-tools"],
         structured: None,
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Positional,
             large: Large::Stdin(&[]),
@@ -194,6 +198,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["-o", "stream-json"],
             format: "gemini",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
@@ -227,6 +232,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--json"],
             format: "codex",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Positional,
             large: Large::Stdin(&["-"]),
@@ -257,6 +263,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--stream-json"],
             format: "amp",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Flag("-x"),
             large: Large::Stdin(&["-x"]),
@@ -282,6 +289,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--format", "json", "--thinking"],
             format: "opencode",
         }),
+        usage_flag: None,
         // It wraps an argument in quotes; on stdin the prompt arrives as it is.
         prompt: Delivery {
             small: Small::AsLarge,
@@ -308,6 +316,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--output-format", "json"],
             format: "copilot",
         }),
+        usage_flag: Some("--usage-output-file"),
         prompt: Delivery {
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
@@ -339,6 +348,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--output-format", "stream-json"],
             format: "cursor",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Positional,
             large: Large::ReadFile,

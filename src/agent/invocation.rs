@@ -16,6 +16,8 @@ use super::{
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
 const SMALL_PROMPT: usize = 7000;
+/// What an agent used, beside its prompt, where it is asked to write that down.
+const USAGE_FILE: &str = "usage.json";
 /// The kernel refuses a single argument of this many bytes or more.
 const LONGEST_ARGUMENT: usize = 131_072;
 
@@ -41,6 +43,7 @@ pub struct Selected {
     /// How its sessions are taken up again, where that is known.
     pub resume: Option<Resume>,
     pub(super) args: Vec<String>,
+    pub(super) usage_flag: Option<&'static str>,
     pub(super) delivery: PromptDelivery,
     pub(super) misreads: Misreads,
     pub(super) prompt_limit: Option<PromptLimit>,
@@ -77,6 +80,8 @@ pub struct Invocation {
     pub args: Vec<OsString>,
     pub stdin: StdinSource,
     pub terminal: Terminal,
+    /// Where the agent will have written what it used, when it has ended.
+    pub usage_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,6 +135,7 @@ impl Selected {
             filter: None,
             warnings: Vec::new(),
             args,
+            usage_flag: structured.and(agent.usage_flag),
             delivery: PromptDelivery::Builtin(agent.prompt),
             resume: agent.resume,
             misreads: agent.misreads,
@@ -162,6 +168,7 @@ impl Selected {
                 .chain(&cli.extra_args)
                 .cloned()
                 .collect(),
+            usage_flag: None,
             delivery: match cli.prompt_mode {
                 PromptMode::Arg => PromptDelivery::CustomArgument {
                     flag: cli.prompt_flag.clone(),
@@ -232,19 +239,23 @@ impl Selected {
             PromptDelivery::Driver(driver) => return self.driven(driver, prompt_file, session),
         };
         let session = self.resume.zip(session).map(|(resume, id)| resume.args(id));
-        let args = self
-            .args
-            .iter()
-            .cloned()
-            .chain(session.into_iter().flatten())
-            .chain(tail)
+        let usage_file = self.usage_flag.map(|_| prompt_file.with_file_name(USAGE_FILE));
+        let usage = self
+            .usage_flag
             .map(OsString::from)
-            .collect();
+            .into_iter()
+            .chain(usage_file.clone().map(OsString::from));
+        let args = self.args.iter().cloned().chain(session.into_iter().flatten());
+        let args = args
+            .map(OsString::from)
+            .chain(usage)
+            .chain(tail.into_iter().map(OsString::from));
         Ok(Invocation {
             program: self.program.clone(),
-            args,
+            args: args.collect(),
             stdin,
             terminal: self.terminal,
+            usage_file,
         })
     }
 
@@ -300,6 +311,7 @@ impl Selected {
             args,
             stdin: StdinSource::Null,
             terminal: self.terminal,
+            usage_file: None,
         })
     }
 
@@ -442,8 +454,8 @@ mod tests {
         amp --dangerously-allow-all --stream-json -x < /run/prompt.md
         opencode run --auto --format json --thinking < /run/prompt.md
         opencode run --auto --format json --thinking < /run/prompt.md
-        copilot --allow-all --no-ask-user --output-format json -p say hi < /dev/null
-        copilot --allow-all --no-ask-user --output-format json < /run/prompt.md
+        copilot --allow-all --no-ask-user --output-format json --usage-output-file /run/usage.json -p say hi < /dev/null
+        copilot --allow-all --no-ask-user --output-format json --usage-output-file /run/usage.json < /run/prompt.md
         cursor-agent -p --force --trust --output-format stream-json say hi < /dev/null
         cursor-agent -p --force --trust --output-format stream-json Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
         ");
@@ -540,7 +552,7 @@ mod tests {
         gemini --yolo --skip-trust -o stream-json --resume ID < /run/prompt.md
         codex exec --dangerously-bypass-approvals-and-sandbox --json resume ID - < /run/prompt.md
         opencode run --auto --format json --thinking --session ID < /run/prompt.md
-        copilot --allow-all --no-ask-user --output-format json --resume=ID < /run/prompt.md
+        copilot --allow-all --no-ask-user --output-format json --resume=ID --usage-output-file /run/usage.json < /run/prompt.md
         ");
     }
 
@@ -563,7 +575,10 @@ mod tests {
                 format!(
                     "- command: `{} {}`\n",
                     call.program.display(),
-                    call.args.join(" ".as_ref()).display()
+                    call.args
+                        .join(" ".as_ref())
+                        .to_string_lossy()
+                        .replace("/run/usage.json", "FILE")
                 ),
                 format!("- sessions: `{resume}`\n"),
             ] {

@@ -124,10 +124,11 @@ fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) 
                 StdinSource::Null => "/dev/null",
                 StdinSource::PromptFile(_) => "the prompt",
             };
-            let args = call
-                .args
-                .into_iter()
-                .map(|arg| arg.to_string_lossy().replace("THE PROMPT", "PROMPT"));
+            let args = call.args.into_iter().map(|arg| {
+                arg.to_string_lossy()
+                    .replace("THE PROMPT", "PROMPT")
+                    .replace("usage.json", "FILE")
+            });
             (std::iter::once(program).chain(args).collect(), stdin)
         }
         Err(_) => (vec![program], "/dev/null"),

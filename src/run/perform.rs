@@ -207,7 +207,8 @@ impl Hands<'_> {
         );
         let command = command.collect();
         let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
-        let session = AgentSession::new(adapter, streams, scratch);
+        let mut session = AgentSession::new(adapter, streams, scratch);
+        session.usage_file.clone_from(&invocation.usage_file);
         let spec = spec(invocation, environment, &self.setup.workspace);
         Ok(match self.start(&spec, SessionKind::Agent(Box::new(session))) {
             Ok(pid) => Input::Launched { pid, command },

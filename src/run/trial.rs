@@ -2,7 +2,7 @@
 //! is judged elsewhere.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::transcript::jq::{self, Filter};
 use crate::transcript::{Format, Opening};
 
 use super::perform::spec;
-use super::session::read;
+use super::session::{read, read_usage};
 
 /// Of each stream; a small prompt has a small answer.
 const MOST_BYTES: usize = 4 << 20;
@@ -101,7 +101,7 @@ impl Trial<'_> {
         let command = std::iter::once(call.program.display().to_string())
             .chain(call.args.iter().map(|arg| arg.to_string_lossy().into_owned()))
             .collect();
-        let (stdin, terminal) = (call.stdin.clone(), call.terminal);
+        let (stdin, terminal, usage_file) = (call.stdin.clone(), call.terminal, call.usage_file.clone());
         let spec = spec(call, environment(&agent, scratch.path()), &self.workspace);
         let bounds = process::Bounds {
             timeout: self.timeout,
@@ -110,7 +110,7 @@ impl Trial<'_> {
         };
         let began = Instant::now();
         let captured = process::capture(&self.keeper, &spec, bounds)?;
-        let events = self.events(&captured.stdout, &prompt);
+        let events = self.events(&captured.stdout, &prompt, usage_file.as_deref());
         Ok(Heard {
             way,
             command,
@@ -125,7 +125,7 @@ impl Trial<'_> {
         })
     }
 
-    fn events(&self, stdout: &[u8], prompt: &str) -> Vec<TranscriptEvent> {
+    fn events(&self, stdout: &[u8], prompt: &str, usage_file: Option<&Path>) -> Vec<TranscriptEvent> {
         let mut adapter = jq::read(self.format, self.filter, &Opening { prompt });
         let mut lines = LineSplitter::new(MOST_BYTES);
         let mut events = Vec::new();
@@ -133,13 +133,14 @@ impl Trial<'_> {
             read(adapter.as_mut(), line.bytes, line.cut, &mut events);
         });
         lines.finish(|line| read(adapter.as_mut(), line.bytes, line.cut, &mut events));
+        read_usage(usage_file, adapter.as_mut(), &mut events);
         adapter.flush(&mut events);
         events
     }
 }
 
 /// As in an iteration, of a run that has no name.
-fn environment(agent: &Selected, scratch: &std::path::Path) -> Environment {
+fn environment(agent: &Selected, scratch: &Path) -> Environment {
     let own = agent.environment.iter();
     let mut set: Vec<_> = own.map(|(name, value)| (name.into(), value.into())).collect();
     set.push(("RALPH_RUN_ID".into(), "test".into()));

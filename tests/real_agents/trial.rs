@@ -34,6 +34,7 @@ fn a_good_agent_passes_its_test(cli: Cli) {
         "prompt",
         "transcript",
         "session",
+        "used",
     ] {
         assert_eq!(
             finding(&report, subject)["state"],

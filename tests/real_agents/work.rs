@@ -50,12 +50,10 @@ fn two_iterations_write_a_file_and_complete(cli: Cli) {
         |event| matches!(event, TranscriptEvent::ToolOutput { text, .. } if text.contains("from the tool")),
     );
     assert!(shows_output, "{}", ended.story());
-    if cli != Cli::Copilot {
-        let spent = ended
-            .transcript()
-            .any(|event| matches!(event, TranscriptEvent::Usage { usage } if usage.tokens() > Some(0)));
-        assert!(spent, "no usage\n{}", ended.story());
-    }
+    let spent = ended
+        .transcript()
+        .any(|event| matches!(event, TranscriptEvent::Usage { usage } if usage.tokens() > Some(0)));
+    assert!(spent, "no usage\n{}", ended.story());
     stage.assert_nothing_survives();
 }
 
