@@ -9,6 +9,7 @@ mod stage;
 mod answers;
 mod as_claude;
 mod prompts;
+mod root;
 mod sessions;
 mod stops;
 mod trial;
