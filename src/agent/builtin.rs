@@ -33,6 +33,23 @@ pub struct Agent {
     pub install: &'static str,
     /// The version that this row was checked against.
     pub tested_with: Evidence,
+    /// The oldest version that the row is known to be true of.
+    pub oldest: Option<&'static str>,
+}
+
+impl Agent {
+    /// Whether what a program says of itself (`tool 1.2.3 (build)`) is older than the row is true of.
+    pub fn is_outdated(&self, answer: &str) -> bool {
+        let Some(oldest) = self
+            .oldest
+            .and_then(|version| semver::Version::parse(version).ok())
+        else {
+            return false;
+        };
+        let mut words = answer.split(|c: char| c.is_whitespace() || c == ',');
+        let found = words.find_map(|word| semver::Version::parse(word.trim_start_matches('v')).ok());
+        found.is_some_and(|found| found < oldest)
+    }
 }
 
 #[derive(Debug)]
@@ -161,6 +178,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://docs.claude.com/en/docs/claude-code",
         tested_with: Evidence::Version("2.1.197"),
+        oldest: Some("2.1.197"),
     },
     Agent {
         name: "kiro",
@@ -188,6 +206,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://kiro.dev/docs/cli",
         tested_with: Evidence::Documentation,
+        oldest: None,
     },
     Agent {
         name: "gemini",
@@ -222,6 +241,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://github.com/google-gemini/gemini-cli",
         tested_with: Evidence::Version("0.61.0"),
+        oldest: Some("0.61.0"),
     },
     Agent {
         name: "codex",
@@ -253,6 +273,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://github.com/openai/codex",
         tested_with: Evidence::Version("0.166.0"),
+        oldest: Some("0.166.0"),
     },
     Agent {
         name: "amp",
@@ -279,6 +300,7 @@ pub static AGENTS: &[Agent] = &[
         limits: &[],
         install: "https://ampcode.com/manual",
         tested_with: Evidence::Documentation,
+        oldest: None,
     },
     Agent {
         name: "opencode",
@@ -306,6 +328,7 @@ pub static AGENTS: &[Agent] = &[
         limits: &["Rate limit reached for "],
         install: "https://opencode.ai/docs",
         tested_with: Evidence::Version("1.18.33"),
+        oldest: Some("1.18.33"),
     },
     Agent {
         name: "copilot",
@@ -338,6 +361,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://docs.github.com/copilot/how-tos/copilot-cli",
         tested_with: Evidence::Version("1.0.102"),
+        oldest: Some("1.0.102"),
     },
     Agent {
         name: "cursor",
@@ -364,6 +388,7 @@ pub static AGENTS: &[Agent] = &[
         limits: &["You've hit your usage limit", "resource_exhausted"],
         install: "https://cursor.com/cli",
         tested_with: Evidence::Documentation,
+        oldest: None,
     },
 ];
 
@@ -393,3 +418,40 @@ pub static NESTED_SESSION: &[&str] = &[
     "CLAUDE_PID",
     "CLAUDE_EFFORT",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_say_and_compared() {
+        let row = |oldest| {
+            AGENTS
+                .iter()
+                .find(|agent| agent.oldest.is_some() == oldest)
+                .unwrap()
+        };
+        let known = row(true);
+        let oldest = known.oldest.unwrap();
+        for (answer, older) in [
+            ("0.0.9 (Claude Code)".to_owned(), true),
+            (format!("codex-cli {oldest}"), false),
+            (format!("v{oldest}, commit abc"), false),
+            ("v999.0.0".to_owned(), false),
+            ("no number here".to_owned(), false),
+            ("0.0.9, commit abc".to_owned(), true),
+        ] {
+            assert_eq!(known.is_outdated(&answer), older, "{answer}");
+        }
+        assert!(!row(false).is_outdated("0.0.1"));
+    }
+
+    #[test]
+    fn no_row_needs_more_than_it_was_tested_with() {
+        for agent in AGENTS {
+            if let Evidence::Version(tested) = agent.tested_with {
+                assert!(!agent.is_outdated(tested), "{}", agent.name);
+            }
+        }
+    }
+}

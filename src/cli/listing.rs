@@ -35,6 +35,9 @@ struct Row {
     stdin: &'static str,
     /// The version that ralph was tested with; absent where it is known from documentation only.
     tested_with: Option<&'static str>,
+    /// The oldest version that will do, where that is known, and whether the one found is older.
+    oldest: Option<&'static str>,
+    outdated: bool,
     install: &'static str,
 }
 
@@ -94,6 +97,11 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
             Evidence::Version(version) => Some(version),
             Evidence::Documentation => None,
         },
+        oldest: agent.oldest,
+        outdated: checked
+            .answer
+            .as_ref()
+            .is_ok_and(|version| agent.is_outdated(version)),
         install: agent.install,
     }
 }
@@ -139,6 +147,10 @@ fn agents_text(rows: &[Row], terminal: &Terminal) -> String {
     let mut table = Table::new(["", "AGENT", "STATUS", "TRANSCRIPT", "TELLS"]);
     for row in rows {
         let (status, tone) = match (&row.version, &row.problem) {
+            (Some(version), _) if row.outdated => {
+                let oldest = row.oldest.unwrap_or_default();
+                (format!("{version}; needs {oldest} or newer"), Tone::Warning)
+            }
             (Some(version), _) => (version.clone(), Tone::Good),
             (None, problem) => (problem.clone().unwrap_or_default(), Tone::Faint),
         };

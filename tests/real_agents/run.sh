@@ -43,8 +43,8 @@ if ! cmp -s "$versions" "$cache/programs/installed"; then
     echo "installing" $packages
     echo '{ "private": true }' >"$new/package.json"
     # shellcheck disable=SC2086
-    if ! timeout 1200 npm install --prefix "$new" --no-audit --no-fund --loglevel=error --fetch-retries=2 \
-        --fetch-retry-maxtimeout=20000 $packages 9>&- >"$new/log" 2>&1; then
+    if ! timeout 1200 npm install --prefix "$new" --no-audit --no-fund --loglevel=error --fetch-retries=1 \
+        --fetch-retry-mintimeout=2000 --fetch-retry-maxtimeout=5000 $packages 9>&- >"$new/log" 2>&1; then
         reason=$(grep -m 1 -E 'npm (ERR!|error) (code|network|syscall|errno)' "$new/log" || tail -n 1 "$new/log")
         skip "the programs could not be had from the npm registry ($reason)"
     fi

@@ -74,6 +74,6 @@ fn a_question_to_a_person_is_not_waited_for(cli: Cli) {
         vec![say("Then I decide myself.\nLOOP_COMPLETE")],
     ]]);
     let stage =
-        Stage::new(cli, &model.url()).with_config(&format!("adapters:\n  {}:\n    timeout: 60", cli.name()));
+        Stage::new(cli, &model.url()).with_config(&format!("adapters:\n  {}:\n    timeout: 240", cli.name()));
     stage.run("Choose a colour.\n").assert_code(0);
 }

@@ -48,6 +48,28 @@ fn agents_lists_what_is_there_and_how_each_would_be_called() {
 }
 
 #[test]
+fn a_program_that_is_too_old_is_told_of() {
+    let sandbox = Sandbox::new()
+        .with_agent("gemini")
+        .playing("version", "say 0.1.5\n");
+    let told = sandbox.ralph(&["agents"]).exits_with(0);
+    assert!(told.stdout.contains("0.1.5; needs 0."), "{}", told.stdout);
+    let rows = json(&sandbox.ralph(&["agents", "--json"]).exits_with(0).stdout);
+    let outdated = |row: &&Value| row["outdated"] == true;
+    let outdated: Vec<&Value> = rows.as_array().expect("rows").iter().filter(outdated).collect();
+    assert_eq!(
+        (outdated.len(), &outdated[0]["name"]),
+        (1, &Value::from("gemini"))
+    );
+    let told = sandbox.ralph(&["doctor"]).exits_with(0);
+    assert!(
+        told.stdout.contains("! gemini           0.1.5; ralph needs 0."),
+        "{}",
+        told.stdout
+    );
+}
+
+#[test]
 fn doctor_is_content_with_one_agent_and_says_what_is_broken_without() {
     let sandbox = Sandbox::new().with_agent("claude");
     let told = sandbox.ralph(&["doctor"]).exits_with(0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::agent::{CUSTOM, Selected, StdinSource, Terminal};
+use crate::agent::{AGENTS, CUSTOM, Selected, StdinSource, Terminal};
 use crate::event::{ErrorClass, Meta, TranscriptEvent, Usage, UsageScope};
 use crate::run::{Heard, Way};
 use crate::transcript::Format;
@@ -106,10 +106,20 @@ impl Tested<'_> {
     }
 
     fn program(&self) -> Finding {
-        let version = self.agent.version.as_ref();
-        let version = version.map(|version| format!(", {version}")).unwrap_or_default();
-        let detail = format!("{}{version}", self.agent.program.display());
-        finding("program", State::Good, detail, None)
+        let version = self.agent.version.as_deref();
+        let shown = version.map(|version| format!(", {version}")).unwrap_or_default();
+        let detail = format!("{}{shown}", self.agent.program.display());
+        let row = AGENTS.iter().find(|row| row.name == self.agent.name);
+        let outdated = row.zip(version).filter(|(row, version)| row.is_outdated(version));
+        match outdated.and_then(|(row, _)| row.oldest) {
+            Some(oldest) => finding(
+                "program",
+                State::Warning,
+                detail,
+                Some(format!("update it: ralph needs {oldest} or newer")),
+            ),
+            None => finding("program", State::Good, detail, None),
+        }
     }
 
     fn end(&self, first: &Heard) -> Finding {
