@@ -346,7 +346,8 @@ pub static AGENTS: &[Agent] = &[
         },
         resume: Some(Resume::Joined("--resume=")),
         misreads: Misreads::Nothing,
-        terminal: Terminal::Pipe,
+        // On a pipe it ends without waiting for a slow reader, and the rest of its output is lost.
+        terminal: Terminal::Pty,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
