@@ -30,7 +30,18 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("ui", ground),
         ("agent", siblings),
         ("run", all[..8].to_vec()),
-        ("doctor", vec!["event", "config", "process", "agent", "store"]),
+        (
+            "doctor",
+            vec![
+                "event",
+                "config",
+                "process",
+                "transcript",
+                "agent",
+                "store",
+                "run",
+            ],
+        ),
         ("cli", all),
     ])
 }

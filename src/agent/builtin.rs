@@ -14,6 +14,8 @@ pub struct Agent {
     pub headless: &'static [&'static str],
     /// What makes it say in structure what it does, and the format in which it then speaks.
     pub structured: Option<Structured>,
+    /// With which flag it writes to a file, at its end, what it used; where it does not say so in its output.
+    pub usage_flag: Option<&'static str>,
     pub prompt: Delivery,
     /// How its own screen is opened with a first prompt, where it has one.
     pub interactive: Option<Interactive>,
@@ -35,6 +37,23 @@ pub struct Agent {
     pub install: &'static str,
     /// The version that this row was checked against.
     pub tested_with: Evidence,
+    /// The oldest version that the row is known to be true of.
+    pub oldest: Option<&'static str>,
+}
+
+impl Agent {
+    /// Whether what a program says of itself (`tool 1.2.3 (build)`) is older than the row is true of.
+    pub fn is_outdated(&self, answer: &str) -> bool {
+        let Some(oldest) = self
+            .oldest
+            .and_then(|version| semver::Version::parse(version).ok())
+        else {
+            return false;
+        };
+        let mut words = answer.split(|c: char| c.is_whitespace() || c == ',');
+        let found = words.find_map(|word| semver::Version::parse(word.trim_start_matches('v')).ok());
+        found.is_some_and(|found| found < oldest)
+    }
 }
 
 #[derive(Debug)]
@@ -133,6 +152,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--output-format", "stream-json", "--verbose"],
             format: "claude",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Flag("-p"),
             large: Large::Stdin(&["-p"]),
@@ -168,6 +188,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://docs.claude.com/en/docs/claude-code",
         tested_with: Evidence::Version("2.1.197"),
+        oldest: Some("2.1.197"),
     },
     Agent {
         name: "kiro",
@@ -175,6 +196,7 @@ pub static AGENTS: &[Agent] = &[
         programs: &["kiro-cli"],
         headless: &["chat", "--no-interactive", "--trust-all-tools"],
         structured: None,
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Positional,
             large: Large::Stdin(&[]),
@@ -198,6 +220,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://kiro.dev/docs/cli",
         tested_with: Evidence::Documentation,
+        oldest: None,
     },
     Agent {
         name: "gemini",
@@ -208,6 +231,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["-o", "stream-json"],
             format: "gemini",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
@@ -235,6 +259,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://github.com/google-gemini/gemini-cli",
         tested_with: Evidence::Version("0.61.0"),
+        oldest: Some("0.61.0"),
     },
     Agent {
         name: "codex",
@@ -245,6 +270,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--json"],
             format: "codex",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Positional,
             large: Large::Stdin(&["-"]),
@@ -269,6 +295,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://github.com/openai/codex",
         tested_with: Evidence::Version("0.166.0"),
+        oldest: Some("0.166.0"),
     },
     Agent {
         name: "amp",
@@ -279,6 +306,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--stream-json"],
             format: "amp",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Flag("-x"),
             large: Large::Stdin(&["-x"]),
@@ -298,6 +326,7 @@ pub static AGENTS: &[Agent] = &[
         limits: &[],
         install: "https://ampcode.com/manual",
         tested_with: Evidence::Documentation,
+        oldest: None,
     },
     Agent {
         name: "opencode",
@@ -308,6 +337,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--format", "json", "--thinking"],
             format: "opencode",
         }),
+        usage_flag: None,
         // It wraps an argument in quotes; on stdin the prompt arrives as it is.
         prompt: Delivery {
             small: Small::AsLarge,
@@ -328,6 +358,7 @@ pub static AGENTS: &[Agent] = &[
         limits: &["Rate limit reached for "],
         install: "https://opencode.ai/docs",
         tested_with: Evidence::Version("1.18.33"),
+        oldest: Some("1.18.33"),
     },
     Agent {
         name: "copilot",
@@ -338,6 +369,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--output-format", "json"],
             format: "copilot",
         }),
+        usage_flag: Some("--usage-output-file"),
         prompt: Delivery {
             small: Small::Flag("-p"),
             large: Large::Stdin(&[]),
@@ -348,7 +380,8 @@ pub static AGENTS: &[Agent] = &[
         }),
         resume: Some(Resume::Joined("--resume=")),
         misreads: Misreads::Nothing,
-        terminal: Terminal::Pipe,
+        // On a pipe it ends without waiting for a slow reader, and the rest of its output is lost.
+        terminal: Terminal::Pty,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
@@ -363,6 +396,7 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://docs.github.com/copilot/how-tos/copilot-cli",
         tested_with: Evidence::Version("1.0.102"),
+        oldest: Some("1.0.102"),
     },
     Agent {
         name: "cursor",
@@ -373,6 +407,7 @@ pub static AGENTS: &[Agent] = &[
             flags: &["--output-format", "stream-json"],
             format: "cursor",
         }),
+        usage_flag: None,
         prompt: Delivery {
             small: Small::Positional,
             large: Large::ReadFile,
@@ -392,6 +427,7 @@ pub static AGENTS: &[Agent] = &[
         limits: &["You've hit your usage limit", "resource_exhausted"],
         install: "https://cursor.com/cli",
         tested_with: Evidence::Documentation,
+        oldest: None,
     },
 ];
 
@@ -421,3 +457,40 @@ pub static NESTED_SESSION: &[&str] = &[
     "CLAUDE_PID",
     "CLAUDE_EFFORT",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_say_and_compared() {
+        let row = |oldest| {
+            AGENTS
+                .iter()
+                .find(|agent| agent.oldest.is_some() == oldest)
+                .unwrap()
+        };
+        let known = row(true);
+        let oldest = known.oldest.unwrap();
+        for (answer, older) in [
+            ("0.0.9 (Claude Code)".to_owned(), true),
+            (format!("codex-cli {oldest}"), false),
+            (format!("v{oldest}, commit abc"), false),
+            ("v999.0.0".to_owned(), false),
+            ("no number here".to_owned(), false),
+            ("0.0.9, commit abc".to_owned(), true),
+        ] {
+            assert_eq!(known.is_outdated(&answer), older, "{answer}");
+        }
+        assert!(!row(false).is_outdated("0.0.1"));
+    }
+
+    #[test]
+    fn no_row_needs_more_than_it_was_tested_with() {
+        for agent in AGENTS {
+            if let Evidence::Version(tested) = agent.tested_with {
+                assert!(!agent.is_outdated(tested), "{}", agent.name);
+            }
+        }
+    }
+}

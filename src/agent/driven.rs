@@ -90,6 +90,7 @@ pub(super) fn driven(name: &str, settings: &Settings, probe: &dyn Probe) -> Resu
         filter,
         warnings,
         args: settings.cli.extra_args.clone(),
+        usage_flag: None,
         delivery: PromptDelivery::Driver(Arc::new(driver)),
         resume: None,
         misreads: Misreads::Nothing,

@@ -20,6 +20,8 @@ use super::{
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
 const SMALL_PROMPT: usize = 7000;
+/// What an agent used, beside its prompt, where it is asked to write that down.
+const USAGE_FILE: &str = "usage.json";
 /// The kernel refuses a single argument of this many bytes or more.
 const LONGEST_ARGUMENT: usize = 131_072;
 
@@ -45,6 +47,7 @@ pub struct Selected {
     /// How its sessions are taken up again, where that is known.
     pub resume: Option<Resume>,
     pub(super) args: Vec<String>,
+    pub(super) usage_flag: Option<&'static str>,
     pub(super) delivery: PromptDelivery,
     pub(super) misreads: Misreads,
     pub(super) prompt_limit: Option<PromptLimit>,
@@ -83,6 +86,8 @@ pub struct Invocation {
     pub args: Vec<OsString>,
     pub stdin: StdinSource,
     pub terminal: Terminal,
+    /// Where the agent will have written what it used, when it has ended.
+    pub usage_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +133,7 @@ impl Selected {
             filter: None,
             warnings: Vec::new(),
             args,
+            usage_flag: structured.and(agent.usage_flag),
             delivery: PromptDelivery::Builtin(agent.prompt),
             resume: agent.resume,
             misreads: agent.misreads,
@@ -160,6 +166,7 @@ impl Selected {
                 .chain(&cli.extra_args)
                 .cloned()
                 .collect(),
+            usage_flag: None,
             delivery: match cli.prompt_mode {
                 PromptMode::Arg => PromptDelivery::CustomArgument {
                     flag: cli.prompt_flag.clone(),
@@ -232,20 +239,39 @@ impl Selected {
             PromptDelivery::Driver(driver) => return self.driven(driver, prompt_file, session),
         };
         let session = self.resume.zip(session).map(|(resume, id)| resume.args(id));
-        let args = self
-            .args
-            .iter()
-            .cloned()
-            .chain(session.into_iter().flatten())
-            .chain(tail)
+        let usage_file = self.usage_flag.map(|_| prompt_file.with_file_name(USAGE_FILE));
+        let usage = self
+            .usage_flag
             .map(OsString::from)
-            .collect();
+            .into_iter()
+            .chain(usage_file.clone().map(OsString::from));
+        let args = self.args.iter().cloned().chain(session.into_iter().flatten());
+        let args = args
+            .map(OsString::from)
+            .chain(usage)
+            .chain(tail.into_iter().map(OsString::from));
         Ok(Invocation {
             program: self.program.clone(),
-            args,
+            args: args.collect(),
             stdin,
             terminal: self.terminal,
+            usage_file,
         })
+    }
+
+    /// The same agent, given its prompts on stdin; only of the user's own, for which that is a guess like any other.
+    pub fn on_stdin(&self) -> Option<Self> {
+        match &self.delivery {
+            PromptDelivery::CustomArgument { .. } => Some(Self {
+                delivery: PromptDelivery::CustomStdin,
+                ..self.clone()
+            }),
+            PromptDelivery::Builtin(_)
+            | PromptDelivery::CustomStdin
+            | PromptDelivery::Provider
+            | PromptDelivery::Interactive(_)
+            | PromptDelivery::Driver(_) => None,
+        }
     }
 
     /// The driver, where there is one.
@@ -287,6 +313,7 @@ impl Selected {
             args,
             stdin: StdinSource::Null,
             terminal: self.terminal,
+            usage_file: None,
         })
     }
 

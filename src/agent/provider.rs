@@ -72,6 +72,7 @@ pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selecte
         filter: None,
         warnings: Vec::new(),
         args,
+        usage_flag: None,
         delivery: PromptDelivery::Provider,
         resume: None,
         misreads: Misreads::Nothing,

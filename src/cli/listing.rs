@@ -36,6 +36,9 @@ struct Row {
     stdin: &'static str,
     /// The version that ralph was tested with; absent where it is known from documentation only.
     tested_with: Option<&'static str>,
+    /// The oldest version that will do, where that is known, and whether the one found is older.
+    oldest: Option<&'static str>,
+    outdated: bool,
     install: &'static str,
 }
 
@@ -95,6 +98,11 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
             Evidence::Version(version) => Some(version),
             Evidence::Documentation => None,
         },
+        oldest: agent.oldest,
+        outdated: checked
+            .answer
+            .as_ref()
+            .is_ok_and(|version| agent.is_outdated(version)),
         install: agent.install,
     }
 }
@@ -126,10 +134,11 @@ fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) 
                 StdinSource::PromptFile(_) => "the prompt",
                 StdinSource::Screen => "screen",
             };
-            let args = call
-                .args
-                .into_iter()
-                .map(|arg| arg.to_string_lossy().replace("THE PROMPT", "PROMPT"));
+            let args = call.args.into_iter().map(|arg| {
+                arg.to_string_lossy()
+                    .replace("THE PROMPT", "PROMPT")
+                    .replace("usage.json", "FILE")
+            });
             (std::iter::once(program).chain(args).collect(), stdin)
         }
         Err(_) => (vec![program], "/dev/null"),
@@ -140,6 +149,10 @@ fn agents_text(rows: &[Row], terminal: &Terminal) -> String {
     let mut table = Table::new(["", "AGENT", "STATUS", "TRANSCRIPT", "TELLS"]);
     for row in rows {
         let (status, tone) = match (&row.version, &row.problem) {
+            (Some(version), _) if row.outdated => {
+                let oldest = row.oldest.unwrap_or_default();
+                (format!("{version}; needs {oldest} or newer"), Tone::Warning)
+            }
             (Some(version), _) => (version.clone(), Tone::Good),
             (None, problem) => (problem.clone().unwrap_or_default(), Tone::Faint),
         };

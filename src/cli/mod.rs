@@ -1,5 +1,6 @@
 //! The door: arguments in, exit code out; errors become sentences with a remedy. One file per subcommand.
 
+mod agents_test;
 mod args;
 mod as_claude;
 mod attach;
@@ -37,7 +38,7 @@ use clap::{CommandFactory, Parser};
 use crate::process;
 use crate::ui::{ColourChoice, Terminal};
 
-use args::{Arguments, ColourWish, Command};
+use args::{AgentsCommand, Arguments, ColourWish, Command};
 use error::CliError;
 use exit::Exit;
 
@@ -78,7 +79,10 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Understand(arguments) => understand::understand(arguments, terminal),
         Command::Init(arguments) => init::init(arguments, terminal),
         Command::Tell(arguments) => tell::tell(arguments, terminal),
-        Command::Agents(arguments) => listing::agents(arguments, terminal),
+        Command::Agents(arguments) => match &arguments.command {
+            Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal),
+            None => listing::agents(&arguments.list, terminal),
+        },
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
         Command::Drivers(arguments) => drivers::drivers(arguments, terminal),
         Command::Config(arguments) => config::config(arguments, terminal),

@@ -2,12 +2,14 @@
 //! something is wrong. Mends nothing.
 
 mod judgement;
+mod trial;
 
 pub use judgement::judgement;
+pub use trial::{PROMPT, Tested, Verdict, next_way, unusable};
 
 use serde::Serialize;
 
-use crate::agent::{AGENTS, Checked, DRIVER, Evidence, Unusable};
+use crate::agent::{AGENTS, Checked, DRIVER, Unusable};
 use crate::config::{Cli, ConfigError, Loaded};
 
 /// What a check found.
@@ -101,14 +103,15 @@ fn agent(checked: &Checked) -> Finding {
     };
     let install = Some(format!("install it: {}", agent.install));
     match answer {
-        Ok(version) => match older_than_tested(version, agent.tested_with) {
-            Some(tested) => finding(
-                State::Warning,
-                format!("{version}; ralph was tested with {tested}"),
-                Some(format!("update it if it misbehaves: {}", agent.install)),
+        Ok(version) if agent.is_outdated(version) => finding(
+            State::Warning,
+            format!(
+                "{version}; ralph needs {} or newer",
+                agent.oldest.unwrap_or_default()
             ),
-            None => finding(State::Good, version.clone(), Some(agent.auth_hint.to_owned())),
-        },
+            Some(format!("update it: {}", agent.install)),
+        ),
+        Ok(version) => finding(State::Good, version.clone(), Some(agent.auth_hint.to_owned())),
         Err(why @ Unusable::NotFound) => finding(State::Absent, why.to_string(), install),
         Err(why @ Unusable::Disabled) => finding(State::Absent, why.to_string(), None),
         Err(
@@ -152,19 +155,6 @@ fn own_agent(cli: &Cli) -> Option<String> {
     driver.or_else(|| command.map(|command| format!("your own command: {command}")))
 }
 
-/// The tested version, if what the program says of itself is older.
-fn older_than_tested(answer: &str, tested: Evidence) -> Option<&'static str> {
-    let Evidence::Version(tested) = tested else {
-        return None;
-    };
-    let wanted = semver::Version::parse(tested).ok()?;
-    let words = answer.split(|c: char| c.is_whitespace() || c == ',');
-    let found = words
-        .filter_map(|word| semver::Version::parse(word.trim_start_matches('v')).ok())
-        .next()?;
-    (found < wanted).then_some(tested)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,17 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_found_in_what_programs_say_and_compared() {
-        let tested = Evidence::Version("2.1.0");
-        for (answer, older) in [
-            ("2.0.9 (Claude Code)", true),
-            ("codex-cli 2.1.0", false),
-            ("v3.0.0", false),
-            ("no number here", false),
-            ("1.9.9, commit abc", true),
-        ] {
-            assert_eq!(older_than_tested(answer, tested).is_some(), older, "{answer}");
-        }
-        assert_eq!(older_than_tested("0.0.1", Evidence::Documentation), None);
+    fn a_version_that_is_too_old_is_warned_about() {
+        let found = findings(&[checked(0, Ok("1.0.3 (Claude Code)"))]);
+        let claude = &found[1];
+        assert_eq!(claude.state, State::Warning);
+        assert!(
+            claude.detail.starts_with("1.0.3 (Claude Code); ralph needs "),
+            "{claude:?}"
+        );
+        assert!(!is_broken(&found));
     }
 }

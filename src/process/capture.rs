@@ -26,6 +26,8 @@ pub struct Captured {
     pub stderr: Vec<u8>,
     pub stdout_omitted: Option<Omitted>,
     pub stderr_omitted: Option<Omitted>,
+    /// Processes that outlived it and had to be stopped.
+    pub swept: u64,
 }
 
 /// The middle of a stream that was too long.
@@ -53,7 +55,7 @@ pub fn capture(keeper: &Keeper, spec: &Spec, bounds: Bounds) -> Result<Captured,
             }
         }
         Report::Ended(its_end) => {
-            let _ = ended.send(its_end.end);
+            let _ = ended.send(its_end);
         }
     })?;
     let in_time = end.recv_timeout(bounds.timeout).ok();
@@ -61,15 +63,18 @@ pub fn capture(keeper: &Keeper, spec: &Spec, bounds: Bounds) -> Result<Captured,
         child.stop(bounds.grace);
         let _ = end.recv();
     }
+    // Of what was stopped in the middle, everything had to be.
+    let swept = in_time.map_or(0, |ended| ended.swept);
     let [stdout, stderr] = &mut *streams.lock().unwrap_or_else(PoisonError::into_inner);
     let (stdout, stdout_omitted) = stdout.take();
     let (stderr, stderr_omitted) = stderr.take();
     Ok(Captured {
-        end: in_time,
+        end: in_time.map(|ended| ended.end),
         stdout,
         stderr,
         stdout_omitted,
         stderr_omitted,
+        swept,
     })
 }
 

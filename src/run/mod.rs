@@ -15,6 +15,7 @@ mod replay;
 mod screen_text;
 mod session;
 mod summary;
+mod trial;
 mod typed;
 mod wishes;
 mod workspace;
@@ -26,6 +27,7 @@ pub use gate::{GateReport, run_gate};
 
 pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
 pub use replay::{LeftOut, Pace, ReplayEnd, replay};
+pub use trial::{Heard, Trial, TrialError, Way};
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,6 +1,7 @@
 //! What the engine asks for, done.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::mpsc::Sender;
 
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
@@ -201,10 +202,11 @@ impl Hands<'_> {
         );
         let command = command.collect();
         let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
-        let session = AgentSession::new(adapter, streams, scratch);
+        let mut session = AgentSession::new(adapter, streams, scratch);
+        session.usage_file.clone_from(&invocation.usage_file);
         let started = match invocation.terminal {
             Terminal::Pipe | Terminal::Pty => {
-                let spec = self.spec(invocation, environment, None);
+                let spec = spec(invocation, environment, &self.setup.workspace);
                 self.start(&spec, SessionKind::Agent(Box::new(session)))
                     .map_err(|error| error.to_string())
             }
@@ -227,7 +229,8 @@ impl Hands<'_> {
         self.listening = None;
         self.show(|face| face.step_aside());
         let sitting = Sitting::begin(&self.inbox).map_err(unusable)?;
-        let spec = self.spec(invocation, environment, Some(sitting.size()));
+        let mut spec = spec(invocation, environment, &self.setup.workspace);
+        spec.stdout = Transport::Screen(sitting.size());
         self.sitting = Some(sitting);
         let work = SessionKind::Agent(Box::new(session.on_a_screen()));
         let pid = self.start(&spec, work).map_err(|error| error.to_string());
@@ -278,26 +281,6 @@ impl Hands<'_> {
         Ok(pid)
     }
 
-    fn spec(&self, invocation: Invocation, environment: Environment, screen: Option<Size>) -> Spec {
-        let (rows, columns) = TERMINAL_SIZE;
-        Spec {
-            program: invocation.program,
-            args: invocation.args,
-            environment,
-            cwd: self.setup.workspace.clone(),
-            stdin: match invocation.stdin {
-                StdinSource::Null => Stdin::Null,
-                StdinSource::PromptFile(path) => Stdin::File(path),
-                StdinSource::Screen => Stdin::Screen,
-            },
-            stdout: match invocation.terminal {
-                Terminal::Pipe => Transport::Pipe,
-                Terminal::Pty => Transport::Pty { rows, columns },
-                Terminal::Screen => Transport::Screen(screen.unwrap_or(Size { rows, columns })),
-            },
-        }
-    }
-
     fn environment(&self, iteration: u64) -> Environment {
         let own = self.setup.agent.environment.iter();
         let mut set: Vec<(OsString, OsString)> =
@@ -320,5 +303,26 @@ impl Hands<'_> {
                 .collect(),
             set,
         }
+    }
+}
+
+/// The process that a call stands for.
+pub(super) fn spec(invocation: Invocation, environment: Environment, workspace: &Path) -> Spec {
+    let (rows, columns) = TERMINAL_SIZE;
+    Spec {
+        program: invocation.program,
+        args: invocation.args,
+        environment,
+        cwd: workspace.to_owned(),
+        stdin: match invocation.stdin {
+            StdinSource::Null => Stdin::Null,
+            StdinSource::PromptFile(path) => Stdin::File(path),
+            StdinSource::Screen => Stdin::Screen,
+        },
+        stdout: match invocation.terminal {
+            Terminal::Pipe => Transport::Pipe,
+            Terminal::Pty => Transport::Pty { rows, columns },
+            Terminal::Screen => Transport::Screen(Size { rows, columns }),
+        },
     }
 }

@@ -1,6 +1,7 @@
 //! One child at work: its bytes become raw files, lines and events. Two kinds: an agent, and a gate.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -31,6 +32,8 @@ pub(super) struct AgentSession {
     pub(super) stderr: Stream,
     /// The agent's own directory for temporary files; goes when the agent has gone.
     pub(super) _scratch: TempDir,
+    /// Where it will have written what it used.
+    pub(super) usage_file: Option<PathBuf>,
     events: Vec<TranscriptEvent>,
     /// Where its stdout is a screen.
     screen: Option<ScreenText>,
@@ -50,6 +53,7 @@ impl AgentSession {
             stdout,
             stderr,
             _scratch: scratch,
+            usage_file: None,
             events: Vec::new(),
             screen: None,
         }
@@ -101,6 +105,7 @@ impl AgentSession {
         if let Some(screen) = &mut self.screen {
             screen.finish(|line| adapter.feed(line, events));
         }
+        read_usage(self.usage_file.as_deref(), adapter.as_mut(), events);
         adapter.flush(events);
         events.drain(..).for_each(|event| say(Input::Transcript(event)));
         self.stderr
@@ -125,6 +130,23 @@ pub(super) fn read(adapter: &mut dyn Adapter, bytes: &[u8], cut: u64, events: &m
         Err(_) => adapter.feed(&String::from_utf8_lossy(bytes), events),
     }
 }
+
+/// What an agent wrote to a file instead of saying it, read as one more line of its output. It may have written
+/// anything there, or nothing.
+pub(super) fn read_usage(file: Option<&Path>, adapter: &mut dyn Adapter, events: &mut Vec<TranscriptEvent>) {
+    let Some(file) = file.filter(|file| {
+        let metadata = file.symlink_metadata();
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST_USAGE)
+    }) else {
+        return;
+    };
+    if let Ok(text) = std::fs::read_to_string(file) {
+        adapter.feed(text.trim(), events);
+    }
+}
+
+/// Of a few kilobytes at most; this is a thousand times as much.
+const LARGEST_USAGE: u64 = 1 << 20;
 
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

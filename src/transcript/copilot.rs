@@ -1,6 +1,8 @@
 //! `copilot`: the JSON events of GitHub Copilot's CLI. What is not ephemeral is the record; of the rest only the
 //! pieces of text and the retries are read.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -9,7 +11,9 @@ use super::parts::{
     say_unreadable,
 };
 use super::{Capabilities, Format};
-use crate::event::{FileChangeKind, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
+use crate::event::{
+    FileChangeKind, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope,
+};
 
 pub(super) const FORMAT: Format = Format {
     name: "copilot",
@@ -17,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
         roles: true,
         messages: true,
         tools: true,
-        usage: false,
+        usage: true,
         costs: false,
         sessions: true,
         prompt_hiding: true,
@@ -51,6 +55,32 @@ struct Event<'a> {
     exit_code: Field<'a>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    /// Of the file in which it writes at its end what the whole session used, read as one more line.
+    #[serde(borrow, rename = "modelMetrics")]
+    model_metrics: Option<&'a RawValue>,
+}
+
+/// What one model used.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metrics<'a> {
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Tokens<'a> {
+    #[serde(borrow)]
+    input_tokens: Field<'a>,
+    #[serde(borrow)]
+    output_tokens: Field<'a>,
+    #[serde(borrow)]
+    cache_read_tokens: Field<'a>,
+    #[serde(borrow)]
+    cache_write_tokens: Field<'a>,
+    #[serde(borrow)]
+    reasoning_tokens: Field<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -119,6 +149,7 @@ impl EventStream for Copilot {
         match event.kind.text() {
             Some("result") => self.read_result(event, out),
             Some(kind) => self.read_record(kind, event, out),
+            None if event.model_metrics.is_some() => out.extend(usage_of(event.model_metrics)),
             None => say_unreadable(line, "the object has no `type`".to_owned(), out),
         }
     }
@@ -291,6 +322,29 @@ impl Data<'_> {
     }
 }
 
+/// What all models of the session used; the model is named if there was only one.
+fn usage_of(metrics: Option<&RawValue>) -> Option<TranscriptEvent> {
+    let models: BTreeMap<String, Metrics<'_>> = object(metrics);
+    let mut used = Usage::default();
+    for (name, model) in &models {
+        let tokens: Tokens<'_> = object(model.usage);
+        used.add(&Usage {
+            prompt_tokens: tokens.input_tokens.count(),
+            completion_tokens: tokens.output_tokens.count(),
+            cached_tokens: tokens.cache_read_tokens.count(),
+            cache_write_tokens: tokens.cache_write_tokens.count(),
+            reasoning_tokens: tokens.reasoning_tokens.count(),
+            model: Some(name.clone()),
+            ..Usage::default()
+        });
+    }
+    if models.len() > 1 {
+        used.model = None;
+    }
+    used.scope = UsageScope::Session;
+    (!used.is_empty()).then_some(TranscriptEvent::Usage { usage: used })
+}
+
 fn file_change(edit: &Small<'_>) -> Option<TranscriptEvent> {
     let change = match edit.kind.text() {
         Some("create") => FileChangeKind::Added,
@@ -299,4 +353,29 @@ fn file_change(edit: &Small<'_>) -> Option<TranscriptEvent> {
     };
     let path = edit.path.words()?.to_owned();
     Some(TranscriptEvent::meta(Meta::FileChange { path, change }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::read_all;
+
+    #[test]
+    fn the_file_of_what_was_used_is_one_more_line() {
+        let file = r#"{ "totalUserRequests": 1, "modelMetrics": { "m": { "requests": { "count": 2 },
+            "usage": { "inputTokens": 2400, "outputTokens": 170, "cacheReadTokens": 600 } } }, "currentModel": "m" }"#;
+        let [TranscriptEvent::Usage { usage }] = &read_all("copilot", "", &file.replace('\n', ""))[..] else {
+            panic!("one figure")
+        };
+        assert_eq!(
+            (usage.prompt_tokens, usage.completion_tokens),
+            (Some(2400), Some(170))
+        );
+        assert_eq!(
+            (usage.cached_tokens, usage.model.as_deref()),
+            (Some(600), Some("m"))
+        );
+        assert_eq!(usage.scope, UsageScope::Session);
+        assert_eq!(read_all("copilot", "", r#"{"modelMetrics":{}}"#), []);
+    }
 }

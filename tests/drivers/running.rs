@@ -544,3 +544,25 @@ fn a_converted_file_says_the_same() {
         2
     );
 }
+
+#[test]
+fn a_driver_can_be_tested() {
+    let filter = "driver_stream_filter() { echo '.text // empty'; }";
+    let sandbox = Sandbox::new()
+        .agent("x-cli", r#"say {"text":"pelican4711"}"#)
+        .file("project/.ralph/drivers/x.sh", format!("{WHOLE}\n{filter}\n"));
+    let tested = sandbox.ralph(&["agents", "test", "driver:x"]);
+    assert_eq!(tested.code, 0, "{tested:?}");
+    assert!(
+        tested.stdout.contains("✓ transcript       jq fits"),
+        "{}",
+        tested.stdout
+    );
+    assert!(
+        tested.stdout.contains("The X works; the prompt was sent once."),
+        "{}",
+        tested.stdout
+    );
+    let file = &sandbox.argv(1)[1];
+    assert!(!std::path::Path::new(file).exists(), "{file} is left behind");
+}

@@ -269,3 +269,14 @@ fn allowing_what_is_here_means_every_driver_that_is_here() {
     assert_eq!(sandbox.ralph(&["trust"]).code, 0);
     assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 0);
 }
+
+#[test]
+fn an_agent_is_not_tested_before_it_is_allowed() {
+    let sandbox = foreign();
+    let refused = sandbox.ralph(&["agents", "test"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("the agent: my-agent"), "{refused:?}");
+    assert!(!sandbox.was_called());
+    let allowed = sandbox.ralph(&["agents", "test", "--trust"]);
+    assert!(sandbox.was_called(), "{allowed:?}");
+}

@@ -22,6 +22,7 @@ fn output_and_end_are_captured() {
         stderr: Vec::new(),
         stdout_omitted: None,
         stderr_omitted: None,
+        swept: 0,
     };
     assert_eq!(capture(&keeper(), &stage.spec, BOUNDS).unwrap(), expected);
 

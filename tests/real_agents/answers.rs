@@ -1,6 +1,7 @@
 //! A long answer comes whole, however busy the machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use ralph::event::{Flow, Meta, Tag, TranscriptEvent};
@@ -52,11 +53,17 @@ fn spoken(ended: &Ended) -> String {
     text
 }
 
-/// Keeps every core busy until it is dropped.
-struct Load(std::sync::Arc<AtomicBool>);
+/// Keeps every core busy until it is dropped. One at a time: busy is meant, not starved.
+struct Load(
+    std::sync::Arc<AtomicBool>,
+    #[expect(dead_code, reason = "held")] MutexGuard<'static, ()>,
+);
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl Load {
     fn new() -> Self {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let stop = std::sync::Arc::new(AtomicBool::new(false));
         let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
         for _ in 0..cores {
@@ -67,7 +74,7 @@ impl Load {
                 }
             });
         }
-        Self(stop)
+        Self(stop, turn)
     }
 }
 
@@ -94,9 +101,10 @@ fn two_megabytes_are_whole_under_load(cli: Cli) {
         let spoken = spoken(&ended);
         assert!(
             spoken.contains(answer.trim_end()),
-            "time {time}: {} of {} bytes",
+            "time {time}: {} of {} bytes\n{}",
             spoken.len(),
-            answer.len()
+            answer.len(),
+            ended.story()
         );
     }
 }

@@ -7,9 +7,12 @@ mod model;
 mod stage;
 
 mod answers;
+mod as_claude;
 mod prompts;
+mod root;
 mod sessions;
 mod stops;
+mod trial;
 mod troubles;
 mod work;
 

@@ -95,7 +95,7 @@ impl Stage {
         self.directory.path().join("home")
     }
 
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()
@@ -109,21 +109,35 @@ impl Stage {
     pub(crate) fn start(&self, prompt: &[u8]) -> Running<'_> {
         fs::write(self.project().join("PROMPT.md"), prompt).expect("a prompt");
         fs::write(self.project().join("ralph.yml"), &self.config).expect("a configuration");
+        let limits: &[&str] = if self.arguments.iter().any(|argument| argument == "-n") {
+            &[]
+        } else {
+            &["-n", "3"]
+        };
+        let arguments = ["run", "--agent", self.cli.name()]
+            .into_iter()
+            .chain(limits.iter().copied());
+        let arguments: Vec<&str> = arguments
+            .chain(self.arguments.iter().map(String::as_str))
+            .collect();
+        self.begin(&arguments)
+    }
+
+    fn begin(&self, arguments: &[&str]) -> Running<'_> {
         let out = |name: &str| File::create(self.directory.path().join(name)).expect("a file for output");
         let child = self
             .command(ralph())
-            .args(["run", "--agent", self.cli.name()])
-            .args(if self.arguments.iter().any(|argument| argument == "-n") {
-                &[][..]
-            } else {
-                &["-n", "3"][..]
-            })
-            .args(&self.arguments)
+            .args(arguments)
             .stdout(out("stdout"))
             .stderr(out("stderr"))
             .spawn()
             .expect("ralph starts");
         Running { stage: self, child }
+    }
+
+    /// Any other command of ralph, to its end.
+    pub(crate) fn ralph(&self, arguments: &[&str]) -> Ended {
+        self.begin(arguments).end()
     }
 
     pub(crate) fn run(&self, prompt: impl AsRef<[u8]>) -> Ended {

@@ -18,11 +18,23 @@ proven_with!(
     what_a_tool_left_running_goes_with_the_agent
 );
 
+/// The shortest patience in which the program gets to ask its model at all, however busy the machine is.
+const PATIENCE: &[u64] = &[20, 60, 180];
+
 fn assert_idle(cli: Cli, reply: fn() -> Reply) {
+    let was_asked = PATIENCE.iter().any(|seconds| idles(cli, reply, *seconds));
+    assert!(was_asked, "the model was never asked");
+}
+
+/// Whether the model was asked before the idle limit ended the agent.
+fn idles(cli: Cli, reply: fn() -> Reply, seconds: u64) -> bool {
     let model = Model::new(move |_| reply());
     let stage = Stage::new(cli, &model.url())
         .with_config("event_loop:\n  max_consecutive_failures: 1\n  stop_grace_seconds: 3")
-        .with_config(&format!("adapters:\n  {}:\n    idle_timeout: 25", cli.name()));
+        .with_config(&format!(
+            "adapters:\n  {}:\n    idle_timeout: {seconds}",
+            cli.name()
+        ));
     let began = Instant::now();
     let ended = stage.run("Do it.\n");
     ended.assert_code(1);
@@ -37,9 +49,9 @@ fn assert_idle(cli: Cli, reply: fn() -> Reply) {
         "{}",
         ended.story()
     );
-    assert!(!model.asked().is_empty(), "the model was never asked");
-    assert!(began.elapsed().as_secs() >= 25);
+    assert!(began.elapsed().as_secs() >= seconds);
     stage.assert_nothing_survives();
+    !model.asked().is_empty()
 }
 
 fn a_silent_model_meets_the_idle_limit(cli: Cli) {

@@ -20,7 +20,7 @@ fn agents_lists_what_is_there_and_how_each_would_be_called() {
     →  codex     fake-agent 9.9.9   codex       roles tools usage sessions prompt
        amp       not found in PATH  amp         roles tools usage sessions prompt
        opencode  not found in PATH  opencode    roles tools usage sessions
-       copilot   not found in PATH  copilot     roles tools sessions prompt
+       copilot   not found in PATH  copilot     roles tools usage sessions prompt
        cursor    not found in PATH  cursor      roles tools usage sessions prompt
 
     How each is called:
@@ -30,7 +30,7 @@ fn agents_lists_what_is_there_and_how_each_would_be_called() {
       codex exec --dangerously-bypass-approvals-and-sandbox --json PROMPT
       amp --dangerously-allow-all --stream-json -x PROMPT   (from its documentation, not tested)
       opencode run --auto --format json --thinking   < PROMPT
-      copilot --allow-all --no-ask-user --output-format json -p PROMPT
+      copilot --allow-all --no-ask-user --output-format json --usage-output-file FILE -p PROMPT
       cursor-agent -p --force --trust --output-format stream-json PROMPT   (from its documentation, not tested)
     ");
     let rows = json(&sandbox.ralph(&["agents", "--json"]).exits_with(0).stdout);
@@ -45,6 +45,28 @@ fn agents_lists_what_is_there_and_how_each_would_be_called() {
         (&Value::Bool(true), &Value::Bool(true))
     );
     assert_eq!(codex["version"], "fake-agent 9.9.9");
+}
+
+#[test]
+fn a_program_that_is_too_old_is_told_of() {
+    let sandbox = Sandbox::new()
+        .with_agent("gemini")
+        .playing("version", "say 0.1.5\n");
+    let told = sandbox.ralph(&["agents"]).exits_with(0);
+    assert!(told.stdout.contains("0.1.5; needs 0."), "{}", told.stdout);
+    let rows = json(&sandbox.ralph(&["agents", "--json"]).exits_with(0).stdout);
+    let outdated = |row: &&Value| row["outdated"] == true;
+    let outdated: Vec<&Value> = rows.as_array().expect("rows").iter().filter(outdated).collect();
+    assert_eq!(
+        (outdated.len(), &outdated[0]["name"]),
+        (1, &Value::from("gemini"))
+    );
+    let told = sandbox.ralph(&["doctor"]).exits_with(0);
+    assert!(
+        told.stdout.contains("! gemini           0.1.5; ralph needs 0."),
+        "{}",
+        told.stdout
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The real binary with the fake agent: what a user gets.
 
+mod agents_test;
 mod complete;
 mod demo;
 mod endings;

@@ -47,8 +47,8 @@ fn each_agent_is_called_as_its_row_says() {
     amp --dangerously-allow-all --stream-json -x < /run/prompt.md
     opencode run --auto --format json --thinking < /run/prompt.md
     opencode run --auto --format json --thinking < /run/prompt.md
-    copilot --allow-all --no-ask-user --output-format json -p say hi < /dev/null
-    copilot --allow-all --no-ask-user --output-format json < /run/prompt.md
+    copilot --allow-all --no-ask-user --output-format json --usage-output-file /run/usage.json -p say hi < /dev/null
+    copilot --allow-all --no-ask-user --output-format json --usage-output-file /run/usage.json < /run/prompt.md
     cursor-agent -p --force --trust --output-format stream-json say hi < /dev/null
     cursor-agent -p --force --trust --output-format stream-json Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
     ");
@@ -145,7 +145,7 @@ fn a_session_is_taken_up_again_as_the_row_says() {
     gemini --yolo --skip-trust -o stream-json --resume ID < /run/prompt.md
     codex exec --dangerously-bypass-approvals-and-sandbox --json resume ID - < /run/prompt.md
     opencode run --auto --format json --thinking --session ID < /run/prompt.md
-    copilot --allow-all --no-ask-user --output-format json --resume=ID < /run/prompt.md
+    copilot --allow-all --no-ask-user --output-format json --resume=ID --usage-output-file /run/usage.json < /run/prompt.md
     ");
 }
 
@@ -168,7 +168,10 @@ fn the_manual_says_what_the_rows_say() {
             format!(
                 "- command: `{} {}`\n",
                 call.program.display(),
-                call.args.join(" ".as_ref()).display()
+                call.args
+                    .join(" ".as_ref())
+                    .to_string_lossy()
+                    .replace("/run/usage.json", "FILE")
             ),
             format!("- sessions: `{resume}`\n"),
         ] {

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use parts::{
-    ConfigCommand, DriversArguments, DriversCommand, ForeignName, GatesArguments, GatesCommand,
-    HatsArguments, HatsCommand, InitArguments, SettingsArguments, TrustArguments,
+    AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
+    ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
+    TrustArguments,
 };
 pub(super) use reading::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use run::{
@@ -44,8 +45,8 @@ pub(super) enum Command {
     Init(InitArguments),
     /// Tell a run something while it is at work: a message for the next prompt, or an order
     Tell(TellArguments),
-    /// List the agents: found, version, how each would be called
-    Agents(ListArguments),
+    /// List the agents: found, version, how each would be called; or test one
+    Agents(Box<AgentsArguments>),
     /// Check agents and configuration; exit 1 if something needed is broken
     Doctor(ListArguments),
     /// List, check or begin driver scripts

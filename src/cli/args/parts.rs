@@ -5,7 +5,38 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{ChoiceArguments, ConfigArguments};
+use super::{ChoiceArguments, ConfigArguments, ListArguments};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(in crate::cli) struct AgentsArguments {
+    #[command(subcommand)]
+    pub(in crate::cli) command: Option<AgentsCommand>,
+    #[command(flatten)]
+    pub(in crate::cli) list: ListArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum AgentsCommand {
+    /// Send an agent one small prompt, and tell whether it works; exit 1 if that is not proven
+    Test(AgentTestArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ralph agents test custom --agent-cmd 'my-agent --headless'")]
+pub(in crate::cli) struct AgentTestArguments {
+    /// A built-in name, custom, or driver:NAME [default: the one that `ralph run` would use]
+    #[arg(value_name = "NAME", conflicts_with = "agent")]
+    pub(in crate::cli) name: Option<String>,
+    /// How long one call may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(in crate::cli) timeout: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    #[command(flatten)]
+    pub(in crate::cli) choice: ChoiceArguments,
+}
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

@@ -37,6 +37,7 @@ pub(super) fn call(program: PathBuf, settings: &Settings, prompt_file: &Path) ->
         args,
         stdin: StdinSource::PromptFile(prompt_file.to_owned()),
         terminal: Terminal::Pipe,
+        usage_file: None,
     }
 }
 

@@ -1,0 +1,157 @@
+//! One small call of an agent, as a run would make it or a little otherwise, to see what comes of it. What that means
+//! is judged elsewhere.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::agent::{AgentError, NESTED_SESSION, Selected, StdinSource, Terminal};
+use crate::event::{ProcessEnd, TranscriptEvent};
+use crate::process::{self, Environment, Keeper, LineSplitter, ProcessError};
+use crate::transcript::jq::{self, Filter};
+use crate::transcript::{Format, Opening};
+
+use super::perform::spec;
+use super::session::{read, read_usage};
+
+/// Of each stream; a small prompt has a small answer.
+const MOST_BYTES: usize = 4 << 20;
+/// Between the request to end and the end, when the time is over.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What is tried, and where.
+pub struct Trial<'a> {
+    pub agent: &'a Selected,
+    pub format: &'static Format,
+    pub filter: Option<&'a Filter>,
+    pub prompt: &'a str,
+    pub workspace: PathBuf,
+    pub keeper: Keeper,
+    pub timeout: Duration,
+}
+
+/// How the agent is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// As every iteration would.
+    AsConfigured,
+    /// The prompt comes on stdin, not as an argument.
+    OnStdin,
+    /// With a terminal for its stdout.
+    OnTerminal,
+}
+
+/// What came of one call.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    pub way: Way,
+    pub command: Vec<String>,
+    pub stdin: StdinSource,
+    pub terminal: Terminal,
+    /// None if it did not end by itself.
+    pub end: Option<ProcessEnd>,
+    pub took: Duration,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    /// Its stdout, read as the agent's transcript.
+    pub events: Vec<TranscriptEvent>,
+    /// Processes that outlived it and had to be stopped.
+    pub swept: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error("cannot write the prompt to {}: {source}", path.display())]
+    Scratch { path: PathBuf, source: io::Error },
+}
+
+impl Trial<'_> {
+    /// Calls the agent once, and waits for its end or for the end of its time. Nothing of it is left running.
+    pub fn call(&self, way: Way) -> Result<Heard, TrialError> {
+        let agent = match way {
+            Way::AsConfigured => self.agent.clone(),
+            Way::OnStdin => self.agent.on_stdin().unwrap_or_else(|| self.agent.clone()),
+            Way::OnTerminal => {
+                let mut agent = self.agent.clone();
+                agent.terminal = Terminal::Pty;
+                agent
+            }
+        };
+        let unwritable = |source| TrialError::Scratch {
+            path: std::env::temp_dir(),
+            source,
+        };
+        let scratch = tempfile::Builder::new()
+            .prefix("ralph-")
+            .tempdir()
+            .map_err(unwritable)?;
+        let file = scratch.path().join("prompt.md");
+        let prompt = agent.wording(self.prompt);
+        std::fs::File::create_new(&file)
+            .and_then(|mut file| file.write_all(prompt.as_bytes()))
+            .map_err(unwritable)?;
+        let call = agent.invocation(&prompt, &file)?;
+        let command = std::iter::once(call.program.display().to_string())
+            .chain(call.args.iter().map(|arg| arg.to_string_lossy().into_owned()))
+            .collect();
+        let (stdin, terminal, usage_file) = (call.stdin.clone(), call.terminal, call.usage_file.clone());
+        let spec = spec(call, environment(&agent, scratch.path()), &self.workspace);
+        let bounds = process::Bounds {
+            timeout: self.timeout,
+            grace: GRACE,
+            max_bytes: MOST_BYTES,
+        };
+        let began = Instant::now();
+        let captured = process::capture(&self.keeper, &spec, bounds)?;
+        let events = self.events(&captured.stdout, &prompt, usage_file.as_deref());
+        Ok(Heard {
+            way,
+            command,
+            stdin,
+            terminal,
+            end: captured.end,
+            took: began.elapsed(),
+            stdout: captured.stdout,
+            stderr: captured.stderr,
+            events,
+            swept: captured.swept,
+        })
+    }
+
+    fn events(&self, stdout: &[u8], prompt: &str, usage_file: Option<&Path>) -> Vec<TranscriptEvent> {
+        let mut adapter = jq::read(self.format, self.filter, &Opening { prompt });
+        let mut lines = LineSplitter::new(MOST_BYTES);
+        let mut events = Vec::new();
+        lines.feed(stdout, |line| {
+            read(adapter.as_mut(), line.bytes, line.cut, &mut events);
+        });
+        lines.finish(|line| read(adapter.as_mut(), line.bytes, line.cut, &mut events));
+        read_usage(usage_file, adapter.as_mut(), &mut events);
+        adapter.flush(&mut events);
+        events
+    }
+}
+
+/// As in an iteration, of a run that has no name.
+fn environment(agent: &Selected, scratch: &Path) -> Environment {
+    let own = agent.environment.iter();
+    let mut set: Vec<_> = own.map(|(name, value)| (name.into(), value.into())).collect();
+    set.push(("RALPH_RUN_ID".into(), "test".into()));
+    set.push(("RALPH_ITERATION".into(), "1".into()));
+    if let Ok(ralph) = std::env::current_exe() {
+        set.push(("RALPH_BIN".into(), ralph.into()));
+    }
+    set.push(("TMPDIR".into(), scratch.into()));
+    let removed = NESTED_SESSION.iter().copied().chain(["RALPH_HAT"]);
+    Environment {
+        remove: removed.map(Into::into).collect(),
+        set,
+    }
+}

@@ -1,0 +1,65 @@
+//! `ralph agents test` tells the truth about the real programs.
+
+use serde_json::Value;
+
+use crate::cli::Cli;
+use crate::model::{Model, Reply, Trouble, say};
+use crate::proven_with;
+use crate::stage::{Ended, Stage};
+
+proven_with!(a_good_agent_passes_its_test, a_refused_key_fails_the_test);
+
+fn test(stage: &Stage) -> Ended {
+    stage.ralph(&["agents", "test", stage.cli.name(), "--json", "--timeout", "240"])
+}
+
+fn finding<'a>(report: &'a Value, subject: &str) -> &'a Value {
+    let findings = report["findings"].as_array().expect("findings");
+    let found = findings.iter().find(|finding| finding["subject"] == subject);
+    found.unwrap_or(&Value::Null)
+}
+
+fn a_good_agent_passes_its_test(cli: Cli) {
+    let model = Model::playing(vec![vec![vec![say("pelican4711")]]]);
+    let stage = Stage::new(cli, &model.url());
+    let ended = test(&stage);
+    ended.assert_code(0);
+    let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
+    assert_eq!(report["verdict"], "works");
+    for subject in [
+        "program",
+        "end",
+        "stdin",
+        "terminal",
+        "prompt",
+        "transcript",
+        "session",
+        "used",
+    ] {
+        assert_eq!(
+            finding(&report, subject)["state"],
+            "good",
+            "{subject}: {}",
+            ended.stdout
+        );
+    }
+    assert_eq!(model.asked().len(), 1, "one prompt, and no more");
+    stage.assert_nothing_survives();
+}
+
+fn a_refused_key_fails_the_test(cli: Cli) {
+    let model = Model::new(|_| Reply::Trouble(Trouble::status(401)));
+    let stage = Stage::new(cli, &model.url()).with_env("CLAUDE_CODE_MAX_RETRIES", "1");
+    let ended = test(&stage);
+    ended.assert_code(1);
+    let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
+    assert_eq!(report["verdict"], "broken");
+    let row = ralph::agent::AGENTS.iter().find(|agent| agent.name == cli.name());
+    assert_eq!(
+        finding(&report, "end")["remedy"],
+        row.expect("a row").auth_hint,
+        "{}",
+        ended.stdout
+    );
+    stage.assert_nothing_survives();
+}
