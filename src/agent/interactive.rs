@@ -57,6 +57,7 @@ impl Selected {
             // A screen is text, whatever the program could print elsewhere, and names no session.
             format: "plain".to_owned(),
             filter: None,
+            usage_flag: None,
             resume: None,
             ..self
         })
