@@ -219,7 +219,10 @@ fn run(_: &mut Player, command: &str) -> io::Result<Flow> {
 fn read_stdin(player: &mut Player, _: &str) -> io::Result<Flow> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
-    fs::write(player.directory.join(format!("{}.stdin", player.number)), bytes)?;
+    // Whoever waits for the file finds it whole.
+    let path = player.directory.join(format!("{}.stdin", player.number));
+    fs::write(path.with_extension("unfinished"), bytes)?;
+    fs::rename(path.with_extension("unfinished"), path)?;
     Ok(Flow::Next)
 }
 
