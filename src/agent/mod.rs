@@ -9,16 +9,15 @@ mod interactive;
 mod invocation;
 mod probe;
 mod provider;
+mod row;
 
-pub use builtin::{
-    AGENTS, Agent, Delivery, Evidence, GENERAL_LIMITS, Large, Misreads, NESTED_SESSION, PromptLimit, Resume,
-    Small, Terminal,
-};
+pub use builtin::{AGENTS, GENERAL_LIMITS, NESTED_SESSION};
 pub use detect::{Checked, Unusable, detect, survey};
 pub use driven::{driver_places, load_driver};
 pub use interactive::{FirstPrompt, Interactive};
 pub use invocation::{FilterCode, Invocation, Selected, StdinSource};
 pub use probe::{PathProbe, Probe};
+pub use row::{Agent, Delivery, Evidence, Large, Misreads, PromptLimit, Resume, Small, Terminal};
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -26,11 +26,6 @@ fn the_first_process_of_a_container_runs_and_ends_as_any_other() {
             claude::session("LOOP_COMPLETE")
         ),
     );
-    let mut inner = sandbox.command(&[]);
-    let environment: Vec<_> = inner
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-        .collect();
     let namespaces = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
     let possible = Command::new("/usr/bin/unshare")
         .args(namespaces)
@@ -41,17 +36,11 @@ fn the_first_process_of_a_container_runs_and_ends_as_any_other() {
         eprintln!("SKIPPED: no pid namespaces here");
         return;
     }
-    inner = Command::new("/usr/bin/unshare");
+    let mut inner = sandbox.command_of("/usr/bin/unshare");
     inner
         .args(namespaces)
         .arg(env!("CARGO_BIN_EXE_ralph"))
-        .args(["run", "-p", "x"])
-        .env_clear()
-        .envs(environment)
-        .current_dir(sandbox.work())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .args(["run", "-p", "x"]);
     Running::start(&mut inner).finish().exits_with(0);
     assert_eq!(sandbox.records("agent_ended")[0]["swept"], 2);
 }
@@ -63,24 +52,11 @@ fn an_ignored_hangup_stays_ignored() {
         "default",
         &format!("wait-for go\n{}", claude::session("LOOP_COMPLETE")),
     );
-    let mut command = sandbox.command(&[]);
-    let environment: Vec<_> = command
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-        .collect();
-    command = Command::new("/bin/sh");
-    command
-        .arg("-c")
-        .arg(format!(
-            "trap '' HUP; exec {} run -p x",
-            env!("CARGO_BIN_EXE_ralph")
-        ))
-        .env_clear()
-        .envs(environment)
-        .current_dir(sandbox.work())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = sandbox.command_of("/bin/sh");
+    command.arg("-c").arg(format!(
+        "trap '' HUP; exec {} run -p x",
+        env!("CARGO_BIN_EXE_ralph")
+    ));
     let running = Running::start(&mut command);
     sandbox.wait_for_processes(1);
     running.signal(Signal::HUP);

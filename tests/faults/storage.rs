@@ -24,21 +24,10 @@ fn in_own_mounts(sandbox: &Sandbox, before: &str, words: &str) -> Option<Running
     if !possible.is_ok_and(|status| status.success()) {
         return None;
     }
-    let mut command = sandbox.command(&[]);
-    let environment: Vec<_> = command
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-        .collect();
     let ralph = env!("CARGO_BIN_EXE_ralph");
     let script = format!("PATH=$PATH:/usr/bin:/bin:/usr/sbin:/sbin; {before} && exec {ralph} {words}");
-    command = Command::new("/usr/bin/unshare");
-    command
-        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
-        .envs(environment)
-        .current_dir(sandbox.work())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = sandbox.command_of("/usr/bin/unshare");
+    command.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-c", &script]);
     Some(Running::start(&mut command))
 }
 

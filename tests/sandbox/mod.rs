@@ -128,9 +128,15 @@ impl Sandbox {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
+        let mut command = self.command_of(env!("CARGO_BIN_EXE_ralph"));
+        command.args(arguments);
         command
-            .args(arguments)
+    }
+
+    /// Another program that is to start ralph here.
+    pub(crate) fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.work())
             .env_clear()
             .env("PATH", self.path("bin"))
