@@ -2,6 +2,7 @@
 
 mod args;
 mod as_claude;
+mod clean;
 mod config;
 mod context;
 mod demo;
@@ -9,17 +10,21 @@ mod drivers;
 mod dry_run;
 mod error;
 mod exit;
+mod export;
 mod gates;
 mod hats;
 mod init;
 mod listing;
+mod logs;
 mod policy;
 mod reading;
 mod replay;
 mod resume;
 mod run;
+mod runs;
 mod saved;
 mod schema;
+mod show;
 mod tell;
 mod transcript;
 mod trust;
@@ -74,6 +79,11 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Understand(arguments) => understand::understand(arguments, terminal),
         Command::Init => init::init(terminal),
         Command::Tell(arguments) => tell::tell(arguments, terminal),
+        Command::Runs(arguments) => runs::runs(arguments, terminal),
+        Command::Show(arguments) => show::show(arguments, terminal),
+        Command::Logs(arguments) => logs::logs(arguments, terminal),
+        Command::Clean(arguments) => clean::clean(arguments, terminal),
+        Command::Export(arguments) => export::export(arguments, terminal),
         Command::Agents(arguments) => listing::agents(arguments, terminal),
         Command::Doctor(arguments) => listing::doctor(arguments, terminal),
         Command::Drivers(arguments) => drivers::drivers(arguments, terminal),

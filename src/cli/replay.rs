@@ -55,7 +55,7 @@ fn recorded_run(arguments: &ReplayArguments) -> Result<Option<PathBuf>, CliError
 }
 
 /// The directory of a run that is called by its name. What is there as a file is called by its path.
-fn named_run(what: &Path) -> Result<Option<PathBuf>, CliError> {
+pub(super) fn named_run(what: &Path) -> Result<Option<PathBuf>, CliError> {
     let name = what.to_string_lossy();
     let is_path = name == "-" || name.contains('/') || (name != LATEST && what.exists());
     if is_path {
@@ -86,7 +86,7 @@ fn tell(
     })
 }
 
-fn warnings(left_out: &LeftOut, journal: &Path) -> Vec<String> {
+pub(super) fn warnings(left_out: &LeftOut, journal: &Path) -> Vec<String> {
     let mut warnings = Vec::new();
     if left_out.empty {
         warnings.push(format!("{} holds no record", journal.display()));

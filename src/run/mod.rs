@@ -4,6 +4,7 @@
 mod capture;
 mod clock;
 mod driven;
+mod follow;
 mod gate;
 mod hooks;
 mod inbox;
@@ -18,6 +19,8 @@ pub use hooks::Hooks;
 pub use workspace::{Progress, Watched};
 
 pub use gate::{GateReport, run_gate};
+
+pub use follow::{FollowEnd, follow};
 
 pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
 pub use replay::{LeftOut, Pace, ReplayEnd, replay};

@@ -2,7 +2,9 @@
 //! with which they and the listings write. The only room that prints, and always into a writer that it was
 //! given. It decides nothing, keeps nothing on disk, and reads no clock: time comes with the records and ticks.
 
+mod account;
 pub mod clean;
+pub mod export;
 mod json;
 mod plain;
 mod sentences;
@@ -11,9 +13,12 @@ mod terminal;
 mod tone;
 pub mod words;
 
+pub use account::{Account, GateRun, Turn};
 pub use json::JsonLines;
 pub use plain::{Plain, PlainOptions, Verbosity};
-pub use sentences::{Verdict, blind_budget, gate_words, iteration_verdict, run_verdict};
+pub use sentences::{
+    Verdict, blind_budget, gate_words, iteration_verdict, iteration_word, run_advice, run_verdict,
+};
 pub use table::{Cell, Table};
 pub use terminal::{ColourChoice, Confirmed, Terminal};
 pub use tone::Tone;

@@ -32,7 +32,7 @@ const TELLING: [&str; 16] = [
 const COLUMNS: usize = 160;
 
 /// The telling argument, on one line, a path inside the workspace given from there.
-pub(super) fn first_argument(input: &Json, workspace: &str) -> String {
+pub(in crate::ui) fn first_argument(input: &Json, workspace: &str) -> String {
     let text = input.as_str();
     let found = match fields(input) {
         Some(fields) => telling(&fields),

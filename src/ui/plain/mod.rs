@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
+pub(super) use self::argument::first_argument;
 use self::face::Face;
 use crate::event::{Record, Sink, Usage};
 
