@@ -8,6 +8,7 @@ mod latency;
 mod parts;
 mod quiet;
 mod sample;
+mod shelf;
 mod start;
 mod stream;
 mod turns;
@@ -28,6 +29,7 @@ const FIGURES: &[(&str, Measure)] = &[
     ("F5", latency::from_line_to_reader),
     ("F6", quiet::idle),
     ("F7", stream::odd_shapes),
+    ("F8", shelf::shelf),
 ];
 
 fn main() -> ExitCode {

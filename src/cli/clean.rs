@@ -12,7 +12,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::listing::json;
-use super::runs::{outcome_of, outcome_words};
+use super::runs::{date, outcome_of, outcome_words};
 use super::transcript::unless_nobody_reads;
 
 /// Without a word about it, so many stay.
@@ -43,7 +43,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
     let shelf = Shelf::of(&context.cwd);
     let mut candidates = candidates(&shelf, arguments, now);
     if !arguments.dry_run && !candidates.is_empty() {
-        if let Answer::No = may_go(&candidates, arguments, now, terminal)? {
+        if let Answer::No = may_go(&candidates, arguments, terminal)? {
             let text = "Nothing was removed.\n";
             return terminal
                 .print(text)
@@ -62,7 +62,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
     };
     let text = match (arguments.json, arguments.dry_run) {
         (true, _) => json(&report),
-        (false, true) => listed(&candidates, usize::MAX, now, terminal) + &sentence(&report),
+        (false, true) => listed(&candidates, usize::MAX, terminal) + &sentence(&report),
         (false, false) => sentence(&report),
     };
     terminal
@@ -78,11 +78,9 @@ fn candidates(shelf: &Shelf, arguments: &CleanArguments, now: Timestamp) -> Vec<
     let usually = if before.is_some() { 0 } else { USUALLY_KEPT };
     shelf
         .newest_first()
-        // What is not called as a run is called is not ours.
-        .filter_map(|id| Some((id, time_of(id)?)))
         .skip(arguments.keep.unwrap_or(usually))
-        .filter(|(_, began)| before.is_none_or(|before| *began < before))
-        .map(|(id, _)| shelf.glance(id))
+        .filter(|id| before.is_none_or(|before| time_of(id).is_some_and(|began| began < before)))
+        .map(|id| shelf.glance(id))
         .filter(|glance| glance.state != State::AtWork && !shelf.is_at_work(&glance.id))
         .map(|glance| Candidate {
             bytes: size_of(&shelf.directory(&glance.id)),
@@ -101,7 +99,6 @@ enum Answer {
 fn may_go(
     candidates: &[Candidate],
     arguments: &CleanArguments,
-    now: Timestamp,
     terminal: &Terminal,
 ) -> Result<Answer, CliError> {
     if arguments.yes {
@@ -111,7 +108,7 @@ fn may_go(
     if !terminal.can_ask() {
         return Err(CliError::NobodyToConfirm { runs });
     }
-    let list = listed(candidates, MOST_SHOWN, now, terminal);
+    let list = listed(candidates, MOST_SHOWN, terminal);
     let question = format!("Remove {runs} ({})? [y/N] ", words::bytes(bytes(candidates)));
     terminal.print(&list).map_err(CliError::Output)?;
     match terminal.confirm(&question).map_err(CliError::Output)? {
@@ -121,7 +118,7 @@ fn may_go(
     }
 }
 
-fn listed(candidates: &[Candidate], most: usize, now: Timestamp, terminal: &Terminal) -> String {
+fn listed(candidates: &[Candidate], most: usize, terminal: &Terminal) -> String {
     if candidates.is_empty() {
         return String::new();
     }
@@ -129,7 +126,7 @@ fn listed(candidates: &[Candidate], most: usize, now: Timestamp, terminal: &Term
     let mut table = Table::new(["RUN", "BEGAN", "OUTCOME", "SIZE"]);
     for candidate in candidates.iter().take(most) {
         let (word, tone) = outcome_words(candidate.outcome);
-        let began = candidate.began.map(|began| words::clock(began, now, &zone));
+        let began = candidate.began.map(|began| date(began, &zone));
         table.row([
             Cell::new(&candidate.id, Tone::Accent),
             began.unwrap_or_default().into(),

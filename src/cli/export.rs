@@ -41,7 +41,7 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
     let mut file = tempfile::Builder::new()
         .prefix(".ralph-export-")
         .tempfile_in(directory)
-        .map_err(unwritable)?;
+        .map_err(|error| unwritable(without_path(&error)))?;
     write(&seen, arguments.format, file.as_file_mut())?.map_err(unwritable)?;
     let kept = match arguments.force {
         true => file.persist(path),
@@ -105,4 +105,9 @@ fn prompt(run: &Path) -> Option<String> {
     let mut prompt = Value::String(String::from_utf8_lossy(&bytes).into_owned());
     Secrets::of(std::env::vars_os()).clean(&mut prompt);
     prompt.as_str().map(str::to_owned)
+}
+
+/// The bare error: the name of a file that only we know of helps nobody.
+fn without_path(error: &io::Error) -> io::Error {
+    error.kind().into()
 }

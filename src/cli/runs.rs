@@ -72,7 +72,7 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
     let text = if arguments.json {
         json(&rows)
     } else {
-        text(&rows, more, &shelf, (now, &zone), terminal)
+        text(&rows, more, &shelf, &zone, terminal)
     };
     terminal
         .print(&text)
@@ -215,13 +215,7 @@ fn first_words(prompt: &Path) -> Option<String> {
     Some(cut)
 }
 
-fn text(
-    rows: &[Row],
-    more: bool,
-    shelf: &Shelf,
-    time: (Timestamp, &TimeZone),
-    terminal: &Terminal,
-) -> String {
+fn text(rows: &[Row], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &Terminal) -> String {
     if shelf.is_empty() {
         return "There are no runs here yet. To begin one: ralph run -p \"make the tests pass\"\n".to_owned();
     }
@@ -242,7 +236,7 @@ fn text(
     ];
     let mut table = Table::new(header);
     for row in rows {
-        table.row(cells(row, time));
+        table.row(cells(row, zone));
     }
     let mut text = terminal.render(&table);
     if more {
@@ -255,8 +249,8 @@ fn text(
     text
 }
 
-fn cells(row: &Row, (now, zone): (Timestamp, &TimeZone)) -> [Cell; 9] {
-    let began = row.began.map(|began| words::clock(began, now, zone));
+fn cells(row: &Row, zone: &TimeZone) -> [Cell; 9] {
+    let began = row.began.map(|began| date(began, zone));
     let figures = row.figures.as_ref();
     let (word, tone) = outcome_words(row.outcome);
     let took = figures.map(|figures| words::duration(Duration::from_millis(figures.duration_ms)));
@@ -283,6 +277,11 @@ fn cells(row: &Row, (now, zone): (Timestamp, &TimeZone)) -> [Cell; 9] {
             .into(),
         Cell::new(row.prompt.as_deref().unwrap_or_default(), Tone::Faint),
     ]
+}
+
+/// `2026-11-15 20:45`, on the user's clock.
+pub(super) fn date(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 pub(super) fn outcome_words(outcome: OutcomeName) -> (&'static str, Tone) {

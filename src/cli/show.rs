@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::event::{GateResult, RunHeader};
+use crate::event::{GateResult, IterationOutcome, RunHeader};
 use crate::store::{Journal, LATEST, Shelf, State, StoreError, id_of, journal_at};
 use crate::ui::clean::clean;
 use crate::ui::{
@@ -283,7 +283,13 @@ fn troubles(turns: &[Turn], terminal: &Terminal) -> String {
             .outcome
             .as_ref()
             .map(|outcome| iteration_verdict(outcome, turn.began, &zone));
-        if let Some(verdict) = verdict.filter(|verdict| matches!(verdict.tone, Tone::Bad | Tone::Warning)) {
+        // A gate that refused the agent's claim speaks for itself.
+        let rejected = matches!(
+            &turn.outcome,
+            Some(IterationOutcome::Continued { rejected_by: Some(_) })
+        );
+        let is_trouble = |verdict: &Verdict| !rejected && matches!(verdict.tone, Tone::Bad | Tone::Warning);
+        if let Some(verdict) = verdict.filter(is_trouble) {
             let mark = terminal.tinted(verdict.mark, verdict.tone);
             lines.push(format!(
                 "  {:<4} {mark} {}\n",

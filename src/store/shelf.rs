@@ -76,8 +76,11 @@ impl Shelf {
     /// A workspace in which nothing ever ran has an empty shelf.
     pub fn of(workspace: &Path) -> Self {
         let agent = workspace.join(DIRECTORY);
+        let mut ids = find::ids_in(&agent.join("runs"));
+        // What is not called as a run is called is something of the user's own.
+        ids.retain(|id| time_of(id).is_some());
         Self {
-            ids: find::ids_in(&agent.join("runs")),
+            ids,
             at_work: run_at_work(&agent),
             agent,
         }

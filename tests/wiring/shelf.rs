@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -122,7 +122,16 @@ fn ids(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
 fn runs_are_listed_the_newest_first_whatever_became_of_them() {
     let sandbox = full_shelf();
     let told = sandbox.ralph(&["runs"]).exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"");
+    insta::assert_snapshot!(told.stdout, @"
+    RUN                   BEGAN             AGENT   OUTCOME          ITERATIONS  TIME    TOKENS  COST   PROMPT
+    20250107-000000-gggg  2025-01-07 00:00          ? broken
+    20250106-000000-ffff  2025-01-06 00:00  gemini  ✗ died           0           0ms                    Task of gemini
+    20250105-000000-eeee  2025-01-05 00:00  claude  ! interrupted    3           12m34s  12.3k   $0.25  Task of claude
+    20250104-000000-dddd  2025-01-04 00:00  claude  ! limit          3           12m34s  12.3k   $0.25  Task of claude
+    20250103-000000-cccc  2025-01-03 00:00  claude  ✗ not logged in  3           12m34s  12.3k   $0.25  Task of claude
+    20250102-000000-bbbb  2025-01-02 00:00  codex   ✗ failed         3           12m34s  12.3k   $0.25  Task of codex
+    20250101-000000-aaaa  2025-01-01 00:00  claude  ✓ complete       3           12m34s  12.3k   $0.25  Task of claude
+    ");
     assert_eq!(told.stderr, "");
     let rows = parsed(&sandbox.ralph(&["runs", "--json", "-n", "2"]).exits_with(0).stdout);
     assert_eq!(
@@ -158,11 +167,15 @@ fn runs_are_chosen_by_agent_outcome_and_time() {
     assert_eq!(ids(&sandbox, &["--agent", "claude", "-n", "1"]), ["eeee"]);
     assert_eq!(ids(&sandbox, &["-n", "0"]).len(), 7);
     let told = sandbox.ralph(&["runs", "--agent", "amp"]).exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"");
+    insta::assert_snapshot!(told.stdout, @"No run is like that, of 7 runs in all. To see them: ralph runs");
     let told = sandbox.ralph(&["runs", "--since", "soon"]).exits_with(2);
-    insta::assert_snapshot!(told.stderr, @"");
+    insta::assert_snapshot!(told.stderr, @"
+    error: invalid value 'soon' for '--since <WHEN>': say how long ago (2d, 12h, 90m), a date (2026-11-15) or a time (2026-11-15T20:00)
+
+    For more information, try '--help'.
+    ");
     let told = Sandbox::new().ralph(&["runs"]).exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"");
+    insta::assert_snapshot!(told.stdout, @r#"There are no runs here yet. To begin one: ralph run -p "make the tests pass""#);
     assert_eq!(
         Sandbox::new().ralph(&["runs", "--json"]).exits_with(0).stdout,
         "[]\n"
@@ -198,19 +211,23 @@ fn settled(sandbox: &Sandbox, text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
         let words = line.split(' ').map(|word| {
+            let (opening, word) = word.split_at(usize::from(word.starts_with('(')));
             let digits = word.trim_end_matches(['m', 's']);
             let is_time = word.ends_with('s')
                 && !digits.is_empty()
                 && digits.chars().all(|c| c.is_ascii_digit() || c == '.');
             if is_time {
-                "[TIME]".to_owned()
+                format!("{opening}[TIME]")
             } else {
-                word.to_owned()
+                format!("{opening}{word}")
             }
         });
         let line = words.collect::<Vec<_>>().join(" ");
         let line = match line.trim_start().split_once(' ') {
             Some((name @ ("began" | "ended"), _)) => format!("  {name} [DATE]"),
+            Some(("-", fact)) if fact.starts_with("began") || fact.starts_with("ended") => {
+                format!("- {} [DATE]", &fact[..6])
+            }
             _ => line,
         };
         // Columns are as wide as what stood there.
@@ -230,7 +247,38 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
     let sandbox = twice();
     sandbox.ralph(&["run", "-p", "make it so"]).exits_with(0);
     let told = sandbox.ralph(&["show"]).exits_with(0);
-    insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"");
+    insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"
+    Run [RUN]
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+    agent  claude fake-agent 9.9.9
+    workspace  [SANDBOX]/work
+    began [DATE]
+    ended [DATE]
+    iterations  2 of 100
+    time  [TIME]
+    tokens  220
+    cost  $0.0200
+
+    #  OUTCOME  TIME  TOOLS  TOKENS  COST  GATES  FILES
+    1  ✗ rejected  [TIME]  1  110  $0.0100  ✗ proof
+    2  ✓ complete  [TIME]  110  $0.0100  ✓ proof
+
+    1  ✗ gate proof: exit code 1
+
+    Final message
+    Now it is done.
+
+    LOOP_COMPLETE
+
+    Files
+    [SANDBOX]/work/.agent/runs/[RUN]/events.jsonl  all that happened, a JSON record each
+    [SANDBOX]/work/.agent/runs/[RUN]/summary.md  how it ended
+    [SANDBOX]/work/.agent/runs/[RUN]/iterations  prompt.md, stdout.raw, stderr.raw and outcome.json of each
+
+    Next
+    to read it: ralph logs [RUN]
+    to pass it on: ralph export [RUN] --format html -o [RUN].html
+    ");
     let seen = parsed(&sandbox.ralph(&["show", "latest", "--json"]).exits_with(0).stdout);
     assert_eq!(seen["state"], "complete");
     assert_eq!(seen["turns"][0]["rejected_by"], "proof");
@@ -274,7 +322,10 @@ fn logs_are_what_the_run_showed_whole_or_in_part() {
     assert!(both.len() > raw.len() && both.starts_with(&raw));
     for flags in [["logs", "-i", "7"].as_slice(), &["logs", "-i", "7", "--raw"]] {
         let told = sandbox.ralph(flags).exits_with(2);
-        insta::allow_duplicates! { insta::assert_snapshot!(settled(&sandbox, &told.stderr), @""); }
+        insta::allow_duplicates! { insta::assert_snapshot!(settled(&sandbox, &told.stderr), @"
+        error: run [RUN] has no iteration 7
+        its last one is 2; to see all: ralph show [RUN]
+        "); }
     }
 }
 
@@ -283,7 +334,7 @@ fn at_work() -> (Sandbox, Running) {
     let script = [
         claude::init(),
         claude::message("m1", "Here I go."),
-        "touch begun\nwait-for go\n".to_owned(),
+        "wait-for go\n".to_owned(),
         claude::message("m2", "There.\nLOOP_COMPLETE"),
         claude::result("There.\nLOOP_COMPLETE"),
     ];
@@ -291,7 +342,10 @@ fn at_work() -> (Sandbox, Running) {
         .with_agent("claude")
         .playing("default", &script.concat());
     let run = sandbox.start(&["run", "-p", "x"]);
-    sandbox.wait_for_file(&sandbox.path("play").join("begun"));
+    wait_until("what the agent said is in the journal", DEADLINE, || {
+        let journal = sandbox.work().join(".agent/events.jsonl");
+        fs::read_to_string(journal).is_ok_and(|journal| journal.contains("Here I go."))
+    });
     (sandbox, run)
 }
 
@@ -322,7 +376,7 @@ fn following_ends_when_the_process_of_the_run_is_gone() {
     drop(run);
     let told = follower.finish().exits_with(0);
     assert!(told.stdout.contains("Here I go."), "{}", told.stdout);
-    insta::assert_snapshot!(settled(&sandbox, &told.stderr), @"");
+    insta::assert_snapshot!(settled(&sandbox, &told.stderr), @"warning: the run has no end, and nobody drives it; to go on: ralph run --continue [RUN]");
     let rows = parsed(&sandbox.ralph(&["runs", "--json"]).exits_with(0).stdout);
     assert_eq!(rows[0]["outcome"], "died");
     let seen = sandbox.ralph(&["show"]).exits_with(0).stdout;
@@ -341,9 +395,11 @@ fn a_reader_who_goes_away_ends_it_silently() {
     lines.read_line(&mut String::new()).expect("a line");
     drop(lines);
     // Nothing more is said by the run: the loss is noticed all the same.
-    wait_until("the end of the follower", DEADLINE, || {
-        child.try_wait().expect("a child").is_some()
-    });
+    let deadline = Instant::now() + DEADLINE;
+    while child.try_wait().expect("a child").is_none() {
+        assert!(Instant::now() < deadline, "it goes on for nobody");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let told = child.wait_with_output().expect("its end");
     assert_eq!((told.status.code(), told.stderr), (Some(0), Vec::new()));
     fs::write(sandbox.path("play/go"), "").expect("a sign");
@@ -373,13 +429,23 @@ fn clean_removes_old_runs_and_nothing_else() {
     fs::create_dir(runs.join("notes")).expect("not a run");
     symlink(sandbox.work(), runs.join("20240101-000000-link")).expect("a link");
     let told = sandbox.ralph(&["clean"]).exits_with(0);
-    assert_eq!(told.stdout, "There is nothing to remove; 8 runs stay.\n");
+    assert_eq!(told.stdout, "There is nothing to remove; 7 runs stay.\n");
     let told = sandbox.ralph(&["clean", "--keep", "5"]).exits_with(2);
-    insta::assert_snapshot!(told.stderr, @"");
+    insta::assert_snapshot!(told.stderr, @"
+    error: nobody is there to be asked whether 2 runs may go
+      to see which: ralph clean --dry-run
+      to remove them without a question: add --yes
+    ");
     let told = sandbox
         .ralph(&["clean", "--keep", "5", "--dry-run"])
         .exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"");
+    insta::assert_snapshot!(told.stdout, @"
+    RUN                   BEGAN             OUTCOME     SIZE
+    20250102-000000-bbbb  2025-01-02 00:00  ✗ failed    405 B
+    20250101-000000-aaaa  2025-01-01 00:00  ✓ complete  403 B
+
+    2 runs would go (808 B); 5 runs stay. Nothing was removed.
+    ");
     let told = sandbox
         .ralph(&["clean", "--older-than", "2025-01-02", "--yes", "--json"])
         .exits_with(0);
@@ -390,7 +456,7 @@ fn clean_removes_old_runs_and_nothing_else() {
         .ralph(&["clean", "--keep", "3", "--older-than", "2025-01-05", "-y"])
         .exits_with(0);
     assert!(
-        told.stdout.starts_with("Removed 3 runs, ") && told.stdout.ends_with(" freed; 4 runs stay.\n"),
+        told.stdout.starts_with("Removed 3 runs, ") && told.stdout.ends_with(" freed; 3 runs stay.\n"),
         "{}",
         told.stdout
     );
@@ -410,7 +476,10 @@ fn clean_does_not_follow_a_shelf_that_leads_elsewhere() {
     fs::rename(&runs, sandbox.path("elsewhere")).expect("moved");
     symlink(sandbox.path("elsewhere"), &runs).expect("a link");
     let told = sandbox.ralph(&["clean", "--keep", "0", "-y"]).exits_with(2);
-    insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"");
+    insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
+    error: [SANDBOX]/work/.agent/runs is a symbolic link
+      nothing was removed; go to where it leads, and remove old runs there by hand
+    ");
     assert_eq!(fs::read_dir(sandbox.path("elsewhere")).expect("runs").count(), 7);
 }
 
@@ -420,7 +489,91 @@ fn a_run_is_exported_as_text_as_a_page_and_as_data() {
     let mut command = sandbox.command(&["run", "-p", "make it so with sekret-value-7"]);
     Running::start(&mut command).finish().exits_with(0);
     let told = sandbox.ralph(&["export", "latest"]).exits_with(0);
-    insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"");
+    insta::assert_snapshot!(settled(&sandbox, &told.stdout), @r#"
+    # Run [RUN]
+
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+
+    - agent: claude fake-agent 9.9.9
+    - workspace: [SANDBOX]/work
+    - began: [DATE]
+    - ended: [DATE]
+    - iterations: 2 of 100
+    - time: [TIME]
+    - tokens: 220
+    - cost: $0.0200
+
+    ## Prompt
+
+    ```text
+    make it so with sekret-value-7
+
+    (From ralph, which runs you in a loop: when the whole task is done and checked, and only then, end your final message with a line that contains nothing but LOOP_COMPLETE. If work remains, leave it out; you will be called again with the same task. ralph then runs these checks itself: `cat proof`.)
+    ```
+
+    ## Final message
+
+    ```text
+    Now it is done.
+
+    LOOP_COMPLETE
+    ```
+
+    ## Iteration 1
+
+    **AI**
+
+    ```text
+    I will look.
+    ```
+
+    **TOOL** ✓ Bash ls &lt;b&gt;
+
+    ```text
+    {
+    "command": "ls <b>"
+    }
+    ```
+
+    ```text
+    a.txt
+    <script>alert(1)</script>
+    ```
+
+    **AI**
+
+    ```text
+    Done, I think.
+    LOOP_COMPLETE
+    ```
+
+    **GATE** ✗ proof · [TIME] · exit code 1
+
+    ```text
+    cat: proof: No such file or directory
+    ```
+
+    ✗ rejected: the agent says that it is done, but the gate proof failed ([TIME] · 1 tool call · 110 tokens · $0.0100)
+
+
+    ## Iteration 2
+
+    **AI**
+
+    ```text
+    Now it is done.
+
+    LOOP_COMPLETE
+    ```
+
+    **GATE** ✓ proof · [TIME]
+
+    ```text
+    yes
+    ```
+
+    ✓ complete: the agent gave LOOP_COMPLETE ([TIME] · 110 tokens · $0.0100)
+    "#);
     let page = sandbox
         .ralph(&["export", "latest", "--format", "html"])
         .exits_with(0)
@@ -458,7 +611,10 @@ fn an_export_is_private_and_overwrites_nothing_unasked() {
     let mode = fs::metadata(&file).expect("a file").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     let told = sandbox.ralph(&export).exits_with(2);
-    insta::assert_snapshot!(told.stderr, @"");
+    insta::assert_snapshot!(told.stderr, @"
+    error: run.md is there already
+      choose another name, or overwrite it with --force
+    ");
     fs::write(&file, "old").expect("a file");
     sandbox.ralph(&[&export[..], &["--force"]].concat()).exits_with(0);
     assert!(
@@ -469,7 +625,10 @@ fn an_export_is_private_and_overwrites_nothing_unasked() {
     let told = sandbox
         .ralph(&["export", "20250101", "-o", "no/where.md"])
         .exits_with(1);
-    insta::assert_snapshot!(told.stderr, @"");
+    insta::assert_snapshot!(told.stderr, @r#"
+    error: cannot write no/where.md: No such file or directory (os error 2) at path "/tmp/.tmpHccxrD/work/no/.ralph-export-masds6"
+      check the path, free space and permissions
+    "#);
 }
 
 #[test]
@@ -477,7 +636,10 @@ fn runs_that_cannot_be_looked_at_are_explained() {
     let sandbox = full_shelf();
     for command in ["show", "logs", "export"] {
         let told = sandbox.ralph(&[command, "20250107"]).exits_with(2);
-        insta::allow_duplicates! { insta::assert_snapshot!(sandbox.without_places(&told.stderr), @""); }
+        insta::allow_duplicates! { insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
+        error: [SANDBOX]/work/.agent/runs/20250107-000000-gggg is not the directory of a run: it has no events.jsonl
+          to see the runs of this directory: ralph runs
+        "); }
     }
     let seen = sandbox.ralph(&["show", "20250106"]).exits_with(0).stdout;
     assert!(

@@ -124,22 +124,17 @@ pub(in crate::cli) enum ExportFormat {
     Json,
 }
 
-/// How a run stands, in one word.
+/// How a run stands, in one word. What each means is in docs/runs.md: a word on each would fill a screen of help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::cli) enum OutcomeName {
     Complete,
     Failed,
-    /// The agent was not logged in
     Auth,
-    /// A limit of the run was reached
     Limit,
     Interrupted,
-    /// At work now
     Running,
-    /// It has no end: killed, or the power was cut
     Died,
-    /// Its files cannot be read
     Broken,
 }
 

@@ -81,21 +81,16 @@ impl<W: Write> Html<W> {
             text.push_str(&format!(" <small>{}</small>", began.strftime("%H:%M:%S")));
         }
         text.push_str("</h2>\n");
+        let is_this = |turn: &&Turn| Some((turn.iteration, turn.attempt)) == chapter.iteration;
+        let turn = self.turns.iter().find(is_this);
         for block in &chapter.blocks {
             text.push_str(&match block {
+                Block::Verdict(verdict) => verdict_line(verdict, &turn.map(figures).unwrap_or_default()),
                 Block::Said { tag, text, nested } => said(*tag, text, *nested),
                 Block::Tool(tool) => self::tool(tool),
                 Block::Gate(gate) => self::gate(gate),
                 Block::Note { label, text } => note(label, text),
             });
-        }
-        let turn = self
-            .turns
-            .iter()
-            .find(|turn| Some((turn.iteration, turn.attempt)) == chapter.iteration);
-        if let Some(verdict) = &chapter.verdict {
-            let figures = turn.map(figures).unwrap_or_default();
-            text.push_str(&verdict_line(verdict, &figures));
         }
         text.push_str("</section>\n");
         self.writer.write_all(text.as_bytes())

@@ -50,8 +50,17 @@ impl<W: Write> Markdown<W> {
 
     fn chapter(&mut self, chapter: &Chapter) -> io::Result<()> {
         let mut text = format!("\n## {}\n\n", inline(&chapter.title()));
+        let is_this = |turn: &&Turn| Some((turn.iteration, turn.attempt)) == chapter.iteration;
+        let turn = self.turns.iter().find(is_this);
         for block in &chapter.blocks {
             match block {
+                Block::Verdict(verdict) => {
+                    let figures = turn
+                        .map(|turn| format!(" ({})", figures(turn)))
+                        .unwrap_or_default();
+                    let sentence = inline(&verdict.sentence);
+                    text.push_str(&format!("{} {sentence}{figures}\n\n", verdict.mark));
+                }
                 Block::Said { tag: Tag::Prompt, .. } => {}
                 Block::Said { tag, text: said, .. } => {
                     text.push_str(&format!("**{}**\n\n{}\n", speaker(*tag), fenced(&said.shown())));
@@ -62,20 +71,6 @@ impl<W: Write> Markdown<W> {
                     text.push_str(&format!("**{label}**\n\n{}\n", fenced(&note.shown())));
                 }
             }
-        }
-        let turn = self
-            .turns
-            .iter()
-            .find(|turn| Some((turn.iteration, turn.attempt)) == chapter.iteration);
-        if let Some(verdict) = &chapter.verdict {
-            let figures = turn
-                .map(|turn| format!(" ({})", figures(turn)))
-                .unwrap_or_default();
-            text.push_str(&format!(
-                "{} {}{figures}\n",
-                verdict.mark,
-                inline(&verdict.sentence)
-            ));
         }
         self.writer.write_all(text.as_bytes())
     }
@@ -106,13 +101,9 @@ fn tool(tool: &Tool) -> String {
 fn gate(gate: &Gate) -> String {
     let why = gate.why();
     let mark = if why.is_none() { "✓" } else { "✗" };
-    let why = why.map(|why| format!(" · {why}")).unwrap_or_default();
+    let why = why.map(|why| format!(" · {}", inline(&why))).unwrap_or_default();
     let took = words::duration(gate.took);
-    let mut text = format!(
-        "**GATE** {mark} {} · {took}{}\n\n",
-        inline(&gate.name),
-        inline(&why)
-    );
+    let mut text = format!("**GATE** {mark} {} · {took}{why}\n\n", inline(&gate.name));
     if !gate.output.is_empty() {
         text.push_str(&format!("{}\n", fenced(&gate.output.shown())));
     }

@@ -11,7 +11,7 @@ use crate::event::{
     ToolStatus, TranscriptEvent, Usage,
 };
 use crate::ui::plain::first_argument;
-use crate::ui::{Verdict, gate_words, iteration_verdict, run_verdict, sentences, words};
+use crate::ui::{Verdict, gate_words, iteration_verdict, sentences, words};
 
 /// What of one text or of one tool's output is written down; the raw files have all of it.
 const LONGEST_TEXT: usize = 256 * 1024;
@@ -24,7 +24,6 @@ pub(super) struct Chapter {
     pub(super) hat: Option<String>,
     pub(super) began: Timestamp,
     pub(super) blocks: Vec<Block>,
-    pub(super) verdict: Option<Verdict>,
 }
 
 #[derive(Debug)]
@@ -36,6 +35,8 @@ pub(super) enum Block {
     },
     Tool(Tool),
     Gate(Gate),
+    /// How the iteration ended.
+    Verdict(Verdict),
     /// What ralph, or the agent about itself, had to tell.
     Note {
         label: &'static str,
@@ -175,8 +176,9 @@ impl Story {
             RunEvent::Told { order, .. } => self.told(order),
             RunEvent::Stopping { reason } => self.note("WARN", &format!("stopping: {reason}")),
             RunEvent::Notice { level, text } => self.note(level_label(*level), text),
-            RunEvent::RunEnded { outcome, .. } => self.note("NOTE", &run_verdict(outcome).sentence),
-            RunEvent::AgentStarted { .. }
+            // The cover tells how the run ended.
+            RunEvent::RunEnded { .. }
+            | RunEvent::AgentStarted { .. }
             | RunEvent::AgentEnded { .. }
             | RunEvent::GateStarted { .. }
             | RunEvent::WaitEnded
@@ -192,7 +194,8 @@ impl Story {
     }
 
     fn ended(&mut self, outcome: &IterationOutcome, at: Timestamp) {
-        self.chapter.verdict = Some(iteration_verdict(outcome, at, &TimeZone::system()));
+        let verdict = iteration_verdict(outcome, at, &TimeZone::system());
+        self.chapter.blocks.push(Block::Verdict(verdict));
     }
 
     /// Lines under the same label are one note.
@@ -293,7 +296,7 @@ impl Story {
             .rev()
             .find_map(|block| match block {
                 Block::Tool(tool) if tool.id == id => Some(tool),
-                Block::Tool(_) | Block::Said { .. } | Block::Gate(_) | Block::Note { .. } => None,
+                _ => None,
             })
     }
 
