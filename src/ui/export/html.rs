@@ -3,10 +3,12 @@
 
 use std::io::{self, Write};
 
+use jiff::tz::TimeZone;
+
 use super::story::{Block, Chapter, Gate, Story, Text, Tool, speaker, tool_end};
 use super::{Cover, figures};
 use crate::event::{GateResult, Record, Sink, Tag};
-use crate::ui::{Tone, Turn, Verdict, clean::clean, iteration_word, words};
+use crate::ui::{Tone, Turn, Verdict, clean::clean, iteration_verdict, iteration_word, words};
 
 const STYLE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -41,7 +43,9 @@ impl<W: Write> Html<W> {
         }
         text.push_str("</dl>\n");
         if let Some(prompt) = cover.prompt {
-            text.push_str(&folded("Prompt", "", &pre(&escaped(prompt.trim())), "prompt"));
+            let about = escaped(&first_line(prompt));
+            let body = pre(&escaped(prompt.trim()));
+            text.push_str(&folded("PROMPT", &about, &body, "prompt"));
         }
         text.push_str(&contents(cover.turns));
         if !cover.final_message.trim().is_empty() {
@@ -77,7 +81,7 @@ impl<W: Write> Html<W> {
             escaped(&chapter.title())
         );
         if chapter.iteration.is_some() {
-            let began = chapter.began.to_zoned(jiff::tz::TimeZone::system());
+            let began = chapter.began.to_zoned(TimeZone::system());
             text.push_str(&format!(" <small>{}</small>", began.strftime("%H:%M:%S")));
         }
         text.push_str("</h2>\n");
@@ -126,6 +130,12 @@ fn contents(turns: &[Turn]) -> String {
             String::new()
         };
         let outcome = turn.outcome.as_ref().map_or("no end", iteration_word);
+        let verdict = turn
+            .outcome
+            .as_ref()
+            .map(|outcome| iteration_verdict(outcome, turn.began, &TimeZone::UTC));
+        let (mark, tone) = verdict.map_or(("…", Tone::Plain), |verdict| (verdict.mark, verdict.tone));
+        let class = class_of(tone);
         let failed = (turn.failed_tools > 0)
             .then(|| format!(" <span class=\"bad\">({} failed)</span>", turn.failed_tools));
         let gates: Vec<String> = turn
@@ -137,7 +147,7 @@ fn contents(turns: &[Turn]) -> String {
             })
             .collect();
         text.push_str(&format!(
-            "<tr><td><a href=\"#{}\">{}{attempt}</a></td><td>{outcome}</td><td>{}</td><td>{}{}</td><td>{}</td>\
+            "<tr><td><a href=\"#{}\">{}{attempt}</a></td><td class=\"{class}\">{mark} {outcome}</td><td>{}</td><td>{}{}</td><td>{}</td>\
              <td>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>\n",
             anchor((turn.iteration, turn.attempt)),
             turn.iteration,
@@ -154,13 +164,17 @@ fn contents(turns: &[Turn]) -> String {
     text + "</tbody>\n</table>\n</div>\n"
 }
 
-fn verdict_line(verdict: &Verdict, figures: &str) -> String {
-    let class = match verdict.tone {
+fn class_of(tone: Tone) -> &'static str {
+    match tone {
         Tone::Good => "good",
         Tone::Bad => "bad",
         Tone::Warning => "warning",
         Tone::Accent | Tone::Plain | Tone::Strong | Tone::Faint => "plain",
-    };
+    }
+}
+
+fn verdict_line(verdict: &Verdict, figures: &str) -> String {
+    let class = class_of(verdict.tone);
     let figures = match figures {
         "" => String::new(),
         figures => format!(" <small>{}</small>", escaped(figures)),
@@ -185,12 +199,11 @@ fn said(tag: Tag, text: &Text, nested: bool) -> String {
         ),
         Tag::Think | Tag::Prompt | Tag::Tool | Tag::Sys => {
             let about = first_line(&shown);
-            folded(
-                label,
-                &escaped(&about),
-                &pre(&escaped(&shown)),
-                &format!("think{class}"),
-            )
+            let body = match about == shown.trim() {
+                true => String::new(),
+                false => pre(&escaped(&shown)),
+            };
+            folded(label, &escaped(&about), &body, &format!("think{class}"))
         }
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde_json::Value;
 
 use crate::event::{
-    Flow, GateResult, IterationOutcome, Level, Meta, Order, PlanStatus, Record, RunEvent, Tag, ToolStart,
-    ToolStatus, TranscriptEvent, Usage,
+    Flow, GateResult, IterationOutcome, Json, Level, Meta, Order, PlanStatus, Record, RunEvent, Tag,
+    ToolStart, ToolStatus, TranscriptEvent, Usage,
 };
 use crate::ui::plain::first_argument;
 use crate::ui::{Verdict, gate_words, iteration_verdict, sentences, words};
@@ -273,17 +274,13 @@ impl Story {
 
     fn tool_began(&mut self, tool: &ToolStart) {
         let input = tool.input.as_ref();
-        let pretty = input.map(|input| match input.value() {
-            serde_json::Value::String(text) => text,
-            value => serde_json::to_string_pretty(&value).unwrap_or_default(),
-        });
         self.chapter.blocks.push(Block::Tool(Tool {
             id: tool.id.clone(),
             name: tool.name.clone(),
             about: input
                 .map(|input| first_argument(input, &self.workspace))
                 .unwrap_or_default(),
-            input: Text::new(&pretty.unwrap_or_default()),
+            input: Text::new(&input.map(readable).unwrap_or_default()),
             nested: tool.parent.is_some(),
             ..Tool::default()
         }));
@@ -352,6 +349,23 @@ impl Chapter {
             attempt.unwrap_or_default(),
             hat.unwrap_or_default()
         )
+    }
+}
+
+/// A call's input for a reader: a field a line, texts as they are.
+fn readable(input: &Json) -> String {
+    let field = |(name, value): (&String, &Value)| match value {
+        Value::String(text) if text.contains('\n') => format!("{name}:\n{text}"),
+        Value::String(text) => format!("{name}: {text}"),
+        value => format!(
+            "{name}: {}",
+            serde_json::to_string_pretty(value).unwrap_or_default()
+        ),
+    };
+    match input.value() {
+        Value::String(text) => text,
+        Value::Object(fields) => fields.iter().map(field).collect::<Vec<_>>().join("\n"),
+        value => serde_json::to_string_pretty(&value).unwrap_or_default(),
     }
 }
 
