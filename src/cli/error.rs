@@ -194,21 +194,14 @@ impl CliError {
             Self::NothingToTell => {
                 vec!["ralph tell \"use the new API\", or --pause, --resume, --wake, --stop-iteration".into()]
             }
-            Self::SpeedOfCapture { .. } => vec!["leave it out: raw output is shown at once".into()],
-            Self::TranscriptOfRun { .. } => {
-                vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
+            Self::NobodyToConfirm { .. }
+            | Self::InTheWay { .. }
+            | Self::NoIteration { .. }
+            | Self::SpeedOfCapture { .. }
+            | Self::TranscriptOfRun { .. } => self.shelf_hints(),
+            Self::Init { .. } | Self::Unwritable { .. } => {
+                vec!["check the path, free space and permissions".into()]
             }
-            Self::NobodyToConfirm { .. } => vec![
-                "to see which: ralph clean --dry-run".into(),
-                "to remove them without a question: add --yes".into(),
-            ],
-            Self::InTheWay { .. } => vec!["choose another name, or overwrite it with --force".into()],
-            Self::NoIteration { id, iterations, .. } => vec![match iterations {
-                0 => format!("it has not begun any; to see what it did: ralph show {id}"),
-                last => format!("its last one is {last}; to see all: ralph show {id}"),
-            }],
-            Self::Unwritable { .. } => vec!["check the path, free space and permissions".into()],
-            Self::Init { .. } => vec!["check free space and permissions".into()],
             Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
             Self::UnknownTranscript { .. } => {
                 vec![format!(
@@ -233,6 +226,28 @@ impl CliError {
             | Self::NotYet { .. }
             | Self::Demo(_)
             | Self::Output(_) => Vec::new(),
+        }
+    }
+}
+
+/// What helps with runs that were.
+impl CliError {
+    fn shelf_hints(&self) -> Vec<String> {
+        match self {
+            Self::NobodyToConfirm { .. } => vec![
+                "to see which: ralph clean --dry-run".into(),
+                "to remove them without a question: add --yes".into(),
+            ],
+            Self::InTheWay { .. } => vec!["choose another name, or overwrite it with --force".into()],
+            Self::NoIteration { id, iterations, .. } => vec![match iterations {
+                0 => format!("it has not begun any; to see what it did: ralph show {id}"),
+                last => format!("its last one is {last}; to see all: ralph show {id}"),
+            }],
+            Self::SpeedOfCapture { .. } => vec!["leave it out: raw output is shown at once".into()],
+            Self::TranscriptOfRun { .. } => {
+                vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
+            }
+            _ => Vec::new(),
         }
     }
 }

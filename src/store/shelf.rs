@@ -113,10 +113,8 @@ impl Shelf {
     }
 
     pub fn glance(&self, id: &str) -> Glance {
-        let (first, ending) = match look(&self.directory(id).join("events.jsonl")) {
-            Ok(ends) => ends,
-            Err(_) => (None, None),
-        };
+        let journal = self.directory(id).join("events.jsonl");
+        let (first, ending) = look(&journal).unwrap_or_default();
         let state = match (&first, ending) {
             // A run that goes on says so at once; until then its last word stands.
             (Some(_), Some(ending)) => State::Ended(Box::new(ending)),
@@ -213,7 +211,7 @@ fn last_line(piece: &[u8], from: u64) -> Option<&[u8]> {
             None => return None,
         };
         let line = piece[start..end].trim_ascii();
-        if line.starts_with(b"{\"seq\":") && line.ends_with(b"}") {
+        if line.starts_with(b"{") && line.ends_with(b"}") {
             return Some(line);
         }
         end = start;
@@ -224,7 +222,7 @@ fn last_line(piece: &[u8], from: u64) -> Option<&[u8]> {
 /// Only a record that is the end of a run is looked into.
 fn ending(line: &[u8]) -> Option<Ending> {
     let beginning = &line[..line.len().min(BEGINNING)];
-    memmem::find(beginning, b"\"type\":\"run_ended\"")?;
+    memmem::find(beginning, b"\"run_ended\"")?;
     serde_json::from_slice(line).ok()
 }
 
@@ -289,6 +287,11 @@ mod tests {
         assert!(is_ended(&format!("{START}\n{long}\n{END}\n")));
         assert_eq!(state(&format!("{START}\n{END}\n{long}\n")), State::Died);
         assert_eq!(state(START), State::Died);
+        let spaced = END.replace(':', ": ").replace("20: 45: 03", "20:45:03");
+        assert!(
+            is_ended(&format!("{START}\n{spaced}\n")),
+            "as another program writes it"
+        );
     }
 
     #[test]

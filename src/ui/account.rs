@@ -111,27 +111,13 @@ impl Account {
                 result,
                 duration_ms,
                 ..
-            } => {
-                if let Some(turn) = self.turns.last_mut() {
-                    turn.gates.push(GateRun {
-                        name: name.clone(),
-                        result: *result,
-                        duration_ms: *duration_ms,
-                    });
-                }
-            }
+            } => self.gate_ended(name, *result, *duration_ms),
             RunEvent::IterationEnded {
                 outcome,
                 duration_ms,
                 usage,
                 ..
-            } => {
-                if let Some(turn) = self.turns.last_mut() {
-                    turn.outcome = Some(outcome.clone());
-                    turn.duration_ms = *duration_ms;
-                    turn.usage = usage.clone();
-                }
-            }
+            } => self.turn_ended(outcome, *duration_ms, usage),
             RunEvent::RunEnded {
                 outcome,
                 iterations,
@@ -172,6 +158,24 @@ impl Account {
             began: at,
             ..Turn::default()
         });
+    }
+
+    fn turn_ended(&mut self, outcome: &IterationOutcome, duration_ms: u64, usage: &Usage) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.outcome = Some(outcome.clone());
+            turn.duration_ms = duration_ms;
+            turn.usage = usage.clone();
+        }
+    }
+
+    fn gate_ended(&mut self, name: &str, result: GateResult, duration_ms: u64) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.gates.push(GateRun {
+                name: name.to_owned(),
+                result,
+                duration_ms,
+            });
+        }
     }
 
     fn transcript(&mut self, event: &TranscriptEvent) {

@@ -484,10 +484,9 @@ fn clean_does_not_follow_a_shelf_that_leads_elsewhere() {
 }
 
 #[test]
-fn a_run_is_exported_as_text_as_a_page_and_as_data() {
+fn a_run_is_exported_as_a_text() {
     let sandbox = twice();
-    let mut command = sandbox.command(&["run", "-p", "make it so with sekret-value-7"]);
-    Running::start(&mut command).finish().exits_with(0);
+    sandbox.ralph(&["run", "-p", "make it so"]).exits_with(0);
     let told = sandbox.ralph(&["export", "latest"]).exits_with(0);
     insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"
     # Run [RUN]
@@ -506,7 +505,7 @@ fn a_run_is_exported_as_text_as_a_page_and_as_data() {
     ## Prompt
 
     ```text
-    make it so with sekret-value-7
+    make it so
 
     (From ralph, which runs you in a loop: when the whole task is done and checked, and only then, end your final message with a line that contains nothing but LOOP_COMPLETE. If work remains, leave it out; you will be called again with the same task. ralph then runs these checks itself: `cat proof`.)
     ```
@@ -572,6 +571,14 @@ fn a_run_is_exported_as_text_as_a_page_and_as_data() {
 
     ✓ complete: the agent gave LOOP_COMPLETE ([TIME] · 110 tokens · $0.0100)
     ");
+}
+
+#[test]
+fn a_run_is_exported_as_a_page_and_as_data() {
+    let sandbox = twice();
+    sandbox
+        .ralph(&["run", "-p", "make it so with sekret-value-7"])
+        .exits_with(0);
     let page = sandbox
         .ralph(&["export", "latest", "--format", "html"])
         .exits_with(0)

@@ -130,15 +130,12 @@ impl Story {
                 hat,
                 ..
             } => {
-                self.said_something = false;
-                let fresh = Chapter {
+                return self.turn_page(Chapter {
                     iteration: Some((*iteration, *attempt)),
                     hat: hat.clone(),
                     began: record.at,
                     ..Chapter::default()
-                };
-                let before = std::mem::replace(&mut self.chapter, fresh);
-                return Some(before).filter(Chapter::has_something);
+                });
             }
             RunEvent::Transcript { event, .. } => self.transcript(event),
             RunEvent::Stderr { text, .. } => self.note("ERR", text),
@@ -160,12 +157,7 @@ impl Story {
                 duration_ms,
                 output,
                 ..
-            } => self.chapter.blocks.push(Block::Gate(Gate {
-                name: name.clone(),
-                result: *result,
-                took: Duration::from_millis(*duration_ms),
-                output: Text::new(output),
-            })),
+            } => self.gate(name, *result, *duration_ms, output),
             RunEvent::IterationEnded { outcome, .. } => self.ended(outcome, record.at),
             RunEvent::Waiting { why, wait_ms } => {
                 let wait = words::duration(Duration::from_millis(*wait_ms));
@@ -188,6 +180,21 @@ impl Story {
             | RunEvent::Asking => {}
         }
         None
+    }
+
+    fn turn_page(&mut self, fresh: Chapter) -> Option<Chapter> {
+        self.said_something = false;
+        let before = std::mem::replace(&mut self.chapter, fresh);
+        Some(before).filter(Chapter::has_something)
+    }
+
+    fn gate(&mut self, name: &str, result: GateResult, duration_ms: u64, output: &str) {
+        self.chapter.blocks.push(Block::Gate(Gate {
+            name: name.to_owned(),
+            result,
+            took: Duration::from_millis(duration_ms),
+            output: Text::new(output),
+        }));
     }
 
     pub(super) fn finish(&mut self) -> Option<Chapter> {
