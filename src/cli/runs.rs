@@ -22,6 +22,8 @@ use super::exit::Exit;
 use super::listing::json;
 use super::transcript::unless_nobody_reads;
 
+/// So many runs are looked at first.
+const FIRST_LOOK: usize = 32;
 /// Of a prompt, so much is enough for its first words.
 const PROMPT_BYTES: u64 = 512;
 const PROMPT_COLUMNS: usize = 40;
@@ -56,19 +58,11 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
         0 => usize::MAX,
         number => number,
     };
-    // One more is looked for, to know whether there are more.
-    let mut found = shelf
-        .newest_first()
-        .filter(|id| filter.is_in_time(id))
-        .map(|id| shelf.glance(id))
-        .filter(|glance| filter.wants(glance))
-        .take(most.saturating_add(1));
-    let rows: Vec<Row> = found
-        .by_ref()
-        .take(most)
-        .map(|glance| row(&shelf, glance))
-        .collect();
-    let more = found.next().is_some();
+    let mut found = found(&shelf, &filter, most.saturating_add(1));
+    // One more was looked for, to know whether there are more.
+    let more = found.len() > most;
+    found.truncate(most);
+    let rows: Vec<Row> = found.into_iter().map(|glance| row(&shelf, glance)).collect();
     let text = if arguments.json {
         json(&rows)
     } else {
@@ -78,6 +72,24 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
         .print(&text)
         .map(|()| Exit::Success)
         .or_else(unless_nobody_reads)
+}
+
+/// The newest that are wanted, so many at most. The further back, the more are looked at together.
+fn found(shelf: &Shelf, filter: &Filter, most: usize) -> Vec<Glance> {
+    let ids: Vec<&str> = shelf.newest_first().filter(|id| filter.is_in_time(id)).collect();
+    let (mut found, mut rest, mut together) = (Vec::new(), &ids[..], FIRST_LOOK);
+    while found.len() < most && !rest.is_empty() {
+        let (next, after) = rest.split_at(together.min(rest.len()));
+        found.extend(
+            shelf
+                .glances(next)
+                .into_iter()
+                .filter(|glance| filter.wants(glance)),
+        );
+        (rest, together) = (after, together * 8);
+    }
+    found.truncate(most);
+    found
 }
 
 struct Filter<'a> {
