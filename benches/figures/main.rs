@@ -9,6 +9,7 @@ mod parts;
 mod quiet;
 mod sample;
 mod screen;
+mod shelf;
 mod start;
 mod stream;
 mod turns;
@@ -30,6 +31,7 @@ const FIGURES: &[(&str, Measure)] = &[
     ("F6", quiet::idle),
     ("F7", stream::odd_shapes),
     ("F10", screen::face),
+    ("F8", shelf::shelf),
 ];
 
 fn main() -> ExitCode {

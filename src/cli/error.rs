@@ -78,6 +78,16 @@ pub(super) enum CliError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Run(RunError),
+    #[error("nobody is there to be asked whether {runs} may go")]
+    NobodyToConfirm { runs: String },
+    #[error("{} is there already", path.display())]
+    InTheWay { path: PathBuf },
+    #[error("run {id} has no iteration {iteration}")]
+    NoIteration {
+        id: String,
+        iteration: u64,
+        iterations: u64,
+    },
     #[error("the demo cannot be set up: {0}")]
     Demo(String),
     #[error("{what} needs a terminal, in the foreground, for input and output")]
@@ -135,11 +145,15 @@ impl CliError {
             | Self::Capture { .. }
             | Self::SpeedOfCapture { .. }
             | Self::TranscriptOfRun { .. }
+            | Self::NobodyToConfirm { .. }
+            | Self::InTheWay { .. }
+            | Self::NoIteration { .. }
             | Self::Store(
                 StoreError::NoRuns { .. }
                 | StoreError::UnknownRun { .. }
                 | StoreError::AmbiguousRun { .. }
-                | StoreError::NotARun { .. },
+                | StoreError::NotARun { .. }
+                | StoreError::LeadsElsewhere { .. },
             ) => Exit::Usage,
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
@@ -184,14 +198,17 @@ impl CliError {
             Self::NothingToTell => {
                 vec!["ralph tell \"use the new API\", or --pause, --resume, --wake, --stop-iteration".into()]
             }
-            Self::SpeedOfCapture { .. } => vec!["leave it out: raw output is shown at once".into()],
-            Self::TranscriptOfRun { .. } => {
-                vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
-            }
+            Self::NobodyToConfirm { .. }
+            | Self::InTheWay { .. }
+            | Self::NoIteration { .. }
+            | Self::SpeedOfCapture { .. }
+            | Self::TranscriptOfRun { .. } => self.shelf_hints(),
             Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
                 vec!["it is left as it is: remove it first, or choose another name".into()]
             }
-            Self::Init { .. } => vec!["check free space and permissions".into()],
+            Self::Init { .. } | Self::Unwritable { .. } => {
+                vec!["check the path, free space and permissions".into()]
+            }
             Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
             Self::UnknownTranscript { .. } => vec![known_formats()],
             Self::NothingToConvert { from } => vec![format!("name it: ralph init --from-{from} FILE")],
@@ -208,11 +225,32 @@ impl CliError {
             | Self::Filter(_)
             | Self::Ledger(_)
             | Self::Unreadable { .. }
-            | Self::Unwritable { .. }
             | Self::AgentCommand(_)
             | Self::Capture { .. }
             | Self::Demo(_)
             | Self::Output(_) => Vec::new(),
+        }
+    }
+}
+
+/// What helps with runs that were.
+impl CliError {
+    fn shelf_hints(&self) -> Vec<String> {
+        match self {
+            Self::NobodyToConfirm { .. } => vec![
+                "to see which: ralph clean --dry-run".into(),
+                "to remove them without a question: add --yes".into(),
+            ],
+            Self::InTheWay { .. } => vec!["choose another name, or overwrite it with --force".into()],
+            Self::NoIteration { id, iterations, .. } => vec![match iterations {
+                0 => format!("it has not begun any; to see what it did: ralph show {id}"),
+                last => format!("its last one is {last}; to see all: ralph show {id}"),
+            }],
+            Self::SpeedOfCapture { .. } => vec!["leave it out: raw output is shown at once".into()],
+            Self::TranscriptOfRun { .. } => {
+                vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
+            }
+            _ => Vec::new(),
         }
     }
 }
@@ -244,7 +282,10 @@ fn store_hints(error: &StoreError) -> Vec<String> {
             }
             hints
         }
-        StoreError::NotARun { .. } => Vec::new(),
+        StoreError::NotARun { .. } => vec!["to see the runs of this directory: ralph runs".into()],
+        StoreError::LeadsElsewhere { .. } => {
+            vec!["nothing was removed; go to where it leads, and remove old runs there by hand".into()]
+        }
         StoreError::Io { .. } => vec![FULL_OR_FORBIDDEN.into()],
     }
 }

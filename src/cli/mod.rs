@@ -4,6 +4,7 @@ mod agents_test;
 mod args;
 mod as_claude;
 mod attach;
+mod clean;
 mod config;
 mod context;
 mod demo;
@@ -11,20 +12,24 @@ mod drivers;
 mod dry_run;
 mod error;
 mod exit;
+mod export;
 mod gates;
 mod hats;
 mod init;
 mod listing;
+mod logs;
 mod mode;
 mod policy;
 mod reading;
 mod replay;
 mod resume;
 mod run;
+mod runs;
 mod saved;
 mod schema;
 mod screen;
 mod shelf;
+mod show;
 mod tell;
 mod transcript;
 mod trust;
@@ -79,6 +84,11 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Understand(arguments) => understand::understand(arguments, terminal),
         Command::Init(arguments) => init::init(arguments, terminal),
         Command::Tell(arguments) => tell::tell(arguments, terminal),
+        Command::Runs(arguments) => runs::runs(arguments, terminal),
+        Command::Show(arguments) => show::show(arguments, terminal),
+        Command::Logs(arguments) => logs::logs(arguments, terminal),
+        Command::Clean(arguments) => clean::clean(arguments, terminal),
+        Command::Export(arguments) => export::export(arguments, terminal),
         Command::Agents(arguments) => match &arguments.command {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal),
             None => listing::agents(&arguments.list, terminal),

@@ -109,7 +109,7 @@ fn tell(
     })
 }
 
-fn warnings(left_out: &LeftOut, journal: &Path) -> Vec<String> {
+pub(super) fn warnings(left_out: &LeftOut, journal: &Path) -> Vec<String> {
     let mut warnings = Vec::new();
     if left_out.empty {
         warnings.push(format!("{} holds no record", journal.display()));

@@ -262,6 +262,19 @@ impl Restored {
         &self.received
     }
 
+    /// Iterations that have ended.
+    pub fn iterations(&self) -> u64 {
+        self.iterations_ended
+    }
+
+    /// All that was used, attempts that were cut off and the one that runs now included.
+    pub fn used(&self) -> Usage {
+        let mut used = self.spent.clone();
+        used.add(&self.abandoned);
+        used.add(&self.running);
+        used
+    }
+
     /// How long the run has taken so far, on its own clock.
     pub fn elapsed(&self) -> Duration {
         let running = match (self.clock.began, self.clock.last) {

@@ -5,6 +5,7 @@ mod ask;
 mod capture;
 mod clock;
 mod driven;
+mod follow;
 mod gate;
 mod hooks;
 mod inbox;
@@ -24,6 +25,8 @@ pub use hooks::Hooks;
 pub use workspace::{Progress, Watched};
 
 pub use gate::{GateReport, run_gate};
+
+pub use follow::{FollowEnd, follow};
 
 pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
 pub use replay::{LeftOut, Pace, ReplayEnd, replay};

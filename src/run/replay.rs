@@ -49,6 +49,21 @@ pub struct LeftOut {
     pub empty: bool,
 }
 
+impl LeftOut {
+    /// The record that an entry is; what is none is counted.
+    pub(super) fn record_of(&mut self, entry: Entry) -> Option<Box<Record>> {
+        match entry {
+            Entry::Record(record) => return Some(record),
+            Entry::Unknown { kind } => {
+                self.unknown += 1;
+                self.kinds.insert(kind);
+            }
+            Entry::Damaged => self.damaged += 1,
+        }
+        None
+    }
+}
+
 /// Tells a journal to a face.
 pub fn replay(
     entries: impl Iterator<Item = io::Result<Entry>>,
@@ -67,17 +82,8 @@ pub fn replay(
         ..LeftOut::default()
     };
     for entry in entries {
-        let record = match entry.map_err(RunError::JournalUnreadable)? {
-            Entry::Record(record) => record,
-            Entry::Unknown { kind } => {
-                left_out.unknown += 1;
-                left_out.kinds.insert(kind);
-                continue;
-            }
-            Entry::Damaged => {
-                left_out.damaged += 1;
-                continue;
-            }
+        let Some(record) = left_out.record_of(entry.map_err(RunError::JournalUnreadable)?) else {
+            continue;
         };
         left_out.empty = false;
         if let RunEvent::RunStarted(header) = &record.event {

@@ -46,11 +46,12 @@ pub fn find_run(workspace: &Path, name: &str) -> Result<PathBuf, StoreError> {
 }
 
 /// The ids of all runs, the oldest first: they begin with the time.
-fn ids_in(runs: &Path) -> Vec<String> {
+pub(super) fn ids_in(runs: &Path) -> Vec<String> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
     let mut ids: Vec<String> = entries
-        .filter(|entry| entry.path().is_dir())
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
         .collect();
     ids.sort_unstable();
     ids

@@ -83,16 +83,23 @@ fn next_entry(reader: &mut impl BufRead) -> io::Result<Option<Entry>> {
             return Ok(None);
         }
         let whole = line.ends_with(b"\n");
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        if let Ok(record) = serde_json::from_slice(&line) {
-            return Ok(Some(Entry::Record(Box::new(record))));
-        }
-        if whole {
-            return Ok(Some(unreadable(&line)));
+        match entry_of(&line) {
+            Some(Entry::Unknown { .. } | Entry::Damaged) if !whole => {}
+            Some(entry) => return Ok(Some(entry)),
+            None => {}
         }
     }
+}
+
+/// What a line is; nothing if it is empty.
+pub(super) fn entry_of(line: &[u8]) -> Option<Entry> {
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
+    Some(match serde_json::from_slice(line) {
+        Ok(record) => Entry::Record(Box::new(record)),
+        Err(_) => unreadable(line),
+    })
 }
 
 fn unreadable(line: &[u8]) -> Entry {

@@ -1,6 +1,7 @@
 //! Memory: everything a run leaves on disk, under `.agent/` in the workspace. Private to the user; append-only;
 //! never overwrites an earlier run. Knows records and bytes, not what they mean.
 
+mod discard;
 mod find;
 mod journal;
 mod lock;
@@ -8,14 +9,19 @@ mod orders;
 mod past;
 mod raw;
 mod recall;
+mod shelf;
+mod tail;
 
+pub use discard::{Discarded, discard, size_of};
 pub use find::{CaptureContext, LATEST, context_of_capture, find_run, journal_at};
 pub use journal::{Entry, Journal};
 pub use lock::{Holder, Lock};
 pub use orders::{Found, OrderBox};
 pub use past::id_of;
-pub use raw::RawOutput;
+pub use raw::{RawFile, RawOutput, raw_outputs};
 pub use recall::{Recalled, recall};
+pub use shelf::{Ending, Glance, Shelf, State, is_at_work, time_of};
+pub use tail::Tail;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -40,6 +46,8 @@ pub enum StoreError {
     AmbiguousRun { name: String, candidates: Vec<String> },
     #[error("{} is not the directory of a run: it has no events.jsonl", path.display())]
     NotARun { path: PathBuf },
+    #[error("{} is a symbolic link", path.display())]
+    LeadsElsewhere { path: PathBuf },
     #[error("cannot {action} {}", path.display())]
     Io {
         action: &'static str,

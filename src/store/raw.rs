@@ -1,8 +1,8 @@
 //! What a child printed, byte for byte.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{StoreError, create_new};
 
@@ -22,4 +22,34 @@ impl RawOutput {
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
+}
+
+/// What the agent printed in one try of an iteration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RawFile {
+    pub iteration: u64,
+    pub attempt: u64,
+    pub path: PathBuf,
+}
+
+/// All that the agent of a run printed, in order.
+pub fn raw_outputs(run: &Path) -> Vec<RawFile> {
+    let entries = fs::read_dir(run.join("iterations"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut files: Vec<RawFile> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (iteration, attempt) = name.split_once('-').unwrap_or((&name, "1"));
+            Some(RawFile {
+                iteration: iteration.parse().ok()?,
+                attempt: attempt.parse().ok()?,
+                path: entry.path().join("stdout.raw"),
+            })
+        })
+        .filter(|file| file.path.is_file())
+        .collect();
+    files.sort_unstable();
+    files
 }

@@ -3,8 +3,10 @@
 //! given. It decides nothing, keeps nothing on disk, and reads no clock: time comes with the records and ticks.
 //! (One exception: the thread that draws the TUI, in `tui/stage.rs`, is its own hands; it knows what time it is.)
 
+mod account;
 pub mod clean;
 mod escapes;
+pub mod export;
 mod json;
 mod lent;
 mod modes;
@@ -17,12 +19,15 @@ mod tone;
 pub mod tui;
 pub mod words;
 
+pub use account::{Account, GateRun, Turn};
 pub use escapes::{Escapes, Seen};
 pub use json::JsonLines;
 pub use lent::Lent;
 pub use painter::{Painted, Painter};
 pub use plain::{Plain, PlainOptions, Verbosity};
-pub use sentences::{Verdict, blind_budget, gate_words, iteration_verdict, run_verdict};
+pub use sentences::{
+    Verdict, blind_budget, gate_words, iteration_verdict, iteration_word, run_advice, run_verdict,
+};
 pub use table::{Cell, Table};
 pub use terminal::{ColourChoice, Confirmed, Terminal};
 pub use tone::Tone;

@@ -87,6 +87,23 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
     }
 }
 
+/// How an iteration ended, in a word or two.
+pub fn iteration_word(outcome: &IterationOutcome) -> &'static str {
+    match outcome {
+        IterationOutcome::Completed { .. } => "complete",
+        IterationOutcome::Continued { rejected_by: None } => "going on",
+        IterationOutcome::Continued { rejected_by: Some(_) } => "rejected",
+        IterationOutcome::Failed { .. } => "failed",
+        IterationOutcome::TimedOut { .. } => "timed out",
+        IterationOutcome::RateLimited { .. } => "rate limited",
+        IterationOutcome::AuthRequired { .. } => "not logged in",
+        IterationOutcome::LimitReached { .. } => "limit reached",
+        IterationOutcome::Interrupted => "interrupted",
+        IterationOutcome::Skipped => "skipped",
+        IterationOutcome::CouldNotStart { .. } => "could not start",
+    }
+}
+
 /// How the run ended, in one sentence.
 pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
     match outcome {
@@ -110,7 +127,7 @@ pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
 }
 
 /// What the user can do now, where that is not plain.
-pub(super) fn run_advice(outcome: &RunOutcome, run_id: &str) -> Option<String> {
+pub fn run_advice(outcome: &RunOutcome, run_id: &str) -> Option<String> {
     let go_on = format!("ralph run --continue {run_id}");
     match outcome {
         RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {go_on}")),

@@ -2,7 +2,9 @@
 //! to stdout; warnings and failures go to stderr.
 
 use std::error::Error;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::tui::{OnEnd, OpenShelf, Role, Tui, TuiOptions};
 use super::{Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
@@ -87,6 +89,41 @@ impl Terminal {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
+    }
+
+    /// Where a long text goes that is written piece by piece.
+    pub fn writer(&self) -> impl Write + use<> {
+        io::stdout().lock()
+    }
+
+    /// Bytes as they are. What a terminal would obey does not reach one.
+    pub fn print_raw(&self, input: &mut dyn Read) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        if !stdout.is_terminal() {
+            io::copy(input, &mut stdout)?;
+            return stdout.flush();
+        }
+        let mut reader = BufReader::new(input);
+        let mut line = Vec::new();
+        while reader
+            .by_ref()
+            .take(OUTPUT_BUFFER as u64)
+            .read_until(b'\n', &mut line)?
+            > 0
+        {
+            stdout.write_all(clean::clean(&String::from_utf8_lossy(&line)).as_bytes())?;
+            line.clear();
+        }
+        stdout.flush()
+    }
+
+    /// Whether anybody can still read what goes to stdout: a pipe may have lost its other end.
+    pub fn is_read(&self) -> bool {
+        let stdout = io::stdout();
+        let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
+        let polled = poll(&mut ends, Some(&Timespec::default()));
+        let lost = PollFlags::ERR | PollFlags::HUP;
+        polled.is_err() || !ends[0].revents().intersects(lost)
     }
 
     /// A table as text, in this terminal's colours.

@@ -9,4 +9,5 @@ mod floods;
 mod listings;
 mod prices;
 mod replays;
+mod shelf;
 mod transcripts;

@@ -188,6 +188,7 @@ fn runs_that_cannot_be_told_are_explained() {
     ");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "latest"]), @"
     error: [SANDBOX]/work/.agent/runs/20261115-214501-aaaa is not the directory of a run: it has no events.jsonl
+      to see the runs of this directory: ralph runs
     [exit 2]
     ");
     let journal = sandbox

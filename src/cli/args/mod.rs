@@ -1,6 +1,7 @@
 //! The command line: what can be asked for.
 
 mod parts;
+mod past;
 mod reading;
 mod run;
 
@@ -12,6 +13,10 @@ pub(super) use parts::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
     ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
     TrustArguments,
+};
+pub(super) use past::{
+    CleanArguments, ExportArguments, ExportFormat, LogsArguments, LookArguments, Moment, OutcomeName,
+    RunsArguments, TagName,
 };
 pub(super) use reading::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use run::{
@@ -45,6 +50,16 @@ pub(super) enum Command {
     Init(InitArguments),
     /// Tell a run something while it is at work: a message for the next prompt, or an order
     Tell(TellArguments),
+    /// List the runs of this directory, the newest first
+    Runs(RunsArguments),
+    /// Show what a run did, iteration by iteration
+    Show(LookArguments),
+    /// Print what a run showed; -f follows one at work
+    Logs(LogsArguments),
+    /// Remove old runs
+    Clean(CleanArguments),
+    /// Write a run down as Markdown, one HTML page, or JSON
+    Export(ExportArguments),
     /// List the agents: found, version, how each would be called; or test one
     Agents(Box<AgentsArguments>),
     /// Check agents and configuration; exit 1 if something needed is broken

@@ -1,0 +1,113 @@
+//! `ralph export`: a run written down, to be read or passed on.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::event::{Secrets, Sink};
+use crate::store::Journal;
+use crate::ui::Terminal;
+use crate::ui::export::{Cover, Html, Markdown};
+
+use super::args::{ExportArguments, ExportFormat};
+use super::error::CliError;
+use super::exit::Exit;
+use super::show::{Seen, facts, run_called};
+use super::transcript::unless_nobody_reads;
+
+/// The version of the JSON document.
+const VERSION: u32 = 1;
+
+pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+    let run = run_called(Some(&arguments.run))?;
+    let seen = Seen::at(&run)?;
+    let Some(path) = &arguments.output else {
+        let written = write(&seen, arguments.format, &mut terminal.writer())?;
+        return written.map(|()| Exit::Success).or_else(unless_nobody_reads);
+    };
+    let unwritable = |source| CliError::Unwritable {
+        path: path.clone(),
+        source,
+    };
+    if path.symlink_metadata().is_ok() && !arguments.force {
+        return Err(CliError::InTheWay { path: path.clone() });
+    }
+    // Whole or not at all, and for nobody else's eyes.
+    let directory = path
+        .parent()
+        .filter(|parent| *parent != Path::new(""))
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".ralph-export-")
+        .tempfile_in(directory)
+        .map_err(|error| unwritable(without_path(&error)))?;
+    write(&seen, arguments.format, file.as_file_mut())?.map_err(unwritable)?;
+    let kept = match arguments.force {
+        true => file.persist(path),
+        false => file.persist_noclobber(path),
+    };
+    kept.map_err(|error| unwritable(error.error))?;
+    let text = format!("Wrote {}\n", path.display());
+    terminal
+        .print(&text)
+        .map(|()| Exit::Success)
+        .or_else(unless_nobody_reads)
+}
+
+/// The outer result is about the run, the inner one about the place that is written to.
+fn write(seen: &Seen, format: ExportFormat, writer: &mut dyn Write) -> Result<io::Result<()>, CliError> {
+    let prompt = prompt(&seen.directory);
+    let records = Journal::read(&seen.directory.join("events.jsonl"))?;
+    let mut writer = BufWriter::with_capacity(1 << 16, writer);
+    let cover = Cover {
+        id: &seen.id,
+        verdict: seen.verdict(),
+        facts: facts(seen),
+        prompt: prompt.as_deref(),
+        turns: &seen.account.turns,
+        final_message: &seen.account.final_message,
+    };
+    Ok(match format {
+        ExportFormat::Html => Html::begin(writer, &cover).and_then(|mut html| {
+            records.into_iter().try_for_each(|record| html.accept(&record))?;
+            html.end()
+        }),
+        ExportFormat::Md => Markdown::begin(writer, &cover).and_then(|mut markdown| {
+            records
+                .into_iter()
+                .try_for_each(|record| markdown.accept(&record))?;
+            markdown.end()
+        }),
+        ExportFormat::Json => {
+            let write = || -> io::Result<()> {
+                let run = serde_json::to_string(seen)?;
+                let prompt = serde_json::to_string(&prompt)?;
+                write!(
+                    writer,
+                    "{{\"version\":{VERSION},\"run\":{run},\"prompt\":{prompt},\"records\":["
+                )?;
+                for (index, record) in records.enumerate() {
+                    writer.write_all(if index == 0 { b"\n" } else { b",\n" })?;
+                    serde_json::to_writer(&mut writer, &record)?;
+                }
+                writer.write_all(b"\n]}\n")?;
+                writer.flush()
+            };
+            write()
+        }
+    })
+}
+
+/// The first prompt. It lies beside the journal as it was, so its secrets are left out here.
+fn prompt(run: &Path) -> Option<String> {
+    let bytes = std::fs::read(run.join("iterations/0001/prompt.md")).ok()?;
+    let mut prompt = Value::String(String::from_utf8_lossy(&bytes).into_owned());
+    Secrets::of(std::env::vars_os()).clean(&mut prompt);
+    prompt.as_str().map(str::to_owned)
+}
+
+/// The bare error: the name of a file that only we know of helps nobody.
+fn without_path(error: &io::Error) -> io::Error {
+    error.kind().into()
+}

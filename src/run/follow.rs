@@ -1,0 +1,132 @@
+//! A journal told to a face while another process still writes it: until the run ends, its process is gone, or nobody
+//! listens any more.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::engine::Input;
+use crate::event::{FORMAT_VERSION, Interrupt, RunEvent};
+use crate::store::{Tail, is_at_work};
+use crate::ui::Face;
+
+use super::clock::Clock;
+use super::inbox::{self, Inbox, Message};
+use super::{LeftOut, RunError};
+
+/// How the telling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FollowEnd {
+    /// All that will ever be there was told.
+    Told,
+    /// The run's process is gone, and the run has no end.
+    Died,
+    NobodyReads,
+    Interrupted(Interrupt),
+}
+
+/// How often the journal is looked at while it grows, and while it does not.
+const SOON: Duration = Duration::from_millis(25);
+const LATER: Duration = Duration::from_millis(250);
+/// A run that is silent for so long may have lost its process.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// Tells what is in the journal of a run, and what is added to it. `is_read` says whether anybody still listens.
+pub fn follow(
+    run: &Path,
+    tail: &mut Tail,
+    face: &mut dyn Face,
+    is_read: &dyn Fn() -> bool,
+) -> Result<(FollowEnd, LeftOut), RunError> {
+    let inbox = Inbox::open().map_err(RunError::Signals)?;
+    let mut telling = Telling {
+        left_out: LeftOut {
+            empty: true,
+            ..LeftOut::default()
+        },
+        ended: false,
+    };
+    let clock = Clock::start_at(Duration::ZERO);
+    let (mut wait, mut looked, mut gone) = (SOON, Duration::ZERO, false);
+    let end = loop {
+        let grown = telling.drain(tail, face)?;
+        face.flush().map_err(RunError::Face)?;
+        if telling.ended {
+            break FollowEnd::Told;
+        }
+        // Whoever is gone may have written his last just before we looked.
+        if gone && !grown {
+            break FollowEnd::Died;
+        }
+        let now = clock.elapsed();
+        if grown {
+            (wait, looked) = (SOON, now);
+        } else if looked.is_zero() || now.saturating_sub(looked) >= SILENCE {
+            looked = now.max(Duration::from_nanos(1));
+            gone = !is_at_work(run);
+            if gone {
+                continue;
+            }
+        }
+        if !is_read() {
+            break FollowEnd::NobodyReads;
+        }
+        face.tick(Timestamp::now()).map_err(RunError::Face)?;
+        let message = inbox.wait(face.wants_tick().into_iter().chain([wait]).min());
+        if let Some(by) = message.and_then(interrupt) {
+            break FollowEnd::Interrupted(by);
+        }
+        wait = LATER.min(wait * 2);
+    };
+    if let Some(entry) = tail.rest().filter(|_| end == FollowEnd::Died) {
+        telling.tell(entry, face)?;
+    }
+    face.flush().map_err(RunError::Face)?;
+    Ok((end, telling.left_out))
+}
+
+struct Telling {
+    left_out: LeftOut,
+    /// The last record was the end of the run.
+    ended: bool,
+}
+
+impl Telling {
+    /// Tells all that is there; says whether there was anything.
+    fn drain(&mut self, tail: &mut Tail, face: &mut dyn Face) -> Result<bool, RunError> {
+        let mut grown = false;
+        while let Some(entry) = tail.next_entry().map_err(RunError::JournalUnreadable)? {
+            grown = true;
+            self.tell(entry, face)?;
+        }
+        Ok(grown)
+    }
+
+    fn tell(&mut self, entry: crate::store::Entry, face: &mut dyn Face) -> Result<(), RunError> {
+        let Some(record) = self.left_out.record_of(entry) else {
+            return Ok(());
+        };
+        self.left_out.empty = false;
+        if let RunEvent::RunStarted(header) = &record.event {
+            self.left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
+        }
+        self.ended = matches!(record.event, RunEvent::RunEnded { .. });
+        face.accept(&record).map_err(RunError::Face)
+    }
+}
+
+fn interrupt(message: Message) -> Option<Interrupt> {
+    match message {
+        Message::Signal(signal) => match inbox::meaning(signal)? {
+            Input::Interrupted(by) => Some(by),
+            _ => None,
+        },
+        Message::TerminalLost => Some(Interrupt::Hup),
+        Message::Child { .. }
+        | Message::HookEnded(_)
+        | Message::Answer(_)
+        | Message::Typed(_)
+        | Message::Wish(_) => None,
+    }
+}

@@ -1,0 +1,38 @@
+//! A run written down to be passed on: a Markdown text, or one HTML page. Both tell the same story; neither trusts a
+//! word of what the agent said.
+
+mod html;
+mod markdown;
+mod story;
+
+pub use html::Html;
+pub use markdown::Markdown;
+
+use super::{Turn, Verdict, words};
+use std::time::Duration;
+
+/// What stands before the story.
+#[derive(Debug)]
+pub struct Cover<'a> {
+    pub id: &'a str,
+    pub verdict: Verdict,
+    /// Names and values.
+    pub facts: Vec<(&'static str, String)>,
+    pub prompt: Option<&'a str>,
+    pub turns: &'a [Turn],
+    pub final_message: &'a str,
+}
+
+/// `12.3s · 5 tools · 12.3k tokens · $0.02`, as far as known.
+fn figures(turn: &Turn) -> String {
+    let tools = (turn.tools > 0).then(|| words::count(turn.tools, "tool call"));
+    let files = (!turn.files.is_empty()).then(|| words::count(turn.files.len() as u64, "file"));
+    let tokens = turn
+        .usage
+        .tokens()
+        .map(|tokens| format!("{} tokens", words::tokens(tokens)));
+    let cost = turn.usage.cost_usd.map(words::dollars);
+    let took = Some(words::duration(Duration::from_millis(turn.duration_ms)));
+    let known = [took, tools, files, tokens, cost];
+    known.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
