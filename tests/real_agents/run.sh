@@ -84,6 +84,24 @@ trap 'rm -f "$log" "$log.code"' EXIT
 } | tee "$log"
 passed=$(sed -n 's/^test result: .* \([0-9][0-9]*\) passed;.*/\1/p' "$log")
 code=$(cat "$log.code")
+
+# Programs of megabytes that share two cores are late at times. What failed among the others is run once more, alone; it
+# counts as failed if it fails again, and is named either way.
+failed=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log")
+if [ -n "$failed" ]; then
+    code=0
+    for name in $failed; do
+        # shellcheck disable=SC2086
+        if RUST_TEST_THREADS=1 $isolate sh -c 'ip link set lo up && exec "$@"' - \
+            "$suite" --ignored --exact "$name" </dev/null 9>&-; then
+            echo "FLAKY real agents: $name failed among the others, and passed alone"
+            passed=$((${passed:-0} + 1))
+        else
+            echo "FAILED real agents: $name, twice"
+            code=1
+        fi
+    done
+fi
 # shellcheck disable=SC2086
 echo "real agents: ${passed:-0} tests passed with" $names "in $(($(date +%s) - began)) s"
 if [ "${passed:-0}" = 0 ] && [ "$code" = 0 ]; then
