@@ -58,7 +58,8 @@ if ! cmp -s "$versions" "$cache/programs/installed"; then
     trap - EXIT
 fi
 
-suite=$(cargo test --test real_agents --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*(\(.*real_agents-[0-9a-f]*\)).*/\1/p')
+built=$(cargo test --test real_agents --no-run 2>&1) || { echo "$built" >&2; exit 1; }
+suite=$(echo "$built" | sed -n 's/.*(\(.*real_agents-[0-9a-f]*\)).*/\1/p')
 [ -n "$suite" ] || { echo "the suite was not built" >&2; exit 1; }
 # A copy, so that whoever builds meanwhile does not change what is tested.
 if [ -z "${RALPH_UNDER_TEST:-}" ]; then

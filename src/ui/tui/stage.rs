@@ -1,5 +1,5 @@
-//! The thread that draws. It draws what the fold holds when it comes to it, at most thirty
-//! times a second and not at all when nothing changed: frames are dropped, events never are, and whoever feeds the
+//! The thread that draws. It draws what the fold holds when it comes to it, at most thirty times a second, less often
+//! when a frame takes long, and not at all when nothing changed: frames are dropped, events never are, and whoever feeds the
 //! fold never waits for the screen.
 
 use std::io;
@@ -22,6 +22,10 @@ use super::wish::{Door, Powers, Wish};
 use super::{OnEnd, copy, export};
 
 const FRAME: Duration = Duration::from_millis(33);
+/// While the agent floods us, every frame is all new and dear: drawing then has a fifth of the time, and no more.
+const SPARING: u32 = 4;
+/// But so often it draws, however dear a frame is.
+const SLOWEST_FRAME: Duration = Duration::from_millis(250);
 /// Clocks and spinners, while something is going on.
 const TICK_MILLIS: i64 = 500;
 const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
@@ -102,15 +106,18 @@ impl Stage {
         let mut state = self.shared.snapshot();
         let mut wanted = true;
         let mut last_frame: Option<Instant> = None;
+        let mut pause = FRAME;
         loop {
-            let since_frame = last_frame.map_or(FRAME, |at| at.elapsed());
-            if wanted && since_frame >= FRAME {
+            let since_frame = last_frame.map_or(pause, |at| at.elapsed());
+            if wanted && since_frame >= pause {
+                let begun = Instant::now();
                 state = self.shared.snapshot();
                 self.frame(&state)?;
+                pause = (begun.elapsed() * SPARING).clamp(FRAME, SLOWEST_FRAME);
                 (wanted, last_frame) = (false, Some(Instant::now()));
             }
             let rest = match (wanted, self.has_clock(&state)) {
-                (true, _) => FRAME.saturating_sub(since_frame),
+                (true, _) => pause.saturating_sub(since_frame),
                 (false, true) => self.until_tick(),
                 (false, false) => FOR_EVER,
             };
