@@ -38,7 +38,7 @@ pub(super) fn attach(arguments: &AttachArguments, terminal: &Terminal) -> Result
     let shelf = directory.clone();
     let open_shelf = Box::new(move |_: &_| Box::new(RunShelf::at(shelf.clone())) as Box<_>);
     let mut tui = terminal
-        .tui(Role::Viewer, OnEnd::Stay, open_shelf)
+        .tui(Role::Viewer, OnEnd::Stay, open_shelf, super::screen::guard())
         .map_err(CliError::Output)?;
     let _ = tui.take_door(Box::new(InboxDoor(OrderBox::of(&directory))));
     watch(&journal, &directory, &mut tui).map_err(|source| CliError::Capture {

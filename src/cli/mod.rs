@@ -41,7 +41,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::process;
-use crate::ui::{ColourChoice, Terminal};
+use crate::ui::{ColourChoice, Terminal, tui};
 
 use args::{AgentsCommand, Arguments, ColourWish, Command};
 use error::CliError;
@@ -49,7 +49,10 @@ use exit::Exit;
 
 /// The whole program.
 pub fn main() -> ExitCode {
-    if let Some(code) = process::keep_if_asked().or_else(demo::play_if_asked) {
+    let asked = process::keep_if_asked()
+        .or_else(tui::guard_if_asked)
+        .or_else(demo::play_if_asked);
+    if let Some(code) = asked {
         return code;
     }
     let arguments = match Arguments::try_parse_from(with_default_command(std::env::args_os().collect())) {

@@ -53,7 +53,7 @@ fn viewer(journal: Option<&Path>, terminal: &Terminal) -> Result<Box<dyn Face>, 
         .unwrap_or(Path::new("."))
         .to_owned();
     let open_shelf = Box::new(move |_: &_| Box::new(RunShelf::at(place.clone())) as Box<_>);
-    let tui = terminal.tui(Role::Viewer, OnEnd::Stay, open_shelf);
+    let tui = terminal.tui(Role::Viewer, OnEnd::Stay, open_shelf, super::screen::guard());
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 

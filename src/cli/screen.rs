@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::ui::tui::{OnEnd, Role};
+use crate::process::Companion;
+use crate::ui::tui::{self, Guard, OnEnd, Role};
 use crate::ui::{Face, Terminal, Verbosity};
 
 use super::args::{ScreenArguments, ShowArguments};
@@ -75,6 +76,12 @@ pub(super) fn driver(
     terminal: &Terminal,
 ) -> Result<Box<dyn Face>, CliError> {
     let shelf = RunShelf::of_workspace(workspace);
-    let tui = terminal.tui(Role::Driver, on_end, shelf);
+    let tui = terminal.tui(Role::Driver, on_end, shelf, guard());
     Ok(Box::new(tui.map_err(CliError::Output)?))
+}
+
+/// Posted at the terminal as it is now: gives it back even when we are killed.
+pub(super) fn guard() -> Option<Guard> {
+    let companion = Companion::start(tui::GUARD, tui::GIVE_BACK, tui::GOODBYE)?;
+    Some(Box::new(companion))
 }

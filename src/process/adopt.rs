@@ -1,8 +1,8 @@
 //! What ralph does when a keeper itself is killed: the keeper's orphans become ralph's children, and are
-//! killed here. Beyond that, ralph is the parent of keepers only.
+//! killed here. Beyond that, ralph is the parent of keepers, and of the one who guards the terminal, only.
 
 use std::io;
-use std::process::{Child, Command};
+use std::process::{Child, ChildStderr, ChildStdin, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The keepers that live or have not been waited for. Held while one is started, so that a new keeper is
@@ -30,6 +30,11 @@ pub(super) fn start(command: &mut Command) -> io::Result<KeeperProcess> {
 }
 
 impl KeeperProcess {
+    /// Its stdin and stderr, where they are pipes.
+    pub(super) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStderr>) {
+        (self.0.stdin.take(), self.0.stderr.take())
+    }
+
     /// Waits for a keeper that has nothing left to do.
     pub(super) fn wait(mut self) {
         let _ = self.0.wait();

@@ -14,6 +14,7 @@
 mod adopt;
 mod capture;
 mod child;
+mod companion;
 mod error;
 mod feed;
 mod keeper;
@@ -31,6 +32,7 @@ mod wire;
 
 pub use capture::{Bounds, Captured, Omitted, capture};
 pub use child::Child;
+pub use companion::Companion;
 pub use error::ProcessError;
 pub use keeper::{Keeper, keep_if_asked};
 pub use lines::{Line, LineSplitter};

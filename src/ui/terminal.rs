@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::tui::{OnEnd, OpenShelf, Role, Tui, TuiOptions};
+use super::tui::{Guard, OnEnd, OpenShelf, Role, Tui, TuiOptions};
 use super::{Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
 
 /// When to use colour.
@@ -69,7 +69,13 @@ impl Terminal {
     }
 
     /// A face on the whole terminal.
-    pub fn tui(&self, role: Role, on_end: OnEnd, open_shelf: OpenShelf) -> io::Result<Tui> {
+    pub fn tui(
+        &self,
+        role: Role,
+        on_end: OnEnd,
+        open_shelf: OpenShelf,
+        guard: Option<Guard>,
+    ) -> io::Result<Tui> {
         let stdout = io::stdout();
         Tui::open(TuiOptions {
             colour: self.colours(&stdout),
@@ -77,6 +83,7 @@ impl Terminal {
             on_end,
             width: width(&stdout),
             open_shelf,
+            guard,
         })
     }
 

@@ -218,6 +218,14 @@ impl Terminal {
         tcsetattr(&self.slave, OptionalActions::Now, &self.before).expect("other settings");
     }
 
+    /// By somebody else than the one who took it, who cannot any more.
+    pub(super) fn wait_until_given_back(&self) {
+        self.wait("a terminal for lines", || {
+            let now = tcgetattr(&self.slave).expect("its settings");
+            now.local_modes.contains(LocalModes::ICANON)
+        });
+    }
+
     pub(super) fn wait_until_raw(&self) {
         self.wait("a terminal for single keys", || {
             let now = tcgetattr(&self.slave).expect("its settings");

@@ -74,6 +74,30 @@ fn a_signal_stops_the_run_and_gives_the_terminal_back() {
 }
 
 #[test]
+fn even_a_kill_gives_the_terminal_back() {
+    let sandbox = hanging();
+    let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (80, 24));
+    terminal.expect("at work");
+    terminal.wait_until_raw();
+    terminal.kill(Signal::KILL);
+    terminal.wait_until_given_back();
+    terminal.ends("signal: 9 (SIGKILL)");
+    sandbox.wait_until_all_are_gone(PROMPTLY);
+}
+
+/// A shell that has the terminal again keeps it as it has set it.
+#[test]
+fn after_a_kill_the_settings_of_a_shell_are_left_alone() {
+    let sandbox = hanging();
+    let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (80, 24));
+    terminal.expect("at work");
+    terminal.wait_until_raw();
+    terminal.take_for_shell();
+    terminal.kill(Signal::KILL);
+    terminal.ends("signal: 9 (SIGKILL)");
+}
+
+#[test]
 fn after_a_stop_the_terminal_is_taken_again() {
     let sandbox = hanging();
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (80, 24));

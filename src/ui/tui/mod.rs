@@ -8,6 +8,7 @@ mod document;
 mod draw;
 mod export;
 mod files;
+mod guard;
 mod keyboard;
 mod keys;
 mod model;
@@ -23,7 +24,9 @@ mod tty;
 mod view;
 mod wish;
 
+pub use guard::{GOODBYE, GUARD, guard_if_asked};
 pub use shelf::{Attempt, OpenShelf, Shelf};
+pub use tty::{GIVE_BACK, Guard};
 pub use view::Role;
 pub use wish::{Door, Powers, Wish, WishKind};
 
@@ -67,6 +70,7 @@ pub struct TuiOptions {
     /// Columns of the report that is left on the ordinary screen.
     pub width: u16,
     pub open_shelf: OpenShelf,
+    pub guard: Option<Guard>,
 }
 
 /// A face on the whole terminal.
@@ -94,7 +98,7 @@ const WIND: Duration = Duration::from_millis(500);
 impl Tui {
     /// Takes the terminal over.
     pub fn open(options: TuiOptions) -> io::Result<Self> {
-        let tty = Tty::take()?;
+        let tty = Tty::take(options.guard)?;
         let shared = Arc::new(Shared {
             state: Mutex::new(State::new(TimeZone::system())),
             dirty: AtomicBool::new(false),

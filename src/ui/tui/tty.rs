@@ -1,5 +1,5 @@
-//! The real terminal: taken over, and always given back: at the end, on an error, on a panic. After `kill -9` nobody
-//! is left to do it; the command `reset` does.
+//! The real terminal: taken over, and always given back: at the end, on an error, on a panic, and after a `kill -9` by the
+//! guard that was posted before.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::{Mutex, Once, PoisonError};
@@ -14,7 +14,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 /// in this mode: no mouse is captured, and selecting text with it works as everywhere. What was set before is put back.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1007s\x1b[?1007h";
 const AGAIN: &[u8] = b"\x1b[?25l\x1b[?2004h\x1b[?1007h";
-const GIVE_BACK: &[u8] = b"\x1b[?1007r\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
+pub const GIVE_BACK: &str = "\x1b[?1007r\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
 /// A terminal that takes no text for so long is not waited for.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 1,
@@ -27,13 +27,18 @@ const USUAL: Rect = Rect::new(0, 0, 80, 24);
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 
+/// Somebody who gives the terminal back when we cannot, for as long as this is not dropped.
+pub type Guard = Box<dyn Send>;
+
 /// The terminal while it is ours.
 pub(super) struct Tty {
     pub(super) terminal: Terminal<CrosstermBackend<BufWriter<Out>>>,
+    /// Gives it back when we cannot.
+    _guard: Option<Guard>,
 }
 
 impl Tty {
-    pub(super) fn take() -> io::Result<Self> {
+    pub(super) fn take(guard: Option<Guard>) -> io::Result<Self> {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -51,7 +56,10 @@ impl Tty {
                 Terminal::with_options(backend, TerminalOptions { viewport })
             });
         match prepared {
-            Ok(terminal) => Ok(Self { terminal }),
+            Ok(terminal) => Ok(Self {
+                terminal,
+                _guard: guard,
+            }),
             Err(error) => {
                 give_back();
                 Err(error)
@@ -99,7 +107,7 @@ pub(super) fn give_back() {
     };
     // A terminal that takes no more text cannot be helped.
     if takes_text() {
-        let _ = write_all(GIVE_BACK);
+        let _ = write_all(GIVE_BACK.as_bytes());
     }
     let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
 }
