@@ -3,8 +3,6 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::event::{Secrets, Sink};
 use crate::store::Journal;
 use crate::ui::Terminal;
@@ -102,9 +100,8 @@ fn write(seen: &Seen, format: ExportFormat, writer: &mut dyn Write) -> Result<io
 /// The first prompt. It lies beside the journal as it was, so its secrets are left out here.
 fn prompt(run: &Path) -> Option<String> {
     let bytes = std::fs::read(run.join("iterations/0001/prompt.md")).ok()?;
-    let mut prompt = Value::String(String::from_utf8_lossy(&bytes).into_owned());
-    Secrets::of(std::env::vars_os()).clean(&mut prompt);
-    prompt.as_str().map(str::to_owned)
+    let prompt = String::from_utf8_lossy(&bytes).into_owned();
+    Some(Secrets::of(std::env::vars_os()).leave_out_of_text(prompt))
 }
 
 /// The bare error: the name of a file that only we know of helps nobody.

@@ -18,6 +18,16 @@ const WORDS: [&str; 10] = [
     "type", "kind", "tag", "flow", "scope", "status", "outcome", "level", "class", "order",
 ];
 
+/// What a tool was given: all of it is the agent's, whatever its fields are called.
+const INPUT: &str = "input";
+
+/// Who has named the fields of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Agents,
+}
+
 /// How keys of a known kind begin, and how many letters of a key must follow at least.
 const SHAPES: &[(&str, usize)] = &[
     ("sk-ant-", 20),
@@ -76,10 +86,7 @@ impl Secrets {
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostFirst)
             .build(patterns)
-            // Only a set of patterns beyond four billion states cannot be built: such an environment cannot exist.
-            .unwrap_or_else(|_| {
-                AhoCorasick::new::<[&str; 0], &str>([]).expect("an empty set can always be built")
-            });
+            .expect("an environment has far fewer letters than an automaton may have states");
         Self {
             finder,
             values: values.len(),
@@ -89,14 +96,12 @@ impl Secrets {
     /// The event as it may be written down.
     pub fn leave_out_of(&self, mut event: RunEvent) -> RunEvent {
         if let Some(text) = long_text_of(&mut event) {
-            if let Some(clean) = self.left_out(text) {
-                *text = clean;
-            }
+            *text = self.leave_out_of_text(std::mem::take(text));
             return event;
         }
         let clean = || -> serde_json::Result<Option<RunEvent>> {
             let mut value: Value = serde_json::from_slice(&serde_json::to_vec(&event)?)?;
-            if !self.clean(&mut value) {
+            if !self.clean(&mut value, Whose::Ours) {
                 return Ok(None);
             }
             serde_json::from_slice(&serde_json::to_vec(&value)?).map(Some)
@@ -104,23 +109,23 @@ impl Secrets {
         clean().ok().flatten().unwrap_or(event)
     }
 
-    /// Leaves secrets out of every text in a document; tells whether there was one.
-    pub fn clean(&self, value: &mut Value) -> bool {
+    /// The text as it may be shown.
+    pub fn leave_out_of_text(&self, text: String) -> String {
+        self.left_out(&text).unwrap_or(text)
+    }
+
+    /// Leaves secrets out of every text in an event; tells whether there was one.
+    fn clean(&self, value: &mut Value, whose: Whose) -> bool {
         match value {
-            Value::String(text) => match self.left_out(text) {
-                Some(clean) => {
-                    *text = clean;
-                    true
-                }
-                None => false,
-            },
+            Value::String(text) => self.left_out(text).map(|clean| *text = clean).is_some(),
             Value::Array(items) => items
                 .iter_mut()
-                .fold(false, |found, item| self.clean(item) | found),
-            Value::Object(members) => members
-                .iter_mut()
-                .filter(|(name, value)| !(value.is_string() && WORDS.contains(&name.as_str())))
-                .fold(false, |found, (_, member)| self.clean(member) | found),
+                .fold(false, |found, item| self.clean(item, whose) | found),
+            Value::Object(members) => members.iter_mut().fold(false, |found, (name, member)| {
+                let is_word = member.is_string() && WORDS.contains(&name.as_str());
+                let whose = if name == INPUT { Whose::Agents } else { whose };
+                found | (!(is_word && whose == Whose::Ours) && self.clean(member, whose))
+            }),
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
@@ -270,14 +275,14 @@ mod tests {
                     id: "1".to_owned(),
                     name: "Bash".to_owned(),
                     input: Some(Json::from(
-                        json!({"command": "login hunter2hunter2", "n": [1, "transcript"]}),
+                        json!({"type": "hunter2hunter2", "command": "login hunter2hunter2", "n": [1, "transcript"]}),
                     )),
                     parent: None,
                 },
             },
         };
         let clean = serde_json::to_value(secrets.leave_out_of(call)).expect("an event is JSON");
-        let input = json!({"command": "login [redacted]", "n": [1, "[redacted]"]});
+        let input = json!({"type": "[redacted]", "command": "login [redacted]", "n": [1, "[redacted]"]});
         assert_eq!(clean["event"]["tool"]["input"], input);
         assert_eq!(clean["type"], "transcript");
     }
