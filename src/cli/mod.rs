@@ -15,6 +15,7 @@ mod exit;
 mod export;
 mod gates;
 mod hats;
+mod hints;
 mod init;
 mod listing;
 mod logs;

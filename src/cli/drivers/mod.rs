@@ -14,8 +14,9 @@ use crate::ui::{Cell, Table, Terminal, Tone, clean};
 
 use super::args::{DriversArguments, DriversCommand};
 use super::context::Context;
-use super::error::{CliError, driver_hints};
+use super::error::CliError;
 use super::exit::Exit;
+use super::hints::driver_hints;
 use super::trust::{self, Consent};
 
 const SKELETON: &str = include_str!("skeleton.sh");
