@@ -50,17 +50,16 @@ fn a_full_disk_ends_the_run_and_its_agent_with_a_sentence() {
 #[test]
 fn a_read_only_workspace_is_refused_before_anything_starts() {
     let sandbox = completing();
-    let only = "mount -o bind . . && mount -o remount,bind,ro . && cd .";
-    let Some(running) = in_own_mounts(&sandbox, only, "run -p x --agent claude") else {
+    // The directory that is open is still the writable one below: it has to be entered again.
+    let only = format!(
+        "mount -o bind . . && mount -o remount,bind,ro {0} && cd {0}",
+        sandbox.work().display()
+    );
+    let Some(running) = in_own_mounts(&sandbox, &only, "run -p x --agent claude") else {
         eprintln!("SKIPPED: no mount namespaces here");
         return;
     };
-    // The directory that is open is still the writable one below: it has to be entered again.
-    drop(running);
-    let enter = format!("{only} && cd {}", sandbox.work().display());
-    let told = in_own_mounts(&sandbox, &enter, "run -p x --agent claude")
-        .expect("it was possible before")
-        .finish();
+    let told = running.finish();
     assert_eq!(told.code(), Some(1), "{}{}", told.stdout, told.stderr);
     assert!(told.stderr.contains("Read-only file system"), "{}", told.stderr);
     assert_eq!(sandbox.pids(), [0; 0]);
