@@ -139,7 +139,7 @@ pub(crate) fn workspace(name: &str, agent: &[&str], transcript: &str) -> PathBuf
     let program = std::env::current_exe().unwrap_or_default();
     let args: Vec<String> = agent.iter().map(|word| format!("{word:?}")).collect();
     let config = format!(
-        "cli:\n  command: {:?}\n  args: [{}]\n  prompt_mode: stdin\n  transcript: {transcript}\nevent_loop:\n  max_iterations: 2000\n",
+        "cli:\n  command: {:?}\n  args: [{}]\n  prompt_mode: stdin\n  transcript: {transcript}\nevent_loop:\n  max_iterations: 2000\n  max_no_progress: 0\n",
         program.display().to_string(),
         args.join(", "),
     );
