@@ -12,7 +12,7 @@ check:
 
 # The tests that take their time: a gigabyte through the whole path, a line of 64 MB
 slow:
-    cargo test --release --test suite -- --ignored wiring::floods
+    cargo test --release --test suite -- --ignored wiring::floods abuse::streams
 
 # The demo, as a new user sees it
 demo:
@@ -25,6 +25,14 @@ real-agents *arguments:
 # Loops in which everything goes wrong that can, for some minutes; ends with a table of what was tried and lost
 soak minutes='10':
     RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak
+
+# What ralph costs, against floors measured in the same run; wants a quiet machine. `just bench F4` measures one figure
+bench *figures:
+    cargo bench --bench figures -- {{figures}}
+
+# Instructions of the hot paths, against the committed counts; needs valgrind, and minds no noise
+bench-check:
+    cargo bench --bench counts
 
 # Ten minutes of fuzzing for each target; needs a nightly toolchain and cargo-fuzz
 fuzz:

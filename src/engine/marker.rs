@@ -1,6 +1,8 @@
 //! Markers: does what the assistant said mean that the work is done, or that it failed? Looks at text only;
 //! what to do about the answer is decided elsewhere in this room.
 
+use aho_corasick::AhoCorasick;
+
 use super::topic;
 
 /// The words by which an agent may say that everything is done, when the configuration names none.
@@ -18,10 +20,12 @@ const FAILURE: &[&str] = &["<<<RALPHEX:FAILED>>>", "<<<RALPHEX:TASK_FAILED>>>"];
 pub(crate) const TAIL_LINES: usize = 20;
 
 /// Which markers count, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Markers {
     completion: Vec<String>,
     placement: Placement,
+    /// All of them at once: nearly every text has none.
+    finder: AhoCorasick,
 }
 
 /// Where a marker must stand.
@@ -66,9 +70,13 @@ impl Markers {
         } else {
             completion
         };
+        let markers = completion.iter().map(String::as_str);
+        let finder = AhoCorasick::new(markers.chain(FAILURE.iter().copied()))
+            .expect("markers have far fewer letters than an automaton may have states");
         Self {
             completion,
             placement,
+            finder,
         }
     }
 
@@ -158,7 +166,7 @@ impl Markers {
     }
 
     fn any_in(&self, text: &str) -> bool {
-        self.all().any(|marker| text.contains(marker))
+        self.finder.is_match(text)
     }
 
     fn naive(&self, text: &str) -> Claim {
@@ -229,28 +237,34 @@ impl Tail {
         if line.trim().is_empty() {
             return;
         }
-        if let Some(marker) = markers.all().find(|marker| line.contains(marker)) {
-            self.anywhere = Some(marker.to_owned());
+        if markers.any_in(line) {
+            let found = markers.all().find(|marker| line.contains(marker));
+            self.anywhere = found.map(str::to_owned);
         }
-        let kept = if line.len() > LONGEST_KEPT_LINE {
-            tail_of(line, LONGEST_KEPT_LINE)
-        } else {
-            line
-        };
-        self.lines.push_back(kept.to_owned());
-        if self.lines.len() > TAIL_LINES + 1
-            && let Some(gone) = self.lines.pop_front()
+        let mut kept = self.line_that_moves_out(markers);
+        kept.push_str(tail_of(line, LONGEST_KEPT_LINE));
+        self.lines.push_back(kept);
+    }
+
+    /// Makes room for one more line. The one that goes leaves its memory, and the marker that it may have been.
+    fn line_that_moves_out(&mut self, markers: &Markers) -> String {
+        if self.lines.len() <= TAIL_LINES {
+            return String::new();
+        }
+        let mut gone = self.lines.pop_front().unwrap_or_default();
+        if self.anywhere.is_some()
             && let Some(marker) = markers.on_line(&gone, false)
         {
             self.early = Some(marker);
         }
+        gone.clear();
+        gone
     }
 }
 
-/// The last `bytes` bytes of a text, moved forward to a character boundary.
+/// The last `bytes` bytes of a text, moved forward to a character boundary; all of a shorter one.
 fn tail_of(text: &str, bytes: usize) -> &str {
-    let start = (text.len() - bytes..text.len()).find(|&index| text.is_char_boundary(index));
-    &text[start.unwrap_or(text.len())..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
 /// Whether lines of an output are the prompt's own, printed again.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
+
 use crate::event::TopicEvent;
 
 const OPEN: &str = "<event";
@@ -53,7 +55,7 @@ impl Iterator for Tags<'_> {
 
     fn next(&mut self) -> Option<Tag> {
         loop {
-            let start = self.from + self.text[self.from..].find(OPEN)?;
+            let start = self.from + memmem::find(self.text[self.from..].as_bytes(), OPEN.as_bytes())?;
             self.from = start + OPEN.len();
             let rest = &self.text[self.from..];
             let inside = &rest[..rest.floor_char_boundary(LONGEST_TAG)];

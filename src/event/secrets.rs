@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use memchr::memmem;
 use serde_json::Value;
 
-use super::{RunEvent, TranscriptEvent};
+use super::{Json, RunEvent, TranscriptEvent};
 
 /// What stands in a secret's place.
 const REDACTED: &str = "[redacted]";
@@ -60,6 +61,8 @@ pub struct Secrets {
     /// The values, then the shapes, then the beginning of a private key.
     finder: AhoCorasick,
     values: usize,
+    /// A value has letters that JSON writes in another way.
+    escaped: bool,
 }
 
 impl Secrets {
@@ -87,9 +90,11 @@ impl Secrets {
             .match_kind(MatchKind::LeftmostFirst)
             .build(patterns)
             .expect("an environment has far fewer letters than an automaton may have states");
+        let needs_escape = |letter: char| letter < ' ' || matches!(letter, '"' | '\\');
         Self {
             finder,
             values: values.len(),
+            escaped: values.iter().any(|value| value.contains(needs_escape)),
         }
     }
 
@@ -97,6 +102,9 @@ impl Secrets {
     pub fn leave_out_of(&self, mut event: RunEvent) -> RunEvent {
         if let Some(text) = long_text_of(&mut event) {
             *text = self.leave_out_of_text(std::mem::take(text));
+            return event;
+        }
+        if !self.may_be_in(&event) {
             return event;
         }
         let clean = || -> serde_json::Result<Option<RunEvent>> {
@@ -107,6 +115,23 @@ impl Secrets {
             serde_json::from_slice(&serde_json::to_vec(&value)?).map(Some)
         };
         clean().ok().flatten().unwrap_or(event)
+    }
+
+    /// A quick look, right about most events, which have no secret. Where JSON may hide a letter of one (an agent
+    /// writes a tool's input as it likes), it is not to be relied upon.
+    fn may_be_in(&self, event: &RunEvent) -> bool {
+        let seems_to_be = |text: &[u8]| {
+            let hides = |escape: &str| memmem::find(text, escape.as_bytes()).is_some();
+            self.finder.is_match(text) || hides("\\u") || hides("\\/")
+        };
+        self.escaped
+            || match short_texts_of(event) {
+                Some(texts) => texts
+                    .into_iter()
+                    .flatten()
+                    .any(|text| seems_to_be(text.as_bytes())),
+                None => serde_json::to_vec(event).map_or(true, |written| seems_to_be(&written)),
+            }
     }
 
     /// The text as it may be shown.
@@ -189,6 +214,26 @@ fn is_of_a_key(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
 }
 
+/// All texts of what agents do by the thousand; others are looked at as they will be written.
+fn short_texts_of(event: &RunEvent) -> Option<[Option<&str>; 4]> {
+    let RunEvent::Transcript { event, .. } = event else {
+        return None;
+    };
+    match event {
+        TranscriptEvent::ToolStart { tool } => Some([
+            Some(&tool.id),
+            Some(&tool.name),
+            tool.input.as_ref().map(Json::as_str),
+            tool.parent.as_deref(),
+        ]),
+        TranscriptEvent::ToolEnd { tool } => Some([Some(&tool.id), None, None, None]),
+        TranscriptEvent::Usage { usage } => Some([usage.model.as_deref(), None, None, None]),
+        TranscriptEvent::Text { .. } | TranscriptEvent::ToolOutput { .. } | TranscriptEvent::Meta { .. } => {
+            None
+        }
+    }
+}
+
 /// What agents print by the megabyte: looked at as it is, without a detour.
 fn long_text_of(event: &mut RunEvent) -> Option<&mut String> {
     match event {
@@ -204,7 +249,7 @@ fn long_text_of(event: &mut RunEvent) -> Option<&mut String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Flow, Json, Tag, ToolStart};
+    use crate::event::{Flow, Tag, ToolStart};
     use serde_json::json;
 
     fn secrets(variables: &[(&str, &str)]) -> Secrets {
@@ -285,6 +330,32 @@ mod tests {
         let input = json!({"type": "[redacted]", "command": "login [redacted]", "n": [1, "[redacted]"]});
         assert_eq!(clean["event"]["tool"]["input"], input);
         assert_eq!(clean["type"], "transcript");
+    }
+
+    #[test]
+    fn a_secret_is_found_however_json_writes_it() {
+        let values = ["quote\"and\\slash", "https://token/of/mine"];
+        let secrets = secrets(&[("A_SECRET", values[0]), ("B_TOKEN", values[1])]);
+        for input in [
+            r#"{"a":"quote\"and\\slash"}"#,
+            r#"{"a":"https:\/\/token\/of\/mine"}"#,
+            r#"{"a":"\u0068ttps://token/of/mine"}"#,
+        ] {
+            let raw: &serde_json::value::RawValue = serde_json::from_str(input).expect("JSON");
+            let call = RunEvent::Transcript {
+                iteration: 1,
+                event: TranscriptEvent::ToolStart {
+                    tool: ToolStart {
+                        id: "1".to_owned(),
+                        name: "Bash".to_owned(),
+                        input: Some(Json::from(raw)),
+                        parent: None,
+                    },
+                },
+            };
+            let clean = serde_json::to_value(secrets.leave_out_of(call)).expect("an event is JSON");
+            assert_eq!(clean["event"]["tool"]["input"]["a"], "[redacted]");
+        }
     }
 
     #[test]

@@ -124,6 +124,7 @@ fn interrupt(message: Message) -> Option<Interrupt> {
         },
         Message::TerminalLost => Some(Interrupt::Hup),
         Message::Child { .. }
+        | Message::Said { .. }
         | Message::HookEnded(_)
         | Message::Answer(_)
         | Message::Typed(_)

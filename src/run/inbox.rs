@@ -9,7 +9,7 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::engine::{Answer, Input, Key};
 use crate::event::Interrupt;
-use crate::process::Report;
+use crate::process::{Chunk, Report};
 use crate::ui::tui::Wish;
 
 /// A wait is cut into pieces of this length: a machine that slept through a deadline then notices soon.
@@ -22,6 +22,13 @@ pub(super) enum Message {
     Child {
         generation: Generation,
         report: Report,
+    },
+    /// What some bytes of the agent say, or why they could not be kept. As long as the bytes are here, no more than a
+    /// few others are read.
+    Said {
+        generation: Generation,
+        chunk: Chunk,
+        said: std::io::Result<Vec<Input>>,
     },
     Signal(i32),
     /// What went wrong with it, if something did.

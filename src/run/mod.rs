@@ -7,6 +7,7 @@ mod clock;
 mod driven;
 mod follow;
 mod gate;
+mod hear;
 mod hooks;
 mod inbox;
 mod keys;
@@ -43,7 +44,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use crate::agent::Selected;
 use crate::engine::{Engine, Input};
 use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Secrets, Sink};
-use crate::process::{Ended, Keeper, Report};
+use crate::process::Keeper;
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
@@ -55,7 +56,7 @@ use driven::Driven;
 use hooks::Hooking;
 use inbox::{Generation, Inbox, Message};
 use mail::Mail;
-use session::{Session, SessionKind};
+use session::Session;
 use typed::Sitting;
 use wishes::WishDoor;
 use workspace::Workspace;
@@ -207,16 +208,22 @@ impl Hands<'_> {
     fn work(&mut self) -> Result<RunOutcome, RunError> {
         loop {
             while let Some(input) = self.todo.pop_front() {
-                let actions = self.setup.engine.step(self.clock.elapsed(), input);
-                for action in actions {
-                    if let Some(outcome) = self.perform(action)? {
-                        self.flush()?;
-                        return Ok(outcome);
-                    }
+                if let Some(outcome) = self.step(input)? {
+                    return Ok(outcome);
                 }
             }
             match self.next_message()? {
                 Some(Message::Child { generation, report }) => self.hear(generation, report)?,
+                Some(Message::Said {
+                    generation,
+                    chunk,
+                    said,
+                }) => {
+                    let said = said.map_err(RunError::Raw)?;
+                    if let Some(outcome) = self.listen(generation, chunk, said)? {
+                        return Ok(outcome);
+                    }
+                }
                 Some(Message::Signal(signal)) => {
                     self.look_into_inbox()?;
                     self.mind_the_screen(signal);
@@ -230,6 +237,17 @@ impl Hands<'_> {
                 None => self.todo.push_back(Input::Tick),
             }
         }
+    }
+
+    /// Tells the engine what happened, and does what it asks for; returns how the run ended if that was its end.
+    fn step(&mut self, input: Input) -> Result<Option<RunOutcome>, RunError> {
+        for action in self.setup.engine.step(self.clock.elapsed(), input) {
+            if let Some(outcome) = self.perform(action)? {
+                self.flush()?;
+                return Ok(Some(outcome));
+            }
+        }
+        Ok(None)
     }
 
     /// The next message, or nothing when a deadline came first. Before waiting, what was said is made visible.
@@ -254,83 +272,6 @@ impl Hands<'_> {
         Ok(self
             .inbox
             .wait(deadline.into_iter().chain(redraw).chain(mail).min()))
-    }
-
-    fn hear(&mut self, generation: Generation, report: Report) -> Result<(), RunError> {
-        let Some(session) = self
-            .session
-            .as_mut()
-            .filter(|session| session.generation == generation)
-        else {
-            return Ok(());
-        };
-        match report {
-            Report::Output { stream, chunk } => match &mut session.work {
-                SessionKind::Agent(agent) => {
-                    let (todo, driven) = (&mut self.todo, &mut self.driven);
-                    agent
-                        .take(stream, &chunk, &mut |input| {
-                            driven.overhear(&input);
-                            todo.push_back(input);
-                        })
-                        .map_err(RunError::Raw)?;
-                    if let Some(sitting) = &self.sitting {
-                        sitting.paint(chunk);
-                    }
-                    Ok(())
-                }
-                SessionKind::Gate(excerpt) => {
-                    excerpt.take(&chunk);
-                    Ok(())
-                }
-            },
-            Report::Ended(ended) => self.ended(ended),
-        }
-    }
-
-    fn ended(&mut self, ended: Ended) -> Result<(), RunError> {
-        let Some(mut session) = self.session.take() else {
-            return Ok(());
-        };
-        self.get_up();
-        let mut complaint = None;
-        let (todo, driven) = (&mut self.todo, &mut self.driven);
-        match &mut session.work {
-            SessionKind::Agent(agent) => {
-                agent.finish(&mut |input| {
-                    driven.overhear(&input);
-                    todo.push_back(input);
-                });
-                let strayed = self.tree.as_mut().map(Workspace::strayed);
-                match strayed {
-                    Some(Ok(files)) if !files.is_empty() => todo.push_back(Input::Strayed { files }),
-                    Some(Err(why)) => complaint = Some(why),
-                    Some(Ok(_)) | None => {}
-                }
-                todo.push_back(Input::Exited {
-                    end: ended.end,
-                    swept: ended.swept,
-                });
-                let output = self.files.as_ref().map(IterationFiles::stdout_path);
-                let notices = driven.conclude(&self.setup.agent, output);
-                notices.into_iter().try_for_each(|notice| self.emit(notice))?;
-            }
-            SessionKind::Gate(excerpt) => {
-                todo.push_back(Input::GateEnded {
-                    end: Some(ended.end),
-                    output: excerpt.text(),
-                });
-            }
-        }
-        self.complain_of_tree(complaint)
-    }
-
-    /// What cannot be looked at cannot be judged; the run goes on, and says so.
-    fn complain_of_tree(&mut self, complaint: Option<String>) -> Result<(), RunError> {
-        match complaint {
-            Some(why) => self.warn(format!("cannot tell what has changed in the workspace: {why}")),
-            None => Ok(()),
-        }
     }
 
     fn warn(&mut self, text: String) -> Result<(), RunError> {

@@ -2,17 +2,18 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
-use crate::process::{Child, Environment, LineSplitter, Report, Size, Spec, Stdin, Transport};
+use crate::process::{Child, Environment, LineSplitter, ProcessError, Report, Size, Spec, Stdin, Transport};
 use crate::transcript::{Opening, jq};
 use crate::ui::Keyboard;
 
 use super::ask::Answers;
-use super::inbox::Message;
+use super::inbox::{Generation, Message};
 use super::session::{AgentSession, Excerpt, Session, SessionKind, Stream};
 use super::typed::Sitting;
 use super::{Hands, Progress, RunError, gate, summary};
@@ -109,7 +110,10 @@ impl Hands<'_> {
                         return Ok(());
                     }
                 }
-                Some(Message::Child { .. } | Message::Answer(_) | Message::Typed(_)) | None => {}
+                Some(
+                    Message::Child { .. } | Message::Said { .. } | Message::Answer(_) | Message::Typed(_),
+                )
+                | None => {}
             }
         }
         Ok(())
@@ -202,12 +206,11 @@ impl Hands<'_> {
         );
         let command = command.collect();
         let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
-        let mut session = AgentSession::new(adapter, streams, scratch);
-        session.usage_file.clone_from(&invocation.usage_file);
+        let session = AgentSession::new(adapter, streams, scratch, invocation.usage_file.clone());
         let started = match invocation.terminal {
             Terminal::Pipe | Terminal::Pty => {
                 let spec = spec(invocation, environment, &self.setup.workspace);
-                self.start(&spec, SessionKind::Agent(Box::new(session)))
+                self.start_agent(&spec, session)
                     .map_err(|error| error.to_string())
             }
             Terminal::Screen => self.start_on_a_screen(invocation, environment, session),
@@ -232,8 +235,9 @@ impl Hands<'_> {
         let mut spec = spec(invocation, environment, &self.setup.workspace);
         spec.stdout = Transport::Screen(sitting.size());
         self.sitting = Some(sitting);
-        let work = SessionKind::Agent(Box::new(session.on_a_screen()));
-        let pid = self.start(&spec, work).map_err(|error| error.to_string());
+        let pid = self
+            .start_agent(&spec, session.on_a_screen())
+            .map_err(|error| error.to_string());
         let screen = self.session.as_ref().and_then(|session| session.child.screen());
         let attended = match (&pid, &mut self.sitting, screen) {
             (Ok(_), Some(sitting), Some(screen)) => sitting.attend(screen, self.inbox.sender()),
@@ -258,7 +262,8 @@ impl Hands<'_> {
     fn run_gate(&mut self, gate: &GateRule) {
         let environment = self.environment(self.iteration);
         let spec = gate::spec(gate, environment, &self.setup.workspace);
-        if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default())) {
+        let message = |generation, report| Message::Child { generation, report };
+        if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default()), message) {
             self.todo.push_back(Input::GateEnded {
                 end: None,
                 output: error.to_string(),
@@ -266,11 +271,34 @@ impl Hands<'_> {
         }
     }
 
-    fn start(&mut self, spec: &Spec, work: SessionKind) -> Result<u32, crate::process::ProcessError> {
+    /// What the agent prints is read where it is drained; what it says comes by the inbox.
+    fn start_agent(&mut self, spec: &Spec, agent: AgentSession) -> Result<u32, ProcessError> {
+        let agent = Arc::new(agent);
+        let reader = Arc::clone(&agent);
+        self.start(
+            spec,
+            SessionKind::Agent(agent),
+            move |generation, report| match report {
+                Report::Output { stream, chunk } => Message::Said {
+                    generation,
+                    said: reader.take(stream, &chunk),
+                    chunk,
+                },
+                Report::Ended(_) => Message::Child { generation, report },
+            },
+        )
+    }
+
+    fn start(
+        &mut self,
+        spec: &Spec,
+        work: SessionKind,
+        message: impl Fn(Generation, Report) -> Message + Send + Sync + 'static,
+    ) -> Result<u32, ProcessError> {
         self.generation += 1;
         let generation = self.generation;
         let sender: Sender<Message> = self.inbox.sender();
-        let report = move |report: Report| drop(sender.send(Message::Child { generation, report }));
+        let report = move |report: Report| drop(sender.send(message(generation, report)));
         let child = Child::spawn(&self.setup.keeper, spec, report)?;
         let pid = child.pid();
         self.session = Some(Session {

@@ -146,9 +146,11 @@ fn end(message: Message) -> Option<ReplayEnd> {
         Message::Wish(wish) => wishes::meaning(wish)?,
         Message::Signal(signal) => inbox::meaning(signal)?,
         Message::TerminalLost => Input::Interrupted(Interrupt::Hup),
-        Message::Child { .. } | Message::HookEnded(_) | Message::Answer(_) | Message::Typed(_) => {
-            return None;
-        }
+        Message::Child { .. }
+        | Message::Said { .. }
+        | Message::HookEnded(_)
+        | Message::Answer(_)
+        | Message::Typed(_) => return None,
     };
     match meaning {
         Input::Interrupted(by) => Some(ReplayEnd::Interrupted(by)),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
@@ -22,21 +23,18 @@ pub(super) struct Session {
 }
 
 pub(super) enum SessionKind {
-    Agent(Box<AgentSession>),
+    /// Shared with the threads that drain its streams: they read what they drain, beside the loop that judges it.
+    Agent(Arc<AgentSession>),
     Gate(Excerpt),
 }
 
 pub(super) struct AgentSession {
-    pub(super) adapter: Box<dyn Adapter>,
-    pub(super) stdout: Stream,
-    pub(super) stderr: Stream,
+    stdout: Mutex<Reading>,
+    stderr: Mutex<Stream>,
     /// The agent's own directory for temporary files; goes when the agent has gone.
-    pub(super) _scratch: TempDir,
+    _scratch: TempDir,
     /// Where it will have written what it used.
-    pub(super) usage_file: Option<PathBuf>,
-    events: Vec<TranscriptEvent>,
-    /// Where its stdout is a screen.
-    screen: Option<ScreenText>,
+    usage_file: Option<PathBuf>,
 }
 
 /// One of a child's two outputs.
@@ -45,72 +43,98 @@ pub(super) struct Stream {
     pub(super) lines: LineSplitter,
 }
 
+/// The output in which an agent tells what it does.
+struct Reading {
+    stream: Stream,
+    adapter: Box<dyn Adapter>,
+    events: Vec<TranscriptEvent>,
+    /// Where it is a screen.
+    screen: Option<ScreenText>,
+}
+
 impl AgentSession {
-    pub(super) fn new(adapter: Box<dyn Adapter>, streams: (Stream, Stream), scratch: TempDir) -> Self {
-        let (stdout, stderr) = streams;
-        Self {
+    pub(super) fn new(
+        adapter: Box<dyn Adapter>,
+        (stdout, stderr): (Stream, Stream),
+        scratch: TempDir,
+        usage_file: Option<PathBuf>,
+    ) -> Self {
+        let reading = Reading {
+            stream: stdout,
             adapter,
-            stdout,
-            stderr,
-            _scratch: scratch,
-            usage_file: None,
             events: Vec::new(),
             screen: None,
+        };
+        Self {
+            stdout: Mutex::new(reading),
+            stderr: Mutex::new(stderr),
+            _scratch: scratch,
+            usage_file,
         }
     }
 
     /// The same, drawing on a screen instead of printing lines.
-    pub(super) fn on_a_screen(mut self) -> Self {
-        self.screen = Some(ScreenText::default());
+    pub(super) fn on_a_screen(self) -> Self {
+        held(&self.stdout).screen = Some(ScreenText::default());
         self
     }
 
-    /// Keeps the bytes, and hands on what they say.
-    pub(super) fn take(
-        &mut self,
-        stream: StreamName,
-        bytes: &[u8],
-        say: &mut dyn FnMut(Input),
-    ) -> io::Result<()> {
-        say(Input::Heard);
+    /// Keeps the bytes, and tells what they say.
+    pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> io::Result<Vec<Input>> {
+        let mut said = vec![Input::Heard];
         match stream {
-            StreamName::Stdout => {
-                self.stdout.raw.append(bytes)?;
-                let (adapter, events) = (&mut self.adapter, &mut self.events);
-                match &mut self.screen {
-                    Some(screen) => screen.feed(bytes, |line| adapter.feed(line, events)),
-                    None => self
-                        .stdout
-                        .lines
-                        .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events)),
-                }
-                events.drain(..).for_each(|event| say(Input::Transcript(event)));
-            }
+            StreamName::Stdout => held(&self.stdout).take(bytes, &mut said)?,
             StreamName::Stderr => {
-                self.stderr.raw.append(bytes)?;
-                self.stderr
-                    .lines
-                    .feed(bytes, |line| say(Input::Stderr(lossy(line.bytes))));
+                let Stream { raw, lines } = &mut *held(&self.stderr);
+                raw.append(bytes)?;
+                lines.feed(bytes, |line| said.push(Input::Stderr(lossy(line.bytes))));
             }
         }
-        Ok(())
+        Ok(said)
     }
 
     /// The child has ended: last lines without a line ending, and whatever the adapter still holds.
-    pub(super) fn finish(&mut self, say: &mut dyn FnMut(Input)) {
+    pub(super) fn finish(&self) -> Vec<Input> {
+        let mut said = Vec::new();
+        held(&self.stdout).finish(self.usage_file.as_deref(), &mut said);
+        held(&self.stderr)
+            .lines
+            .finish(|line| said.push(Input::Stderr(lossy(line.bytes))));
+        said
+    }
+}
+
+/// Whoever held it before has left it whole, or has taken the program down with it.
+fn held<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Reading {
+    fn take(&mut self, bytes: &[u8], said: &mut Vec<Input>) -> io::Result<()> {
+        self.stream.raw.append(bytes)?;
         let (adapter, events) = (&mut self.adapter, &mut self.events);
-        self.stdout
+        match &mut self.screen {
+            Some(screen) => screen.feed(bytes, |line| adapter.feed(line, events)),
+            None => self
+                .stream
+                .lines
+                .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events)),
+        }
+        said.extend(events.drain(..).map(Input::Transcript));
+        Ok(())
+    }
+
+    fn finish(&mut self, usage_file: Option<&Path>, said: &mut Vec<Input>) {
+        let (adapter, events) = (&mut self.adapter, &mut self.events);
+        self.stream
             .lines
             .finish(|line| read(adapter.as_mut(), line.bytes, line.cut, events));
         if let Some(screen) = &mut self.screen {
             screen.finish(|line| adapter.feed(line, events));
         }
-        read_usage(self.usage_file.as_deref(), adapter.as_mut(), events);
+        read_usage(usage_file, adapter.as_mut(), events);
         adapter.flush(events);
-        events.drain(..).for_each(|event| say(Input::Transcript(event)));
-        self.stderr
-            .lines
-            .finish(|line| say(Input::Stderr(lossy(line.bytes))));
+        said.extend(events.drain(..).map(Input::Transcript));
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::event::{Record, RunEvent, Sink};
 
+use super::sync::Syncing;
 use super::{StoreError, at, recall};
 
 /// While the agent floods us, records are written together in pieces of about this size.
@@ -20,6 +21,8 @@ pub struct Journal {
     file: File,
     /// Whole records only.
     waiting: Vec<u8>,
+    /// Begun when there is something to sync.
+    syncing: Option<Syncing>,
 }
 
 impl Journal {
@@ -28,6 +31,7 @@ impl Journal {
         Ok(Self {
             file: super::create_new(path)?,
             waiting: Vec::with_capacity(KEPT),
+            syncing: None,
         })
     }
 
@@ -36,6 +40,7 @@ impl Journal {
         Ok(Self {
             file: recall::reopen(path)?,
             waiting: Vec::with_capacity(KEPT),
+            syncing: None,
         })
     }
 
@@ -53,6 +58,13 @@ impl Journal {
         let file = File::open(path).map_err(at("read", path))?;
         let mut reader = BufReader::with_capacity(1 << 20, file);
         Ok(std::iter::from_fn(move || next_entry(&mut reader).transpose()))
+    }
+
+    fn sync_soon(&mut self) -> io::Result<()> {
+        if self.syncing.is_none() {
+            self.syncing = Some(Syncing::of(&self.file)?);
+        }
+        self.syncing.as_ref().map_or(Ok(()), Syncing::ask)
     }
 
     fn write_out(&mut self) -> io::Result<()> {
@@ -119,11 +131,17 @@ impl Sink for Journal {
         if self.waiting.len() >= BATCH {
             self.write_out()?;
         }
-        if is_boundary(&record.event) {
-            self.flush()?;
-            self.file.sync_data()?;
+        match durability(&record.event) {
+            Durability::WithTheRest => Ok(()),
+            Durability::Soon => {
+                self.flush()?;
+                self.sync_soon()
+            }
+            Durability::Now => {
+                self.flush()?;
+                self.file.sync_data()
+            }
         }
-        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -135,15 +153,24 @@ impl Sink for Journal {
     }
 }
 
-/// What must survive a power cut: verdicts, and where an iteration begins and ends.
-fn is_boundary(event: &RunEvent) -> bool {
+/// When a record must be where a power cut does not reach it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    /// Before anything else happens.
+    Now,
+    /// While the next thing begins.
+    Soon,
+    WithTheRest,
+}
+
+/// Verdicts must survive, and where an iteration begins and ends. What was told is removed elsewhere once it is here.
+fn durability(event: &RunEvent) -> Durability {
     match event {
         RunEvent::RunStarted(_)
         | RunEvent::RunResumed(_)
         | RunEvent::Told { .. }
-        | RunEvent::GateEnded { .. }
-        | RunEvent::IterationEnded { .. }
-        | RunEvent::RunEnded { .. } => true,
+        | RunEvent::RunEnded { .. } => Durability::Now,
+        RunEvent::GateEnded { .. } | RunEvent::IterationEnded { .. } => Durability::Soon,
         RunEvent::IterationStarted { .. }
         | RunEvent::AgentStarted { .. }
         | RunEvent::Transcript { .. }
@@ -159,7 +186,7 @@ fn is_boundary(event: &RunEvent) -> bool {
         | RunEvent::Paused
         | RunEvent::Asking
         | RunEvent::Stopping { .. }
-        | RunEvent::Notice { .. } => false,
+        | RunEvent::Notice { .. } => Durability::WithTheRest,
     }
 }
 

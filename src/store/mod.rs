@@ -10,6 +10,7 @@ mod past;
 mod raw;
 mod recall;
 mod shelf;
+mod sync;
 mod tail;
 
 pub use discard::{Discarded, discard, size_of};
@@ -30,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 /// The name of the directory in the workspace that holds all runs.
 pub const DIRECTORY: &str = ".agent";
@@ -130,11 +132,7 @@ impl Run {
     }
 
     fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-        let mut text = serde_json::to_vec_pretty(value)
-            .map_err(io::Error::from)
-            .map_err(at("write", path))?;
-        text.push(b'\n');
-        replace(path, &text)
+        replace(path, &json_text(value).map_err(at("write", path))?)
     }
 }
 
@@ -170,12 +168,10 @@ impl IterationFiles {
     }
 
     pub fn write_outcome(&self, outcome: &impl Serialize) -> Result<(), StoreError> {
+        // Not synced: the journal has the same verdict, and is.
         let path = self.directory.join("outcome.json");
-        let mut text = serde_json::to_vec_pretty(outcome)
-            .map_err(io::Error::from)
-            .map_err(at("write", &path))?;
-        text.push(b'\n');
-        replace(&path, &text)
+        let written = json_text(outcome).and_then(|text| replace_unsynced(&path, &text));
+        written.map(drop).map_err(at("write", &path))
     }
 }
 
@@ -217,16 +213,34 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     create_new(path)?.write_all(bytes).map_err(at("write", path))
 }
 
-/// Replaces a whole file at once: a reader sees the old one or the new one, never half of it.
+fn json_text(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// Replaces a whole file at once: a reader sees the old one or the new one, never half of it, after a power cut too.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let directory = path.parent().unwrap_or(Path::new("."));
     let write = || {
-        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
-        file.write_all(bytes)?;
+        let file = written_beside(path, bytes)?;
         file.as_file().sync_data()?;
         file.persist(path).map_err(|error| error.error)
     };
     write().map(drop).map_err(at("write", path))
+}
+
+/// The same, where a power cut may take the file away.
+fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    written_beside(path, bytes)?
+        .persist(path)
+        .map_err(|error| error.error)
+}
+
+fn written_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 fn replace_link(link: &Path, target: &Path) -> io::Result<()> {

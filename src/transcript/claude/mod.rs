@@ -9,14 +9,14 @@ mod wire;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    Begun, EventStream, Speech, Tools, hidden_prompt, list, mark_unknown, object, read_plan, say_unreadable,
-    string,
+    Begun, EventStream, Speech, Tools, hidden_prompt, json_text, list, mark_unknown, object, parse,
+    read_plan, say_unreadable, string,
 };
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
 use ending::Ending;
-use wire::Event;
 pub(super) use wire::{Block, Message};
+use wire::{Event, Streamed, Wrapper};
 
 pub(super) const FORMAT: Format = Format {
     name: "claude",
@@ -97,14 +97,21 @@ impl EventStream for Claude {
             "user" => self.read_user(event, out),
             "result" => self.read_result(event, out),
             "stream_event" => {
-                let inner: Event<'_> = object(event.event);
-                self.read_stream(&inner, event.parent_tool_use_id.text(), out);
+                let parent = event.parent_tool_use_id.text();
+                if self.read_stream(&event.event.0, parent, out) == Known::No {
+                    let text = json_text(line);
+                    let wrapper: Wrapper<'_> = parse(&text).unwrap_or_default();
+                    read_other(&object(wrapper.event), out);
+                }
             }
             "message_start"
             | "content_block_start"
             | "content_block_delta"
             | "content_block_stop"
-            | "message_delta" => self.read_stream(event, event.parent_tool_use_id.text(), out),
+            | "message_delta" => {
+                let known = self.read_stream(&event.as_streamed(), event.parent_tool_use_id.text(), out);
+                debug_assert_eq!(known, Known::Yes);
+            }
             "rate_limit_event" => ending::read_rate_limit(event, out),
             "error" => ending::read_error(event, out),
             // What the program tells a program: nothing in it is for the reader of a transcript.
@@ -306,12 +313,17 @@ impl Claude {
     }
 
     /// An event of the model's own stream, wrapped or bare.
-    fn read_stream(&mut self, event: &Event<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+    fn read_stream(
+        &mut self,
+        event: &Streamed<'_>,
+        parent: Option<&str>,
+        out: &mut Vec<TranscriptEvent>,
+    ) -> Known {
         match event.kind.text().unwrap_or_default() {
             "message_start" => self.begin(&object(event.message), parent, out),
             "content_block_start" | "content_block_stop" => self.speech.end_block(parent),
             "content_block_delta" => {
-                let delta: Block<'_> = object(event.delta);
+                let delta = &event.delta.0;
                 match delta.kind.text() {
                     Some("text_delta") => {
                         self.speech
@@ -339,9 +351,25 @@ impl Claude {
                     self.count(usage, out);
                 }
             }
-            "error" => ending::read_error(event, out),
             "message_stop" | "ping" => {}
-            unknown => mark_unknown(&format!("stream_event/{unknown}"), event.words().as_deref(), out),
+            _ => return Known::No,
         }
+        Known::Yes
+    }
+}
+
+/// Whether an event was of a kind that is understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+enum Known {
+    Yes,
+    No,
+}
+
+/// What else the model's stream may bring.
+fn read_other(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+    match event.kind.text().unwrap_or_default() {
+        "error" => ending::read_error(event, out),
+        unknown => mark_unknown(&format!("stream_event/{unknown}"), event.words().as_deref(), out),
     }
 }

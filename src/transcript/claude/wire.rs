@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::InputTokens;
 use crate::event::Usage;
-use crate::transcript::parts::{Field, list, object, string};
+use crate::transcript::parts::{Field, Nested, list, object, string};
 
 /// One line. The fields of all events in one struct: a tagged enum would have to buffer each line first.
 #[derive(Debug, Default, Deserialize)]
@@ -21,9 +21,9 @@ pub(in crate::transcript) struct Event<'a> {
     pub(in crate::transcript) parent_tool_use_id: Field<'a>,
     #[serde(borrow)]
     pub(in crate::transcript) message: Option<&'a RawValue>,
-    /// What `stream_event` wraps.
+    /// What `stream_event` wraps: most lines of a session are one of these.
     #[serde(borrow)]
-    pub(super) event: Option<&'a RawValue>,
+    pub(super) event: Nested<Streamed<'a>>,
     #[serde(borrow)]
     pub(super) delta: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -81,7 +81,39 @@ pub(in crate::transcript) struct Event<'a> {
     pub(super) summary: Field<'a>,
 }
 
-impl Event<'_> {
+/// One event of the model's own stream.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Streamed<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Field<'a>,
+    #[serde(borrow)]
+    pub(super) delta: Nested<Block<'a>>,
+    #[serde(borrow)]
+    pub(super) message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) usage: Option<&'a RawValue>,
+}
+
+/// A line whose event is read as one that stands alone.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Wrapper<'a> {
+    #[serde(borrow)]
+    pub(super) event: Option<&'a RawValue>,
+}
+
+impl<'a> Event<'a> {
+    /// As an event of the model's stream, where it came without a wrapper.
+    pub(super) fn as_streamed(&self) -> Streamed<'a> {
+        Streamed {
+            kind: self.kind.clone(),
+            delta: Nested(object(self.delta)),
+            message: self.message,
+            usage: self.usage,
+        }
+    }
+
     /// Words for the user in an event of an unknown kind.
     pub(super) fn words(&self) -> Option<String> {
         [&self.text, &self.content, &self.summary]

@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -128,6 +130,59 @@ impl<'de> Visitor<'de> for AnyType {
     }
 }
 
+/// An object that is read in the same pass as the one around it; all of its fields are absent when it is no object.
+#[derive(Debug, Default)]
+pub(in crate::transcript) struct Nested<T>(pub(in crate::transcript) T);
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Nested<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnObject(PhantomData))
+    }
+}
+
+struct AnObject<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for AnObject<T> {
+    type Value = Nested<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(entries)).map(Nested)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Nested::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Nested::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Nested::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Nested::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Nested::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Nested::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Nested::default())
+    }
+}
+
 /// An object's fields; all of them absent when it is no object.
 pub(in crate::transcript) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     raw.map(RawValue::get)
@@ -197,6 +252,37 @@ mod tests {
         assert_eq!(sample(r#"{"age":511.9}"#).age.count(), Some(511));
         assert_eq!(sample(r#"{"age":-3}"#).age.count(), None);
         assert_eq!(sample(r#"{"age":3}"#).age.real(), Some(3.0));
+    }
+
+    #[test]
+    fn a_nested_object_is_read_and_anything_else_in_its_place_is_passed_over() {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Outer<'a> {
+            #[serde(borrow)]
+            inner: Nested<Sample<'a>>,
+            #[serde(borrow)]
+            last: Field<'a>,
+        }
+        let read = |inner: &str| {
+            let text = format!(r#"{{"inner":{inner},"last":1}}"#);
+            let outer: Outer<'_> = serde_json::from_str(&text).unwrap();
+            assert_eq!(outer.last.count(), Some(1), "{inner}");
+            outer.inner.0.name.to_text()
+        };
+        assert_eq!(read(r#"{"name":"n","rest":[{}]}"#).as_deref(), Some("n"));
+        for other in [
+            "null",
+            "true",
+            "1",
+            "-1",
+            "1.5",
+            "\"name\"",
+            r#"["n",[{}]]"#,
+            "{}",
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -127,6 +127,8 @@ impl Face {
                 prompt_bytes: _,
             } => self.iteration_started(*iteration, *attempt, hat.as_deref(), at),
             RunEvent::AgentStarted { pid, command, .. } => self.agent_started(*pid, command),
+            // The quiet face shows the final report, and nothing of this is in it.
+            RunEvent::Transcript { .. } if self.page.silent => {}
             RunEvent::Transcript { iteration: _, event } => self.transcript(event, at),
             RunEvent::Stderr { iteration: _, text } => self.stderr(text),
             RunEvent::MarkerIgnored { marker, reason, .. } => {

@@ -1,0 +1,96 @@
+//! What the child that runs reports: what it says, and that it has ended.
+
+use crate::engine::Input;
+use crate::event::RunOutcome;
+use crate::process::{Chunk, Ended, Report};
+use crate::store::IterationFiles;
+
+use super::inbox::Generation;
+use super::session::SessionKind;
+use super::workspace::Workspace;
+use super::{Hands, RunError};
+
+impl Hands<'_> {
+    fn is_of_the_present_child(&self, generation: Generation) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.generation == generation)
+    }
+
+    pub(super) fn hear(&mut self, generation: Generation, report: Report) -> Result<(), RunError> {
+        if !self.is_of_the_present_child(generation) {
+            return Ok(());
+        }
+        match (report, self.session.as_mut().map(|session| &mut session.work)) {
+            (Report::Output { chunk, .. }, Some(SessionKind::Gate(excerpt))) => excerpt.take(&chunk),
+            (Report::Output { .. }, Some(SessionKind::Agent(_)) | None) => {}
+            (Report::Ended(ended), _) => self.ended(ended)?,
+        }
+        Ok(())
+    }
+
+    /// What the agent has said goes to the engine, and to whoever looks at its screen.
+    pub(super) fn listen(
+        &mut self,
+        generation: Generation,
+        chunk: Chunk,
+        said: Vec<Input>,
+    ) -> Result<Option<RunOutcome>, RunError> {
+        if !self.is_of_the_present_child(generation) {
+            return Ok(None);
+        }
+        if let Some(sitting) = &self.sitting {
+            sitting.paint(chunk);
+        }
+        for input in said {
+            self.driven.overhear(&input);
+            if let Some(outcome) = self.step(input)? {
+                return Ok(Some(outcome));
+            }
+        }
+        Ok(None)
+    }
+
+    fn ended(&mut self, ended: Ended) -> Result<(), RunError> {
+        let Some(session) = self.session.take() else {
+            return Ok(());
+        };
+        self.get_up();
+        let mut complaint = None;
+        let (todo, driven) = (&mut self.todo, &mut self.driven);
+        match &session.work {
+            SessionKind::Agent(agent) => {
+                let said = agent.finish();
+                said.iter().for_each(|input| driven.overhear(input));
+                todo.extend(said);
+                let strayed = self.tree.as_mut().map(Workspace::strayed);
+                match strayed {
+                    Some(Ok(files)) if !files.is_empty() => todo.push_back(Input::Strayed { files }),
+                    Some(Err(why)) => complaint = Some(why),
+                    Some(Ok(_)) | None => {}
+                }
+                todo.push_back(Input::Exited {
+                    end: ended.end,
+                    swept: ended.swept,
+                });
+                let output = self.files.as_ref().map(IterationFiles::stdout_path);
+                let notices = driven.conclude(&self.setup.agent, output);
+                notices.into_iter().try_for_each(|notice| self.emit(notice))?;
+            }
+            SessionKind::Gate(excerpt) => {
+                todo.push_back(Input::GateEnded {
+                    end: Some(ended.end),
+                    output: excerpt.text(),
+                });
+            }
+        }
+        self.complain_of_tree(complaint)
+    }
+
+    /// What cannot be looked at cannot be judged; the run goes on, and says so.
+    pub(super) fn complain_of_tree(&mut self, complaint: Option<String>) -> Result<(), RunError> {
+        match complaint {
+            Some(why) => self.warn(format!("cannot tell what has changed in the workspace: {why}")),
+            None => Ok(()),
+        }
+    }
+}
