@@ -34,7 +34,11 @@ pub(super) enum CliError {
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
     #[error("{}", super::trust::described(subjects))]
-    Untrusted { subjects: Vec<super::trust::Subject> },
+    Untrusted {
+        subjects: Vec<super::trust::Subject>,
+        /// The command that allows it.
+        allow: String,
+    },
     #[error("cannot remember what is allowed: {0}")]
     Ledger(#[source] io::Error),
     #[error("cannot write {}: {source}", path.display())]
@@ -87,6 +91,8 @@ pub(super) enum CliError {
         iteration: u64,
         iterations: u64,
     },
+    #[error(transparent)]
+    Bench(#[from] super::bench::BenchError),
     #[error("the demo cannot be set up: {0}")]
     Demo(String),
     #[error("{what} needs a terminal, in the foreground, for input and output")]
@@ -152,8 +158,14 @@ impl CliError {
                 | StoreError::UnknownRun { .. }
                 | StoreError::AmbiguousRun { .. }
                 | StoreError::NotARun { .. }
+                | StoreError::NoBenches { .. }
+                | StoreError::UnknownBench { .. }
+                | StoreError::AmbiguousBench { .. }
+                | StoreError::NotABench { .. }
+                | StoreError::CopyIntoItself { .. }
                 | StoreError::LeadsElsewhere { .. },
             ) => Exit::Usage,
+            Self::Bench(error) => error.exit(),
             Self::Store(StoreError::Locked { .. }) => Exit::Busy,
             Self::WorkingDirectory { .. }
             | Self::Store(StoreError::Io { .. })
