@@ -2,7 +2,6 @@
 //! says whether the work is done. What the agent says about it is noted, and decides nothing.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,19 +10,19 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::NESTED_SESSION;
-use crate::config::{Gate, Partial, PartialEventLoop, Task, as_yaml};
+use crate::config::Task;
 use crate::event::{Limit, ProcessEnd, RunOutcome, StreamName, Usage};
 use crate::process::{Environment, LineSplitter, Spec, Stdin, Transport};
 use crate::run::shell_command;
-use crate::store::{Ending, Shelf, State, StoreError, copy_tree};
+use crate::store::{Ending, Shelf, State, StoreError};
 use crate::ui::run_verdict;
 
 use super::hands::{Hands, Ran};
 use super::log::Log;
+use super::place::spent_in;
 use super::plan::Workspaces;
 use super::record::{CellId, CellResult, VERSION, Verdict};
 use crate::cli::context::ALONE;
-use crate::cli::runs::so_far;
 
 /// What a loop may take beyond its own limit, to stop and to tidy up, before it is taken for hung.
 const TIDYING: Duration = Duration::from_secs(120);
@@ -65,7 +64,7 @@ pub(super) enum Step {
 }
 
 /// Why there is no verdict of the verification.
-enum Cut {
+pub(super) enum Cut {
     /// The bench is being stopped: nothing is recorded.
     Stopped,
     Broken(String),
@@ -153,81 +152,10 @@ impl Job {
                     RunOutcome::Complete { .. } => "said done, but ".to_owned(),
                     _ => format!("{} ", run_verdict(&ending.outcome).sentence),
                 };
-                result.why = Some(format!("{loop_end}verify: {why}"));
+                result.why = Some(format!("{loop_end}verify failed: {why}"));
             }
         }
         Ok(())
-    }
-
-    fn workspace(&self) -> PathBuf {
-        self.place.join("workspace")
-    }
-
-    fn prepare(&self, hands: &Hands) -> Result<(), Cut> {
-        let workspace = self.workspace();
-        fs::create_dir_all(&workspace).map_err(unwritable(&workspace))?;
-        if let Some(from) = &self.task.copy {
-            copy_tree(from, &workspace)?;
-        }
-        if let Some(from) = &self.task.clone {
-            self.clone_from(from, hands)?;
-        }
-        if let Some(setup) = &self.task.setup {
-            let ran = self.command("setup", setup, hands)?;
-            ran.map_err(|why| Cut::Broken(format!("setup: {why}")))?;
-        }
-        let prompt = self.task.prompt.as_deref().unwrap_or_default();
-        for (name, text) in [("prompt.md", prompt), ("ralph.yml", &self.ralph_yml())] {
-            let path = self.place.join(name);
-            fs::write(&path, text).map_err(unwritable(&path))?;
-        }
-        Ok(())
-    }
-
-    /// The clone has no remote: what an agent does in it stays in it.
-    fn clone_from(&self, from: &str, hands: &Hands) -> Result<(), Cut> {
-        let mut steps = vec![vec!["clone", "--quiet", "--", from, "."]];
-        if let Some(reference) = &self.task.reference {
-            steps.push(vec!["checkout", "--quiet", reference]);
-        }
-        steps.push(vec!["remote", "remove", "origin"]);
-        for arguments in steps {
-            let spec = Spec {
-                program: PathBuf::from("git"),
-                args: arguments.iter().map(OsString::from).collect(),
-                environment: self.environment(),
-                cwd: self.workspace(),
-                stdin: Stdin::Null,
-                stdout: Transport::Pipe,
-            };
-            let what = format!("git {}", arguments[0]);
-            let ran = self.captured("clone.log", &spec, hands)?;
-            ran.map_err(|why| Cut::Broken(format!("{what}: {why}")))?;
-        }
-        Ok(())
-    }
-
-    /// What the agent says, with the task's part added.
-    fn ralph_yml(&self) -> String {
-        let workspace = self.workspace();
-        let gates = self.task.gates.iter().map(|gate| Gate {
-            cwd: gate.cwd.as_ref().map(|cwd| workspace.join(cwd)),
-            ..gate.clone()
-        });
-        let max_cost_usd = match self.allowance {
-            Allowance::Tasks(own) => own,
-            Allowance::Rest(rest) => Some(rest),
-        };
-        let tasks_part = Partial {
-            event_loop: PartialEventLoop {
-                prompt_file: Some(self.place.join("prompt.md")),
-                max_cost_usd,
-                ..self.task.limits.wishes()
-            },
-            gates: (!self.task.gates.is_empty()).then(|| gates.collect()),
-            ..Partial::default()
-        };
-        format!("{}{}", self.config, as_yaml(&tasks_part))
     }
 
     /// Runs the real loop: this same program, told where to work and by which file alone.
@@ -288,7 +216,12 @@ impl Job {
     }
 
     /// Runs a command of the task's; `Err` says why it failed.
-    fn command(&self, name: &str, command: &str, hands: &Hands) -> Result<Result<(), String>, Cut> {
+    pub(super) fn command(
+        &self,
+        name: &str,
+        command: &str,
+        hands: &Hands,
+    ) -> Result<Result<(), String>, Cut> {
         let mut environment = self.environment();
         for (name, value) in [
             ("RALPH_BENCH_DIR", self.base.as_os_str().to_owned()),
@@ -302,7 +235,7 @@ impl Job {
         self.captured(&format!("{name}.log"), &spec, hands)
     }
 
-    fn captured(&self, log: &str, spec: &Spec, hands: &Hands) -> Result<Result<(), String>, Cut> {
+    pub(super) fn captured(&self, log: &str, spec: &Spec, hands: &Hands) -> Result<Result<(), String>, Cut> {
         let log = self.log(log)?;
         let heard = log.clone();
         let timeout = Duration::from_secs(self.task.timeout);
@@ -320,7 +253,7 @@ impl Job {
     }
 
     /// The user's own, without what would make one cell unlike another, or lead out of it.
-    fn environment(&self) -> Environment {
+    pub(super) fn environment(&self) -> Environment {
         let names = std::env::vars_os().map(|(name, _)| name);
         let ours = names.filter(|name| {
             let name = name.to_string_lossy();
@@ -332,19 +265,6 @@ impl Job {
             remove: ours.chain(nested).chain(git).collect(),
             // A workspace without a repository of its own is in none.
             set: vec![("GIT_CEILING_DIRECTORIES".into(), self.place.clone().into())],
-        }
-    }
-
-    /// Of the workspace only the runs stay, where `ralph show` finds them.
-    fn discard(&self) -> io::Result<()> {
-        let workspace = self.workspace();
-        let (runs, kept) = (workspace.join(".agent"), self.place.join(".agent"));
-        if runs.exists() {
-            fs::rename(runs, kept)?;
-        }
-        match fs::remove_dir_all(&workspace) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
         }
     }
 }
@@ -392,24 +312,7 @@ fn iteration_begun(line: &[u8]) -> Option<u64> {
     record["iteration"].as_u64()
 }
 
-fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Cut {
+pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Cut {
     let path = path.display().to_string();
     move |error| Cut::Broken(format!("cannot write {path}: {error}"))
-}
-
-/// What the runs in a cell's directory have cost, whether they ended or not.
-pub(super) fn spent_in(place: &Path) -> Option<f64> {
-    let costs = [place.join("workspace"), place.to_owned()]
-        .into_iter()
-        .flat_map(|workspace| {
-            let shelf = Shelf::of(&workspace);
-            let journals: Vec<PathBuf> = shelf
-                .newest_first()
-                .map(|id| shelf.directory(id).join("events.jsonl"))
-                .collect();
-            journals
-                .into_iter()
-                .filter_map(|journal| so_far(&journal)?.usage.cost_usd)
-        });
-    costs.reduce(|one, other| one + other)
 }

@@ -138,10 +138,6 @@ impl<'a> Floor<'a> {
         worked
     }
 
-    pub(super) fn spent(&self) -> f64 {
-        self.budget.spent()
-    }
-
     fn until_all_have_ended(&mut self) -> Result<Halt, CliError> {
         loop {
             self.begin_what_may()?;

@@ -8,6 +8,7 @@ mod floor;
 mod hands;
 mod list;
 mod log;
+mod place;
 mod plan;
 mod record;
 mod report;
@@ -62,14 +63,14 @@ fn run(arguments: &BenchRunArguments, terminal: &Terminal) -> Result<Exit, CliEr
     let mut floor = Floor::new(&plan, &files, &history, before, board);
     announce(&plan, &history, &files, terminal)?;
     let halt = floor.work()?;
-    let spent_now = floor.spent();
     let history = History::of(files.entries()?);
-    let report = Report::of(&plan, files.directory(), &history, spent_now);
+    let spent = spent(&history, &files);
+    let report = Report::of(&plan, files.directory(), &history, spent);
     tell(&report, arguments.json, terminal)?;
     Ok(match halt {
         Halt::Interrupted(by) => Exit::from(by),
         Halt::OutOfBudget => {
-            say_out_of_budget(&plan, spent_now, terminal)?;
+            say_out_of_budget(&plan, spent, terminal)?;
             Exit::Limit
         }
         Halt::Done if report.tally().broken() > 0 => Exit::Failed,
@@ -173,7 +174,7 @@ fn tell(report: &Report<'_>, as_json: bool, terminal: &Terminal) -> Result<(), C
 /// What was spent before: by what has ended, and by what was cut off and has left a journal.
 fn spent(history: &History, files: &BenchFiles) -> f64 {
     let cut = history.cut.iter();
-    let by_cut = cut.filter_map(|started| cell::spent_in(&files.directory().join(&started.directory)));
+    let by_cut = cut.filter_map(|started| place::spent_in(&files.directory().join(&started.directory)));
     history.spent + by_cut.sum::<f64>()
 }
 

@@ -66,7 +66,12 @@ impl<'a> Report<'a> {
     }
 
     pub(super) fn text(&self, terminal: &Terminal) -> String {
-        let mut text = format!("Bench {} · {}\n\n", self.bench, self.tasks_file.display());
+        let figures = match self.repeat {
+            0 | 1 => "",
+            _ => "Figures are the median of the tries; below, for each agent, the sum.\n",
+        };
+        let file = self.tasks_file.display().to_string();
+        let mut text = format!("Bench {} · {}\n{figures}\n", self.bench, clean::clean(&file));
         text.push_str(&terminal.render(&by_task(&self.tally.rows)));
         text.push('\n');
         text.push_str(&terminal.render(&by_agent(&self.tally.agents)));
@@ -83,24 +88,32 @@ impl<'a> Report<'a> {
         text
     }
 
+    /// What went wrong in the same way is told once.
     fn not_passed(&self, terminal: &Terminal) -> String {
-        let others: Vec<&&CellResult> = self
-            .cells
-            .iter()
-            .filter(|cell| cell.verdict != Verdict::Passed)
-            .collect();
-        if others.is_empty() {
+        let mut ways: Vec<(&CellResult, Vec<u64>)> = Vec::new();
+        for cell in self.cells.iter().filter(|cell| cell.verdict != Verdict::Passed) {
+            match ways.iter_mut().find(|(first, _)| is_alike(first, cell)) {
+                Some((_, repeats)) => repeats.push(cell.cell.repeat),
+                None => ways.push((cell, vec![cell.cell.repeat])),
+            }
+        }
+        if ways.is_empty() {
             return String::new();
         }
         let mut text = "\nNot passed:\n".to_owned();
-        for cell in others.iter().take(MOST_NAMED) {
+        for (cell, repeats) in ways.iter().take(MOST_NAMED) {
             let (mark, tone) = mark(cell.verdict);
+            let numbers: Vec<String> = repeats.iter().map(|repeat| format!("#{repeat}")).collect();
+            let which = match self.repeat {
+                0 | 1 => String::new(),
+                _ => format!(" {}", numbers.join(" ")),
+            };
             let why = cell.why.as_deref().unwrap_or_default();
-            let line = format!("{}: {why}", called(&cell.cell, self.repeat));
+            let line = format!("{} · {}{which}: {why}", cell.cell.task, cell.cell.agent);
             let line = clean::clean(&line).replace('\n', " ");
             text.push_str(&format!("  {} {line}\n", terminal.tinted(mark, tone)));
         }
-        if let more @ 1.. = others.len().saturating_sub(MOST_NAMED) {
+        if let more @ 1.. = ways.len().saturating_sub(MOST_NAMED) {
             text.push_str(&format!("  and {more} more; --json has all of them\n"));
         }
         text
@@ -122,6 +135,18 @@ impl<'a> Report<'a> {
             (_, _) => String::new(),
         }
     }
+}
+
+fn is_alike(one: &CellResult, other: &CellResult) -> bool {
+    let of = |cell: &CellResult| {
+        (
+            cell.cell.task.clone(),
+            cell.cell.agent.clone(),
+            cell.verdict,
+            cell.why.clone(),
+        )
+    };
+    of(one) == of(other)
 }
 
 fn by_task(rows: &[Row]) -> Table {
@@ -210,7 +235,7 @@ pub(super) fn mark(verdict: Verdict) -> (&'static str, Tone) {
 pub(super) fn called(cell: &CellId, repeats: u64) -> String {
     match repeats {
         0 | 1 => format!("{} · {}", cell.task, cell.agent),
-        _ => format!("{} · {} · {}/{repeats}", cell.task, cell.agent, cell.repeat),
+        _ => format!("{} · {} #{}", cell.task, cell.agent, cell.repeat),
     }
 }
 
