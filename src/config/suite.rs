@@ -42,6 +42,12 @@ pub struct CellLimits {
     pub max_tokens: Option<u64>,
 }
 
+/// Whether a key is one of them.
+pub(super) fn is_limit(key: &str) -> bool {
+    let limits = serde_json::to_value(CellLimits::default()).unwrap_or_default();
+    limits.get(key).is_some()
+}
+
 impl CellLimits {
     /// What these do not say, the others do.
     pub fn or(self, others: Self) -> Self {
@@ -190,7 +196,8 @@ impl Suite {
         }
         for agent in &mut self.agents {
             if let Some(command) = agent.command.as_mut().filter(|command| command.contains('/')) {
-                *command = base.join(&command).to_string_lossy().into_owned();
+                let below = command.trim_start_matches("./");
+                *command = base.join(below).to_string_lossy().into_owned();
             }
         }
     }

@@ -169,6 +169,7 @@ impl<'a> Document<'a> {
     fn unknown_key(&self, key: &str, field: &str, known: &[&str]) -> Complaint {
         let home = match self.subject {
             Subject::Wishes => home_of(field),
+            Subject::Suite if super::suite::is_limit(field) => Some("limits"),
             Subject::Prices | Subject::Suite => None,
         };
         let help = match home {

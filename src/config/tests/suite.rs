@@ -103,7 +103,7 @@ fn an_unknown_key_is_shown_with_what_was_meant() {
     5 |     max_iterations: 3
       |     ^^^^^^^^^^^^^^
       |
-      = help: known here: name, prompt, prompt_file, copy, clone, ref, setup, verify, timeout, limits, gates
+      = help: `max_iterations` belongs under `limits:`
     ");
 }
 
