@@ -152,23 +152,10 @@ impl CliError {
             | Self::TranscriptOfRun { .. }
             | Self::NobodyToConfirm { .. }
             | Self::InTheWay { .. }
-            | Self::NoIteration { .. }
-            | Self::Store(
-                StoreError::NoRuns { .. }
-                | StoreError::UnknownRun { .. }
-                | StoreError::AmbiguousRun { .. }
-                | StoreError::NotARun { .. }
-                | StoreError::NoBenches { .. }
-                | StoreError::UnknownBench { .. }
-                | StoreError::AmbiguousBench { .. }
-                | StoreError::NotABench { .. }
-                | StoreError::CopyIntoItself { .. }
-                | StoreError::LeadsElsewhere { .. },
-            ) => Exit::Usage,
+            | Self::NoIteration { .. } => Exit::Usage,
             Self::Bench(error) => error.exit(),
-            Self::Store(StoreError::Locked { .. }) => Exit::Busy,
+            Self::Store(error) => store_exit(error),
             Self::WorkingDirectory { .. }
-            | Self::Store(StoreError::Io { .. })
             | Self::Run(_)
             | Self::NoHeader { .. }
             | Self::Init { .. }
@@ -178,5 +165,22 @@ impl CliError {
             | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,
         }
+    }
+}
+
+fn store_exit(error: &StoreError) -> Exit {
+    match error {
+        StoreError::Locked { .. } => Exit::Busy,
+        StoreError::Io { .. } => Exit::Failed,
+        StoreError::NoRuns { .. }
+        | StoreError::UnknownRun { .. }
+        | StoreError::AmbiguousRun { .. }
+        | StoreError::NotARun { .. }
+        | StoreError::NoBenches { .. }
+        | StoreError::UnknownBench { .. }
+        | StoreError::AmbiguousBench { .. }
+        | StoreError::NotABench { .. }
+        | StoreError::CopyIntoItself { .. }
+        | StoreError::LeadsElsewhere { .. } => Exit::Usage,
     }
 }

@@ -83,3 +83,25 @@ fn the_report_for_a_program_has_every_cell_and_every_figure() {
     let again = sandbox.bench(&["report", "--json"]).exits_with(0).json();
     assert_eq!(comparable(again), comparable(report));
 }
+
+/// What is on disk stays readable: a new field gets a default, and a new golden directory.
+#[test]
+fn a_bench_of_the_first_version_is_still_read() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bench.v1");
+    let told = Sandbox::new().bench(&["report", golden]).exits_with(0);
+    insta::assert_snapshot!(told.stdout.replace(env!("CARGO_MANIFEST_DIR"), "[ROOT]"), @"
+    Bench bench.v1 · /home/ada/tasks.yml
+    Figures are the median of the tries; below, for each agent, the sum.
+
+    TASK  AGENT  PASSED  SAID DONE  ITERATIONS  TIME  TOKENS  COST
+    one   opus   1/2     2/2        1           4.0s  11      $0.50
+
+    IN ALL  PASSED  SAID DONE  ITERATIONS  TIME  TOKENS  COST
+    opus    1/2     2/2        2           8.1s  22      $1.00
+
+    Not passed:
+      ✗ one · opus #2: said done, but verify failed: exit code 1: no
+
+    Everything is kept in [ROOT]/tests/golden/bench.v1
+    ");
+}

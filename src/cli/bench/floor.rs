@@ -60,6 +60,20 @@ struct Running {
     step: Step,
 }
 
+/// Says that a cell has ended, even if its thread falls over: nobody waits for ever.
+struct LastWord {
+    slot: usize,
+    sender: Sender<Message>,
+    result: Option<Box<CellResult>>,
+}
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        let (slot, result) = (self.slot, self.result.take());
+        let _ = self.sender.send(Message::Ended { slot, result });
+    }
+}
+
 pub(super) struct Floor<'a> {
     plan: &'a Plan,
     files: &'a BenchFiles,
@@ -227,12 +241,16 @@ impl<'a> Floor<'a> {
         let (hands, sender) = (Arc::clone(&self.hands), self.sender.clone());
         thread::spawn(move || {
             let steps = sender.clone();
+            let mut last_word = LastWord {
+                slot,
+                sender,
+                result: None,
+            };
             let result = job.perform(&hands, move |step| {
                 // Whoever does not listen any more is not told.
                 let _ = steps.send(Message::Step { slot, step });
             });
-            let result = result.map(Box::new);
-            let _ = sender.send(Message::Ended { slot, result });
+            last_word.result = result.map(Box::new);
         });
         Ok(())
     }

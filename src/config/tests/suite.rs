@@ -246,6 +246,10 @@ fn what_makes_no_sense_is_said_where_it_stands() {
       |
       = help: leave it out for the default
     ");
+}
+
+#[test]
+fn what_cannot_stand_together_is_said() {
     insta::assert_snapshot!(complaint(&format!("{TASK}    prompt_file: p.md\n")), @"
     `tasks[0].prompt_file` cannot be given together with `tasks[0].prompt`
      --> tasks.yml:5:5
@@ -273,6 +277,10 @@ fn what_makes_no_sense_is_said_where_it_stands() {
       |
       = help: keep one of the two
     ");
+}
+
+#[test]
+fn agents_and_gates_are_checked_as_those_of_ralph_yml_are() {
     insta::assert_snapshot!(complaint(&format!("agents: [{{name: a, transcript: rtf2}}]\n{TASK}")), @"
     `agents[0].transcript` must be a transcript format, but is `rtf2`
      --> tasks.yml:1:32
