@@ -1,14 +1,17 @@
 //! What most commands need first: where we are, what is configured, which agent that means.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{self, PathProbe, Probe};
-use crate::config::{self, Loaded, Partial, Request};
+use crate::config::{self, Loaded, Partial, Request, Settings};
 use crate::process::Keeper;
 use crate::transcript;
 
 use super::error::CliError;
+
+/// Set by a bench for its cells: nothing but the file that was named is read, so that all cells are alike.
+pub(super) const ALONE: &str = "RALPH_CONFIG_ALONE";
 
 /// Where and how `ralph` was called.
 pub(super) struct Context {
@@ -40,7 +43,7 @@ impl Context {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
             })
             .collect();
-        let user_dir = user_directory();
+        let user_dir = user_directory().filter(|_| std::env::var_os(ALONE).is_none());
         Ok(config::load(&Request {
             cwd: &self.cwd,
             user_dir: user_dir.as_deref(),
@@ -72,4 +75,29 @@ pub(super) fn user_directory() -> Option<PathBuf> {
     let base = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
     base.or_else(|| set("HOME").map(|home| home.join(".config")))
         .map(|base| base.join("ralph"))
+}
+
+/// `$XDG_STATE_HOME/ralph`, or else `~/.local/state/ralph`.
+pub(super) fn state_directory() -> Option<PathBuf> {
+    let set = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
+    base.map(|base| base.join("ralph"))
+}
+
+/// The settings of one file, and of nothing else.
+pub(super) fn settings_of(file: &Path) -> Result<Settings, CliError> {
+    let loaded = config::load(&Request {
+        cwd: file.parent().unwrap_or(file),
+        user_dir: None,
+        file: Some(file),
+        environment: &[],
+        flags: Partial::default(),
+        agents: &agent::names(),
+        transcripts: &transcript::names().collect::<Vec<_>>(),
+    })?;
+    Ok(loaded.settings)
 }

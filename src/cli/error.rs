@@ -34,7 +34,11 @@ pub(super) enum CliError {
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
     #[error("{}", super::trust::described(subjects))]
-    Untrusted { subjects: Vec<super::trust::Subject> },
+    Untrusted {
+        subjects: Vec<super::trust::Subject>,
+        /// The command that allows it.
+        allow: String,
+    },
     #[error("cannot remember what is allowed: {0}")]
     Ledger(#[source] io::Error),
     #[error("cannot write {}: {source}", path.display())]
@@ -87,6 +91,8 @@ pub(super) enum CliError {
         iteration: u64,
         iterations: u64,
     },
+    #[error(transparent)]
+    Bench(#[from] super::bench::BenchError),
     #[error("the demo cannot be set up: {0}")]
     Demo(String),
     #[error("{what} needs a terminal, in the foreground, for input and output")]
@@ -146,17 +152,10 @@ impl CliError {
             | Self::TranscriptOfRun { .. }
             | Self::NobodyToConfirm { .. }
             | Self::InTheWay { .. }
-            | Self::NoIteration { .. }
-            | Self::Store(
-                StoreError::NoRuns { .. }
-                | StoreError::UnknownRun { .. }
-                | StoreError::AmbiguousRun { .. }
-                | StoreError::NotARun { .. }
-                | StoreError::LeadsElsewhere { .. },
-            ) => Exit::Usage,
-            Self::Store(StoreError::Locked { .. }) => Exit::Busy,
+            | Self::NoIteration { .. } => Exit::Usage,
+            Self::Bench(error) => error.exit(),
+            Self::Store(error) => store_exit(error),
             Self::WorkingDirectory { .. }
-            | Self::Store(StoreError::Io { .. })
             | Self::Run(_)
             | Self::NoHeader { .. }
             | Self::Init { .. }
@@ -166,5 +165,22 @@ impl CliError {
             | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,
         }
+    }
+}
+
+fn store_exit(error: &StoreError) -> Exit {
+    match error {
+        StoreError::Locked { .. } => Exit::Busy,
+        StoreError::Io { .. } => Exit::Failed,
+        StoreError::NoRuns { .. }
+        | StoreError::UnknownRun { .. }
+        | StoreError::AmbiguousRun { .. }
+        | StoreError::NotARun { .. }
+        | StoreError::NoBenches { .. }
+        | StoreError::UnknownBench { .. }
+        | StoreError::AmbiguousBench { .. }
+        | StoreError::NotABench { .. }
+        | StoreError::CopyIntoItself { .. }
+        | StoreError::LeadsElsewhere { .. } => Exit::Usage,
     }
 }

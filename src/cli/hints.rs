@@ -23,9 +23,10 @@ impl CliError {
                 "or in a file: write PROMPT.md here, or name one with -P FILE".into(),
                 "or in ralph.yml: event_loop.prompt, event_loop.prompt_file".into(),
             ],
-            Self::Untrusted { .. } => vec![
+            Self::Bench(error) => error.hints(),
+            Self::Untrusted { allow, .. } => vec![
                 "they can come from somebody else, so nothing of it was started".into(),
-                "to allow it, until one byte of it changes: ralph trust".into(),
+                format!("to allow it, until one byte of it changes: {allow}"),
                 "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
             ],
             Self::EmptyPrompt { .. } => vec!["say what the agent is to do".into()],
@@ -115,7 +116,13 @@ fn store_hints(error: &StoreError) -> Vec<String> {
             format!("the newest run is {newest}; `latest` stands for it"),
             format!("and there is no file `{name}` either"),
         ],
-        StoreError::AmbiguousRun { candidates, .. } => {
+        StoreError::NoBenches { .. } => vec!["begin one: ralph bench run tasks.yml".into()],
+        StoreError::UnknownBench { newest, .. } => {
+            vec![format!("the newest bench is {newest}; `latest` stands for it")]
+        }
+        StoreError::CopyIntoItself { .. } => vec!["keep the bench elsewhere: --dir DIR".into()],
+        StoreError::NotABench { .. } => vec!["to see the benches: ralph bench list".into()],
+        StoreError::AmbiguousRun { candidates, .. } | StoreError::AmbiguousBench { candidates, .. } => {
             let mut hints = vec!["say more of it; these begin so:".to_owned()];
             let newest = candidates.iter().rev().take(MOST_CANDIDATES);
             hints.extend(newest.map(|id| format!("  {id}")));

@@ -4,6 +4,7 @@ mod agents_test;
 mod args;
 mod as_claude;
 mod attach;
+mod bench;
 mod clean;
 mod config;
 mod context;
@@ -104,6 +105,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Trust(arguments) => trust::trust(arguments, terminal),
         Command::Hats(arguments) => hats::hats(arguments, terminal),
         Command::Gates(arguments) => gates::gates(arguments, terminal),
+        Command::Bench(arguments) => bench::bench(arguments, terminal),
         Command::Demo(arguments) => demo::demo(arguments, terminal),
         Command::Attach(arguments) => attach::attach(arguments, terminal),
         Command::Transcript(arguments) => transcript::transcript(arguments, terminal),

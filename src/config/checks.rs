@@ -17,7 +17,7 @@ pub(super) struct Known<'a> {
 /// Longer times are mistakes, and could not be added to a clock.
 const YEAR: u64 = 365 * 24 * 60 * 60;
 const ANY_TIME: RangeInclusive<u64> = 0..=YEAR;
-const SOME_TIME: RangeInclusive<u64> = 1..=YEAR;
+pub(super) const SOME_TIME: RangeInclusive<u64> = 1..=YEAR;
 const SOME: RangeInclusive<u64> = 1..=u64::MAX;
 /// A line must at least hold one small event, and at most what a machine can hold.
 const LINE: RangeInclusive<u64> = 4096..=4 << 30;
@@ -81,7 +81,11 @@ fn check_ranges(wishes: &Partial) -> Result<(), Complaint> {
     check_cost(limits.max_cost_usd)
 }
 
-fn check_range(key: &str, given: Option<u64>, allowed: RangeInclusive<u64>) -> Result<(), Complaint> {
+pub(super) fn check_range(
+    key: &str,
+    given: Option<u64>,
+    allowed: RangeInclusive<u64>,
+) -> Result<(), Complaint> {
     let Some(given) = given.filter(|given| !allowed.contains(given)) else {
         return Ok(());
     };
@@ -238,7 +242,7 @@ fn check_globs(wishes: &Partial) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn not_blank(key: &str, given: Option<&str>) -> Result<(), Complaint> {
+pub(super) fn not_blank(key: &str, given: Option<&str>) -> Result<(), Complaint> {
     match given {
         Some(text) if text.trim().is_empty() => Err(Complaint::about_value(key, "must not be empty")),
         _ => Ok(()),

@@ -86,6 +86,7 @@ const NOT_WISHES: &[&str] = &[
     "RALPH_ITERATION",
     "RALPH_HAT",
     "RALPH_BIN",
+    "RALPH_CONFIG_ALONE",
     "RALPH_HOOK",
     "RALPH_TRUST",
     "RALPH_AS_CLAUDE",

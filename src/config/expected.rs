@@ -63,6 +63,17 @@ impl Expected {
         }
     }
 
+    /// As `of`, in the tasks file of a bench.
+    pub(super) fn of_suite(key: &str) -> Self {
+        match key.rsplit('.').next().unwrap_or(key) {
+            "tasks" | "agents" => Self::List,
+            item if item.starts_with("tasks[") || item.starts_with("agents[") => Self::Section,
+            "limits" => Self::Section,
+            "repeat" | "jobs" => Self::WholeNumber,
+            _ => Self::of(key),
+        }
+    }
+
     pub(super) fn phrase(self) -> &'static str {
         match self {
             Self::Section => "a section of `key: value` lines",

@@ -16,6 +16,7 @@ mod partial;
 mod prices;
 mod schema;
 mod settings;
+mod suite;
 mod words;
 mod yaml;
 
@@ -23,7 +24,7 @@ mod yaml;
 mod tests;
 
 pub use executes::Executes;
-pub use foreign::{Foreign, Theirs, equivalent_yaml, nearest_foreign};
+pub use foreign::{Foreign, Theirs, as_yaml, equivalent_yaml, nearest_foreign};
 pub use mistake::{Complaint, ConfigError, Mistake};
 pub use partial::{
     Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,
@@ -34,6 +35,7 @@ pub use settings::{
     AdapterSettings, Cli, CompletionMatch, DriverSettings, EventLoop, Gate, Hat, Hooks, Mode, OnFailure,
     OutputFormat, PromptMode, Session, Settings,
 };
+pub use suite::{CellLimits, Suite, SuiteAgent, Task, load_suite};
 pub use words::{SplitError, split_words};
 
 use std::io;

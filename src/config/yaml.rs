@@ -26,6 +26,7 @@ pub(super) struct Document<'a> {
 enum Subject {
     Wishes,
     Prices,
+    Suite,
 }
 
 impl Subject {
@@ -33,6 +34,7 @@ impl Subject {
         match self {
             Self::Wishes => Expected::of(key),
             Self::Prices => Expected::of_price(key),
+            Self::Suite => Expected::of_suite(key),
         }
     }
 }
@@ -44,6 +46,10 @@ impl<'a> Document<'a> {
 
     pub(super) fn of_prices(file: &'a Path, text: &'a str) -> Self {
         Self::about(Subject::Prices, file, text)
+    }
+
+    pub(super) fn of_suite(file: &'a Path, text: &'a str) -> Self {
+        Self::about(Subject::Suite, file, text)
     }
 
     fn about(subject: Subject, file: &'a Path, text: &'a str) -> Self {
@@ -163,7 +169,8 @@ impl<'a> Document<'a> {
     fn unknown_key(&self, key: &str, field: &str, known: &[&str]) -> Complaint {
         let home = match self.subject {
             Subject::Wishes => home_of(field),
-            Subject::Prices => None,
+            Subject::Suite if super::suite::is_limit(field) => Some("limits"),
+            Subject::Prices | Subject::Suite => None,
         };
         let help = match home {
             Some(section) => format!("`{field}` belongs under `{section}:`"),

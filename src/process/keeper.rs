@@ -67,7 +67,8 @@ impl Keeper {
         }
     }
 
-    pub(super) fn program(&self) -> &Path {
+    /// Which program that is. To start it anew, rather than a file that may have been replaced.
+    pub fn program(&self) -> &Path {
         &self.program
     }
 

@@ -26,13 +26,21 @@ pub(super) fn spec(gate: &GateRule, mut environment: Environment, workspace: &Pa
     environment
         .set
         .extend(own.map(|(name, value)| (name.into(), value.into())));
-    let command = &gate.command;
+    shell_command(
+        &gate.command,
+        environment,
+        gate.cwd.as_deref().unwrap_or(workspace),
+    )
+}
+
+/// A command of the user's, for a shell; nobody types into it.
+pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> Spec {
     Spec {
         program: PathBuf::from("/bin/sh"),
         // One stream for both, so that what is said about an error stands beside it.
         args: vec!["-c".into(), OsString::from(format!("exec 2>&1\n{command}"))],
         environment,
-        cwd: gate.cwd.as_deref().unwrap_or(workspace).to_owned(),
+        cwd: cwd.to_owned(),
         stdin: Stdin::Null,
         stdout: Transport::Pipe,
     }

@@ -52,10 +52,8 @@ impl Inbox {
     /// Opens the door; from now on signals come through it instead of ending the program.
     pub(super) fn open() -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
-        if !is_ignored(SIGHUP) {
-            signals.add_signal(SIGHUP)?;
-        }
+        let mut signals = stop_signals()?;
+        signals.add_signal(SIGUSR1)?;
         let handle = signals.handle();
         let to_inbox = sender.clone();
         std::thread::spawn(move || {
@@ -100,6 +98,15 @@ impl Drop for Inbox {
     fn drop(&mut self) {
         self.signals.close();
     }
+}
+
+/// The signals by which the user ends what goes on here, instead of ending the program. `nohup` is respected.
+pub fn stop_signals() -> std::io::Result<Signals> {
+    let signals = Signals::new([SIGINT, SIGTERM])?;
+    if !is_ignored(SIGHUP) {
+        signals.add_signal(SIGHUP)?;
+    }
+    Ok(signals)
 }
 
 /// Whether our parent has arranged that a signal does nothing, as `nohup` does with the end of a terminal.

@@ -25,7 +25,8 @@ mod workspace;
 pub use hooks::Hooks;
 pub use workspace::{Progress, Watched};
 
-pub use gate::{GateReport, run_gate};
+pub use gate::{GateReport, run_gate, shell_command};
+pub use inbox::stop_signals;
 
 pub use follow::{FollowEnd, follow};
 

@@ -1,6 +1,8 @@
 //! Memory: everything a run leaves on disk, under `.agent/` in the workspace. Private to the user; append-only;
 //! never overwrites an earlier run. Knows records and bytes, not what they mean.
 
+mod bench;
+mod copy;
 mod discard;
 mod find;
 mod journal;
@@ -13,6 +15,8 @@ mod shelf;
 mod sync;
 mod tail;
 
+pub use bench::BenchFiles;
+pub use copy::copy_tree;
 pub use discard::{Discarded, discard, size_of};
 pub use find::{CaptureContext, LATEST, context_of_capture, find_run, journal_at};
 pub use journal::{Entry, Journal};
@@ -48,6 +52,16 @@ pub enum StoreError {
     AmbiguousRun { name: String, candidates: Vec<String> },
     #[error("{} is not the directory of a run: it has no events.jsonl", path.display())]
     NotARun { path: PathBuf },
+    #[error("there is no bench in {}", benches.display())]
+    NoBenches { benches: PathBuf },
+    #[error("no bench has an id that begins with `{name}`")]
+    UnknownBench { name: String, newest: String },
+    #[error("more than one bench has an id that begins with `{name}`")]
+    AmbiguousBench { name: String, candidates: Vec<String> },
+    #[error("{} is not the directory of a bench: it has no bench.json", path.display())]
+    NotABench { path: PathBuf },
+    #[error("{} cannot be copied into a directory inside it", path.display())]
+    CopyIntoItself { path: PathBuf },
     #[error("{} is a symbolic link", path.display())]
     LeadsElsewhere { path: PathBuf },
     #[error("cannot {action} {}", path.display())]

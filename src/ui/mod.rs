@@ -4,6 +4,7 @@
 //! (One exception: the thread that draws the TUI, in `tui/stage.rs`, is its own hands; it knows what time it is.)
 
 mod account;
+mod board;
 pub mod clean;
 mod escapes;
 pub mod export;
@@ -20,6 +21,7 @@ pub mod tui;
 pub mod words;
 
 pub use account::{Account, GateRun, Turn};
+pub use board::{Board, BoardOptions};
 pub use escapes::{Escapes, Seen};
 pub use json::JsonLines;
 pub use lent::Lent;

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::tui::{Guard, OnEnd, OpenShelf, Role, Tui, TuiOptions};
-use super::{Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
+use super::{Board, BoardOptions, Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,7 @@ pub struct Terminal {
 
 /// Where there is no terminal to ask.
 const USUAL_WIDTH: u16 = 80;
+const USUAL_HEIGHT: u16 = 24;
 
 /// Many small lines go out together.
 const OUTPUT_BUFFER: usize = 64 * 1024;
@@ -59,6 +60,20 @@ impl Terminal {
     /// A face that tells the run to a program, on stdout.
     pub fn json_face(&self) -> Box<dyn Face> {
         Box::new(JsonLines::new(io::stdout()))
+    }
+
+    /// What goes on beside what a command prints, on stderr.
+    pub fn board(&self) -> Board<io::Stderr> {
+        let stderr = io::stderr();
+        let size = rustix::termios::tcgetwinsize(&stderr).ok();
+        let of = |figure: Option<u16>, usual| figure.filter(|figure| *figure > 0).unwrap_or(usual);
+        let options = BoardOptions {
+            colour: self.colours(&stderr),
+            live: stderr.is_terminal() && !is_dumb(),
+            columns: of(size.map(|size| size.ws_col), USUAL_WIDTH),
+            rows: of(size.map(|size| size.ws_row), USUAL_HEIGHT),
+        };
+        Board::new(stderr, options)
     }
 
     /// Whether the whole terminal can be used: it is one, in both directions, knows its sequences, and is ours.

@@ -1,5 +1,6 @@
 //! The command line: what can be asked for.
 
+mod bench;
 mod parts;
 mod past;
 mod reading;
@@ -9,6 +10,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use bench::{
+    BenchArguments, BenchCommand, BenchListArguments, BenchPlace, BenchReportArguments, BenchRunArguments,
+};
 pub(super) use parts::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
     ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
@@ -77,6 +81,8 @@ pub(super) enum Command {
     Hats(HatsArguments),
     /// List the gates, or run them by hand as the loop would
     Gates(GatesArguments),
+    /// Compare agents: tasks of a file, tried in workspaces of their own, and verified
+    Bench(BenchArguments),
     /// Show the whole loop on a throw-away project, with a built-in scripted agent
     Demo(DemoArguments),
     /// Watch a run of this directory: one that another process drives, or one that is over

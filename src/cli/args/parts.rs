@@ -200,6 +200,9 @@ pub(in crate::cli) struct TrustArguments {
     /// Print JSON; goes with --show
     #[arg(long, requires = "show")]
     pub(in crate::cli) json: bool,
+    /// The tasks file of a bench, in place of the configuration here
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) tasks: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) choice: ChoiceArguments,
 }

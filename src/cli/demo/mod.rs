@@ -9,14 +9,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::config::{self, Partial, Request};
 use crate::process::Keeper;
-use crate::transcript;
 use crate::ui::tui::OnEnd;
 use crate::ui::{Terminal, Verbosity};
 
 use super::args::DemoArguments;
-use super::context::Context;
+use super::context::{Context, settings_of};
 use super::error::CliError;
 use super::exit::Exit;
 use super::run::Plan;
@@ -57,7 +55,8 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exi
         cwd: place.clone(),
         keeper: Keeper::current(),
     };
-    let plan = Plan::make(&context, settings(&place)?)?;
+    // The demo's own `ralph.yml` is read, and nothing else.
+    let plan = Plan::make(&context, settings_of(&place.join("ralph.yml"))?)?;
     let verbosity = if arguments.verbose {
         Verbosity::Verbose
     } else {
@@ -82,20 +81,6 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exi
         )?;
     }
     Ok(exit)
-}
-
-/// The configuration is read from the demo's own `ralph.yml`, and from nowhere else.
-fn settings(place: &Path) -> Result<config::Settings, CliError> {
-    let loaded = config::load(&Request {
-        cwd: place,
-        user_dir: None,
-        file: Some(&place.join("ralph.yml")),
-        environment: &[],
-        flags: Partial::default(),
-        agents: &crate::agent::names(),
-        transcripts: &transcript::names().collect::<Vec<_>>(),
-    })?;
-    Ok(loaded.settings)
 }
 
 fn lay_out(place: &Path) -> Result<(), CliError> {

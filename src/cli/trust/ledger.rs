@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::cli::context::state_directory;
+
 const VERSION: u32 = 1;
 
 /// One content that was allowed.
@@ -37,15 +39,9 @@ pub(super) struct Ledger {
 impl Ledger {
     /// `$XDG_STATE_HOME/ralph/trust.json`, or else under `~/.local/state`.
     pub(super) fn open() -> io::Result<Self> {
-        let set = |name| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
-        let base = base
+        let state = state_directory()
             .ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME says where to remember it"))?;
-        Self::at(base.join("ralph/trust.json"))
+        Self::at(state.join("trust.json"))
     }
 
     pub(super) fn at(path: PathBuf) -> io::Result<Self> {

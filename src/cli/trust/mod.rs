@@ -18,6 +18,7 @@ use crate::config::{Executes, Loaded};
 use crate::ui::{Confirmed, Terminal, clean};
 
 use super::args::TrustArguments;
+use super::bench;
 use super::context::{Context, user_directory};
 use super::error::CliError;
 use super::exit::Exit;
@@ -81,8 +82,32 @@ pub(super) fn require(
     if consent == Consent::Given {
         return Ok(());
     }
+    let asked = Asked {
+        executes: executes(context, loaded, Scope::Call),
+        allow: "ralph trust".to_owned(),
+    };
+    require_all(context, asked, consent, terminal)
+}
+
+/// What is to be executed, and the command that allows it.
+pub(super) struct Asked {
+    pub(super) executes: Vec<Executes>,
+    pub(super) allow: String,
+}
+
+/// As `require`, for whatever is to be executed.
+pub(super) fn require_all(
+    context: &Context,
+    asked: Asked,
+    consent: Consent,
+    terminal: &Terminal,
+) -> Result<(), CliError> {
+    if consent == Consent::Given {
+        return Ok(());
+    }
     let mut ledger = Ledger::open().map_err(CliError::Ledger)?;
-    let unknown = unknown(context, loaded, &ledger)?;
+    let subjects = judged(context, asked.executes, &ledger)?;
+    let unknown: Vec<Subject> = subjects.into_iter().filter(Subject::is_unknown).collect();
     if unknown.is_empty() {
         return Ok(());
     }
@@ -95,7 +120,10 @@ pub(super) fn require(
             return remember(&mut ledger, &unknown);
         }
     }
-    Err(CliError::Untrusted { subjects: unknown })
+    Err(CliError::Untrusted {
+        subjects: unknown,
+        allow: asked.allow,
+    })
 }
 
 /// Whether all that would run here may run without a question.
@@ -104,14 +132,21 @@ pub(super) fn is_settled(context: &Context, loaded: &Loaded, consent: Consent) -
         return Ok(true);
     }
     let ledger = Ledger::open().map_err(CliError::Ledger)?;
-    Ok(unknown(context, loaded, &ledger)?.is_empty())
+    let subjects = judged(context, executes(context, loaded, Scope::Call), &ledger)?;
+    Ok(!subjects.iter().any(Subject::is_unknown))
 }
 
 pub(super) fn trust(arguments: &TrustArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
-    let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref())?;
+    let found = match &arguments.tasks {
+        Some(tasks) => bench::executes(tasks, &context.cwd)?,
+        None => {
+            let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref())?;
+            executes(&context, &loaded, Scope::Project)
+        }
+    };
     let mut ledger = Ledger::open().map_err(CliError::Ledger)?;
-    let subjects = subjects(&context, &loaded, &ledger, Scope::Project)?;
+    let subjects = judged(&context, found, &ledger)?;
     let text = if arguments.show {
         show(&subjects, &ledger, arguments.json)
     } else if arguments.revoke {
@@ -166,24 +201,21 @@ fn remember(ledger: &mut Ledger, subjects: &[Subject]) -> Result<(), CliError> {
     ledger.save().map_err(CliError::Ledger)
 }
 
-fn unknown(context: &Context, loaded: &Loaded, ledger: &Ledger) -> Result<Vec<Subject>, CliError> {
-    let all = subjects(context, loaded, ledger, Scope::Call)?;
-    Ok(all.into_iter().filter(Subject::is_unknown).collect())
+/// Whose each of them is.
+fn judged(context: &Context, found: Vec<Executes>, ledger: &Ledger) -> Result<Vec<Subject>, CliError> {
+    let git = Git {
+        program: context.probe().find("git"),
+        keeper: context.keeper.clone(),
+    };
+    found
+        .into_iter()
+        .map(|executes| judge(executes, &git, ledger))
+        .collect()
 }
 
 /// Every file that would have something executed: configuration, the driver's script, and a program of the project's
 /// own that the configuration names.
-fn subjects(
-    context: &Context,
-    loaded: &Loaded,
-    ledger: &Ledger,
-    scope: Scope,
-) -> Result<Vec<Subject>, CliError> {
-    let probe = context.probe();
-    let git = Git {
-        program: probe.find("git"),
-        keeper: context.keeper.clone(),
-    };
+fn executes(context: &Context, loaded: &Loaded, scope: Scope) -> Vec<Executes> {
     let mut found = loaded.executes();
     let settings = &loaded.settings;
     let places = agent::driver_places(settings, &context.cwd);
@@ -221,9 +253,6 @@ fn subjects(
         commands: vec!["itself, as the agent".to_owned()],
     }));
     found
-        .into_iter()
-        .map(|executes| judge(executes, &git, ledger))
-        .collect()
 }
 
 fn judge(executes: Executes, git: &Git, ledger: &Ledger) -> Result<Subject, CliError> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Foreign, Scene, read};
+use crate::config::Partial;
 
 /// A file of another Ralph, and the place of the `ralph.yml` that is to say the same.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +39,14 @@ pub fn equivalent_yaml(theirs: &Theirs<'_>) -> String {
     for warning in &said.warnings {
         yaml.push_str(&format!("# Not carried over: {}\n", warning.replace('\n', " ")));
     }
-    let wishes = serde_json::to_value(&wishes).unwrap_or(Value::Null);
+    yaml.push_str(&as_yaml(&wishes));
+    yaml
+}
+
+/// The `ralph.yml` that says just this.
+pub fn as_yaml(wishes: &Partial) -> String {
+    let mut yaml = String::new();
+    let wishes = serde_json::to_value(wishes).unwrap_or(Value::Null);
     write_members(&wishes, 0, &mut yaml);
     yaml
 }

@@ -5,7 +5,7 @@ mod convert;
 mod ralphex;
 mod ralphrc;
 
-pub use convert::{Theirs, equivalent_yaml};
+pub use convert::{Theirs, as_yaml, equivalent_yaml};
 
 use std::path::{Path, PathBuf};
 

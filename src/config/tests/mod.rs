@@ -4,6 +4,7 @@ mod documented;
 mod layering;
 mod mistakes;
 mod prices;
+mod suite;
 
 use std::fs;
 use std::path::{Path, PathBuf};

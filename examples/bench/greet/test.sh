@@ -1,0 +1,15 @@
+#!/bin/sh
+# A greeting for a name, and one for nobody in particular.
+failed=0
+expect() {
+    got=$(sh greet.sh "$@")
+    if [ "$got" = "$want" ]; then
+        echo "ok       greet $*"
+    else
+        echo "FAILED   greet $*: wanted '$want', got '$got'"
+        failed=1
+    fi
+}
+want='Hello, Ada!' expect Ada
+want='Hello, world!' expect
+exit $failed
