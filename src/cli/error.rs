@@ -27,6 +27,10 @@ pub(super) enum CliError {
     NoPrompt,
     #[error("{what} is empty")]
     EmptyPrompt { what: String },
+    #[error("{} is still what `ralph init` wrote", path.display())]
+    TemplatePrompt { path: PathBuf },
+    #[error("run {id} is complete: nobody will take it in")]
+    NobodyListens { id: String },
     #[error("cannot read the prompt file {}: {source}", path.display())]
     PromptFile { path: PathBuf, source: io::Error },
     #[error(transparent)]
@@ -127,6 +131,8 @@ impl CliError {
             | Self::AgentCommand(_)
             | Self::NoPrompt
             | Self::EmptyPrompt { .. }
+            | Self::TemplatePrompt { .. }
+            | Self::NobodyListens { .. }
             | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
             | Self::SessionOnAScreen

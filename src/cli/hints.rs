@@ -29,6 +29,12 @@ impl CliError {
                 "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
             ],
             Self::EmptyPrompt { .. } => vec!["say what the agent is to do".into()],
+            Self::TemplatePrompt { .. } => {
+                vec!["write your task into it, or give it on the command line: -p TEXT".into()]
+            }
+            Self::NobodyListens { .. } => {
+                vec!["begin a new run with it: ralph run -p TEXT, or write it into the prompt file".into()]
+            }
             Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
             Self::Store(error) => store_hints(error),
             Self::SettingsChanged { .. } => vec![
@@ -188,6 +194,9 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             "name it in ralph.yml: cli.command".into(),
             "or on the command line: --agent-cmd 'my-agent --headless'".into(),
         ],
+        AgentError::CustomNotFound { command } if command.starts_with('~') => {
+            vec!["`~` is the shell's, and no shell reads this: write the full path".into()]
+        }
         AgentError::CustomNotFound { .. } => vec!["check its spelling, or give its full path".into()],
         AgentError::PromptTooLong { .. } => {
             vec!["shorten it: put the details in files, and let the prompt name them".into()]

@@ -22,6 +22,7 @@ use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hats;
+use super::init;
 use super::mode;
 use super::policy::policy;
 use super::reading::reading;
@@ -94,6 +95,7 @@ impl Request<'_> {
             Rehearsal::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
             Rehearsal::Prompt => return dry_run::show_prompt(&plan, terminal),
         }
+        refuse_template(&plan.prompt)?;
         let show = mode::audible(&plan.settings, self.show);
         let mut face = screen::face_for(show, &context.cwd, terminal)?;
         plan.carry_out(&context, face.as_mut())
@@ -269,6 +271,16 @@ fn hooks(hooks: &config::Hooks) -> Hooks {
         on_fail: hooks.on_fail.clone(),
         on_rate_limit: hooks.on_rate_limit.clone(),
         timeout: Duration::from_secs(hooks.timeout),
+    }
+}
+
+/// A night spent on "say here what is to be done" is a night lost.
+fn refuse_template(prompt: &PromptSource) -> Result<(), CliError> {
+    match prompt {
+        PromptSource::File(path) if std::fs::read(path).is_ok_and(|text| text == init::PROMPT.as_bytes()) => {
+            Err(CliError::TemplatePrompt { path: path.clone() })
+        }
+        PromptSource::File(_) | PromptSource::Text(_) => Ok(()),
     }
 }
 
