@@ -12,6 +12,7 @@ use crate::store::StoreError;
 
 use super::args::ForeignName;
 use super::exit::Exit;
+use super::task::TaskError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
@@ -23,16 +24,10 @@ pub(super) enum CliError {
     AgentCommand(#[from] SplitError),
     #[error(transparent)]
     Agent(#[from] AgentError),
-    #[error("there is no prompt")]
-    NoPrompt,
-    #[error("{what} is empty")]
-    EmptyPrompt { what: String },
-    #[error("{} is still what `ralph init` wrote", path.display())]
-    TemplatePrompt { path: PathBuf },
+    #[error(transparent)]
+    Task(#[from] TaskError),
     #[error("run {id} is complete: nobody will take it in")]
     NobodyListens { id: String },
-    #[error("cannot read the prompt file {}: {source}", path.display())]
-    PromptFile { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Filter(#[from] crate::transcript::jq::CompileError),
     #[error("unknown transcript format `{name}`")]
@@ -129,11 +124,8 @@ impl CliError {
             },
             Self::Config(_)
             | Self::AgentCommand(_)
-            | Self::NoPrompt
-            | Self::EmptyPrompt { .. }
-            | Self::TemplatePrompt { .. }
+            | Self::Task(_)
             | Self::NobodyListens { .. }
-            | Self::PromptFile { .. }
             | Self::UnknownTranscript { .. }
             | Self::SessionOnAScreen
             | Self::NoTerminal { .. }

@@ -31,6 +31,7 @@ mod schema;
 mod screen;
 mod shelf;
 mod show;
+mod task;
 mod tell;
 mod transcript;
 mod trust;
