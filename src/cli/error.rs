@@ -12,6 +12,7 @@ use crate::store::StoreError;
 
 use super::args::ForeignName;
 use super::exit::Exit;
+use super::task::TaskError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
@@ -23,12 +24,10 @@ pub(super) enum CliError {
     AgentCommand(#[from] SplitError),
     #[error(transparent)]
     Agent(#[from] AgentError),
-    #[error("there is no prompt")]
-    NoPrompt,
-    #[error("{what} is empty")]
-    EmptyPrompt { what: String },
-    #[error("cannot read the prompt file {}: {source}", path.display())]
-    PromptFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    #[error("run {id} is complete: nobody will take it in")]
+    NobodyListens { id: String },
     #[error(transparent)]
     Filter(#[from] crate::transcript::jq::CompileError),
     #[error("unknown transcript format `{name}`")]
@@ -131,9 +130,8 @@ impl CliError {
             },
             Self::Config(_)
             | Self::AgentCommand(_)
-            | Self::NoPrompt
-            | Self::EmptyPrompt { .. }
-            | Self::PromptFile { .. }
+            | Self::Task(_)
+            | Self::NobodyListens { .. }
             | Self::UnknownTranscript { .. }
             | Self::SessionOnAScreen
             | Self::NoTerminal { .. }

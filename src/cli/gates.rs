@@ -72,6 +72,9 @@ fn run(
     terminal: &Terminal,
 ) -> Result<Exit, CliError> {
     let rules = policy::gates(settings);
+    if rules.is_empty() && name.is_none() {
+        return list(settings, as_json, terminal);
+    }
     let chosen: Vec<_> = rules
         .iter()
         .filter(|rule| name.is_none_or(|name| rule.name == name))

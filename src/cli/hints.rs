@@ -18,19 +18,16 @@ impl CliError {
             Self::WorkingDirectory { .. } => {
                 vec!["change to a directory that exists, and that you may enter".into()]
             }
-            Self::NoPrompt => vec![
-                "give it on the command line: ralph run -p \"make the tests pass\"".into(),
-                "or in a file: write PROMPT.md here, or name one with -P FILE".into(),
-                "or in ralph.yml: event_loop.prompt, event_loop.prompt_file".into(),
-            ],
+            Self::Task(error) => error.hints(),
             Self::Bench(error) => error.hints(),
             Self::Untrusted { allow, .. } => vec![
                 "they can come from somebody else, so nothing of it was started".into(),
                 format!("to allow it, until one byte of it changes: {allow}"),
                 "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
             ],
-            Self::EmptyPrompt { .. } => vec!["say what the agent is to do".into()],
-            Self::PromptFile { .. } => vec!["check the path, or give the prompt with -p TEXT".into()],
+            Self::NobodyListens { .. } => {
+                vec!["begin a new run with it: ralph run -p TEXT, or write it into the prompt file".into()]
+            }
             Self::Store(error) => store_hints(error),
             Self::SettingsChanged { .. } => vec![
                 "to go on with the new configuration: add --yes".into(),
@@ -195,7 +192,7 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             "name it in ralph.yml: cli.command".into(),
             "or on the command line: --agent-cmd 'my-agent --headless'".into(),
         ],
-        AgentError::CustomNotFound { .. } => vec!["check its spelling, or give its full path".into()],
+        AgentError::CustomNotFound { command } => vec![how_to_find(command).into()],
         AgentError::PromptTooLong { .. } => {
             vec!["shorten it: put the details in files, and let the prompt name them".into()]
         }
@@ -214,6 +211,14 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             vec!["say --mode autonomous, or choose an agent with a screen of its own (docs/agents.md)".into()]
         }
         AgentError::NulInPrompt => Vec::new(),
+    }
+}
+
+/// What helps with a program that is not there.
+fn how_to_find(command: &str) -> &'static str {
+    match command.starts_with('~') {
+        true => "`~` is the shell's, and no shell reads this: write the full path",
+        false => "check its spelling, or give its full path",
     }
 }
 

@@ -17,7 +17,8 @@ use super::exit::Exit;
 const CONFIG: &str = "ralph.yml";
 const TASK: &str = "PROMPT.md";
 
-const PROMPT: &str = "\
+/// What is not a task yet: `ralph run` refuses it.
+pub(super) const PROMPT: &str = "\
 # Task
 
 Say here what is to be done, as you would to a colleague who has the code but not your head.
@@ -51,8 +52,13 @@ fn begin(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
         path.strip_prefix(&context.cwd).unwrap_or(path)
     });
     let task = task.display().to_string();
-    let mut text = write(context, CONFIG, &config(agent, &as_yaml(&task)))?.told(CONFIG);
-    if theirs.is_none() {
+    let mut text = write(
+        context,
+        CONFIG,
+        &config(agent, &as_yaml(&task), check_for(&context.cwd)),
+    )?
+    .told(CONFIG);
+    if theirs.is_none() || task == TASK {
         text.push_str(&write(context, TASK, PROMPT)?.told(TASK));
     }
     text.push_str(&match agent {
@@ -137,6 +143,20 @@ fn write_new(path: &Path, content: &str) -> io::Result<()> {
     file.write_all(content.as_bytes())
 }
 
+/// How the tests of this project are run, by what lies in it; a guess, and so a comment in what is written.
+fn check_for(project: &Path) -> &'static str {
+    const CHECKS: [(&str, &str); 6] = [
+        ("Cargo.toml", "cargo test"),
+        ("package.json", "npm test"),
+        ("go.mod", "go test ./..."),
+        ("pyproject.toml", "python3 -m pytest"),
+        ("pom.xml", "mvn -q test"),
+        ("Makefile", "make test"),
+    ];
+    let found = CHECKS.iter().find(|(file, _)| project.join(file).exists());
+    found.map_or("make test", |(_, check)| check)
+}
+
 /// A path as YAML takes it: as it is where nothing in it means something else.
 fn as_yaml(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
@@ -147,7 +167,7 @@ fn as_yaml(path: &str) -> String {
 }
 
 /// Every setting that people change, with its default; what is not commented out is what was found here.
-fn config(agent: Option<&str>, task: &str) -> String {
+fn config(agent: Option<&str>, task: &str, check: &str) -> String {
     let backend = match agent {
         Some(agent) => {
             format!("  backend: {agent:<19} # found here; `auto` takes the first that is installed\n")
@@ -172,12 +192,12 @@ event_loop:
 # \"Done\" is believed only when these succeed. Without any, the agent's word is taken.
 # gates:
 #   - name: tests
-#     run: make test
+#     run: {check}
 
 # Told what happens, with a JSON document on stdin.
 # hooks:
-#   on_complete: notify-send \"ralph is done\"
-#   on_fail: notify-send \"ralph needs you\"
+#   on_complete: notify-send ralph \"$RALPH_HOOK_MESSAGE\"
+#   on_fail: notify-send ralph \"$RALPH_HOOK_MESSAGE\"
 "
     )
 }
@@ -189,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_it_writes_is_valid_also_with_its_comments_taken_away() {
-        let plain = config(Some("claude"), TASK);
+        let plain = config(Some("claude"), TASK, "cargo test");
         let uncommented: String = plain
             .lines()
             .map(|line| match line.trim_start().strip_prefix("# ") {
@@ -200,7 +220,7 @@ mod tests {
             })
             .collect();
         assert_ne!(plain, uncommented);
-        for text in [plain, config(None, TASK), uncommented] {
+        for text in [plain, config(None, TASK, "go test ./..."), uncommented] {
             let place = tempfile::tempdir().unwrap();
             std::fs::write(place.path().join("ralph.yml"), &text).unwrap();
             let loaded = load(&Request {
@@ -214,5 +234,13 @@ mod tests {
             });
             assert!(loaded.is_ok(), "{}\n{text}", loaded.unwrap_err());
         }
+    }
+
+    #[test]
+    fn the_check_is_the_one_of_the_project() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(check_for(place.path()), "make test");
+        std::fs::write(place.path().join("package.json"), "{}").unwrap();
+        assert_eq!(check_for(place.path()), "npm test");
     }
 }

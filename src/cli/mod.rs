@@ -32,6 +32,7 @@ mod schema;
 mod screen;
 mod shelf;
 mod show;
+mod task;
 mod tell;
 mod transcript;
 mod trust;

@@ -28,6 +28,7 @@ use super::reading::reading;
 use super::resume;
 use super::saved::Saved;
 use super::screen;
+use super::task;
 use super::trust::{self, Consent};
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -94,6 +95,7 @@ impl Request<'_> {
             Rehearsal::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
             Rehearsal::Prompt => return dry_run::show_prompt(&plan, terminal),
         }
+        task::refuse_template(&plan.prompt)?;
         let show = mode::audible(&plan.settings, self.show);
         let mut face = screen::face_for(show, &context.cwd, terminal)?;
         plan.carry_out(&context, face.as_mut())
@@ -117,7 +119,7 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn make(context: &Context, settings: Settings) -> Result<Self, CliError> {
         let hats = Hats::new(hats::rules(&settings))?;
-        let prompt = find_prompt(&settings, &context.cwd)?;
+        let prompt = task::find(&settings, &context.cwd)?;
         let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
         let agent = agent::resolve(&settings, &context.probe())?;
         let mut agent = mode::in_mode(agent, &settings)?;
@@ -269,35 +271,5 @@ fn hooks(hooks: &config::Hooks) -> Hooks {
         on_fail: hooks.on_fail.clone(),
         on_rate_limit: hooks.on_rate_limit.clone(),
         timeout: Duration::from_secs(hooks.timeout),
-    }
-}
-
-/// The flag or the configuration, else `PROMPT.md` where we are. Read once now, so that a mistake shows at once.
-fn find_prompt(settings: &Settings, cwd: &Path) -> Result<PromptSource, CliError> {
-    let written = settings.event_loop.prompt.clone().map(PromptSource::Text);
-    let named = || settings.event_loop.prompt_file.clone().map(PromptSource::File);
-    let usual = || {
-        Some(cwd.join("PROMPT.md"))
-            .filter(|path| path.exists())
-            .map(PromptSource::File)
-    };
-    let source = written.or_else(named).or_else(usual).ok_or(CliError::NoPrompt)?;
-    let (empty, what) = match &source {
-        PromptSource::Text(text) => (text.trim().is_empty(), "the prompt".to_owned()),
-        PromptSource::File(path) => {
-            let text = std::fs::read(path).map_err(|source| CliError::PromptFile {
-                path: path.clone(),
-                source,
-            })?;
-            (
-                text.trim_ascii().is_empty(),
-                format!("the prompt file {}", path.display()),
-            )
-        }
-    };
-    if empty {
-        Err(CliError::EmptyPrompt { what })
-    } else {
-        Ok(source)
     }
 }

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::event::Order;
-use crate::store::{DIRECTORY, LATEST, Lock, OrderBox, find_run, id_of};
+use crate::event::{Order, RunOutcome};
+use crate::store::{DIRECTORY, LATEST, Lock, OrderBox, Shelf, State, find_run, id_of};
 use crate::ui::Terminal;
 
 use super::args::TellArguments;
@@ -16,6 +16,12 @@ pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exi
     let (run, order) = order(arguments)?;
     let run = find_run(&context.cwd, run.as_deref().unwrap_or(LATEST))?;
     let id = id_of(&run);
+    let state = Shelf::of(&context.cwd).glance(&id).state;
+    if let State::Ended(ending) = state
+        && let RunOutcome::Complete { .. } = ending.outcome
+    {
+        return Err(CliError::NobodyListens { id });
+    }
     OrderBox::of(&run).put(order, Timestamp::now())?;
     let at_work = Lock::holder(&context.cwd.join(DIRECTORY).join("lock")).is_some();
     let when = if at_work {

@@ -7,10 +7,12 @@ use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
 use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
+use crate::ui::{clean::clean, iteration_verdict, run_verdict, words};
 
 use super::inbox::Message;
 
@@ -18,6 +20,8 @@ use super::inbox::Message;
 const VERSION: u32 = 1;
 /// More than this many behind, and the next ones are left out.
 const MOST_WAITING: usize = 32;
+/// The longest sentence a hook is given, in characters; an agent's own words may be in it.
+const LONGEST_MESSAGE: usize = 500;
 
 /// The user's commands, by what they want to know.
 #[derive(Debug, Clone, Default)]
@@ -95,13 +99,16 @@ impl Hooking {
                 "the hook on_{name} is left out: {MOST_WAITING} others are still waiting"
             ));
         }
+        let now = Timestamp::now();
+        let message = on_one_line(&sentence(event, header, now));
         let document = json!({
             "version": VERSION,
             "event": name,
+            "message": message,
             "run_id": header.run_id,
             "workspace": header.workspace,
             "agent": header.agent,
-            "at": Timestamp::now(),
+            "at": now,
             "record": event,
         });
         let environment = Environment {
@@ -109,6 +116,7 @@ impl Hooking {
             set: vec![
                 ("RALPH_RUN_ID".into(), header.run_id.clone().into()),
                 ("RALPH_HOOK".into(), name.into()),
+                ("RALPH_HOOK_MESSAGE".into(), message.into()),
             ],
         };
         let spec = Spec {
@@ -123,6 +131,41 @@ impl Hooking {
             self.waiting += 1;
         }
         None
+    }
+}
+
+/// What happened, for people.
+fn sentence(event: &RunEvent, header: &RunHeader, now: Timestamp) -> String {
+    match event {
+        RunEvent::RunResumed(_) => format!("Goes on with {}.", header.agent),
+        RunEvent::IterationEnded {
+            iteration, outcome, ..
+        } => {
+            let verdict = iteration_verdict(outcome, now, &TimeZone::system());
+            format!("Iteration {iteration}: {}", verdict.sentence)
+        }
+        RunEvent::RunEnded {
+            outcome,
+            iterations,
+            duration_ms,
+            usage,
+        } => {
+            let time = words::duration(Duration::from_millis(*duration_ms));
+            let cost = usage.cost_usd.map(|cost| format!(", {}", words::dollars(cost)));
+            let (iterations, cost) = (words::count(*iterations, "iteration"), cost.unwrap_or_default());
+            format!("{} {iterations}, {time}{cost}.", run_verdict(outcome).sentence)
+        }
+        _ => format!("Begins with {}.", header.agent),
+    }
+}
+
+/// Without anything that a terminal obeys, and fit for a variable and for a line of a notification.
+fn on_one_line(text: &str) -> String {
+    let text = clean(text);
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
     }
 }
 
@@ -144,5 +187,19 @@ fn run(keeper: &Keeper, job: &Job, bounds: Bounds) -> Option<String> {
                 Some(format!("the hook on_{name} was stopped after {seconds} s"))
             }
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_short_line_that_no_terminal_obeys() {
+        let told = on_one_line("failed:\u{1b}]0;title\u{7}\n a\0b\tc");
+        assert_eq!(told, "failed: ab c");
+        let long = on_one_line(&"é".repeat(LONGEST_MESSAGE + 1));
+        assert_eq!(long.chars().count(), LONGEST_MESSAGE + 1);
+        assert!(long.ends_with('…'));
     }
 }

@@ -16,8 +16,9 @@ fn documents(sandbox: &Sandbox, name: &str) -> Vec<Value> {
 
 #[test]
 fn hooks_are_told_what_happened_without_secrets() {
-    let config = "event_loop: {prompt: x}\nhooks:\n  on_start: cat >> start\n  on_iteration: cat >> iteration\n  \
-                  on_complete: cat >> complete\n  on_fail: cat >> fail\n";
+    let config = "event_loop: {prompt: x}\nhooks:\n  \
+                  on_start: 'cat >> start; echo \"$RALPH_HOOK_MESSAGE\" >> said'\n  \
+                  on_iteration: cat >> iteration\n  on_complete: cat >> complete\n  on_fail: cat >> fail\n";
     let sandbox =
         Sandbox::scripted("say LOOP_COMPLETE", config).playing("1", "err key is hush-hush-42\nexit 3");
     let mut command = sandbox.command(&["run"]);
@@ -30,10 +31,15 @@ fn hooks_are_told_what_happened_without_secrets() {
         (1, &1.into(), &"start".into())
     );
     assert_eq!(start[0]["run_id"], sandbox.run_id());
+    let said = fs::read_to_string(sandbox.work().join("said")).expect("what the variable held");
+    assert_eq!(said, "Begins with custom.\n");
+    assert_eq!(start[0]["message"], "Begins with custom.");
     let iterations = documents(&sandbox, "iteration");
     assert_eq!(iterations.len(), 2);
     let message = &iterations[0]["record"]["failure"]["message"];
     assert_eq!(message, "key is [redacted]");
+    let sentence = "Iteration 1: failed: the agent ended with exit code 3: key is [redacted]";
+    assert_eq!(iterations[0]["message"], sentence);
     assert_eq!(iterations[1]["record"]["outcome"], "completed");
     let complete = documents(&sandbox, "complete");
     assert_eq!(

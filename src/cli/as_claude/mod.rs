@@ -24,6 +24,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::reading::reading;
+use super::task::TaskError;
 use super::trust::{self, Consent};
 use codex::Codex;
 use speech::{Events, Speech, Translate};
@@ -135,7 +136,7 @@ fn prompt(words: &Words) -> Result<String, CliError> {
         }
     };
     if prompt.trim().is_empty() {
-        return Err(CliError::NoPrompt);
+        return Err(TaskError::None.into());
     }
     Ok(prompt)
 }

@@ -1,0 +1,24 @@
+# ralph in a container: a static binary, git and bash, and a user who is not root.
+#
+#   docker build -t ralph .
+#   docker run --rm -it ralph demo
+#
+# No agent is in it; docs/install.md shows how to put yours beside it.
+
+FROM rust:1.95-alpine AS build
+RUN apk add --no-cache musl-dev
+WORKDIR /src
+COPY . .
+RUN cargo build --locked --release --bin ralph
+
+FROM alpine:3.22
+# bash runs driver scripts, git tells whether an iteration changed anything.
+RUN apk add --no-cache bash git \
+    && adduser -D -u 1000 ralph \
+    && mkdir /work \
+    && chown ralph:ralph /work
+COPY --from=build /src/target/release/ralph /usr/local/bin/ralph
+USER ralph
+WORKDIR /work
+ENTRYPOINT ["ralph"]
+CMD ["--help"]

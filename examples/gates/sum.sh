@@ -1,0 +1,3 @@
+#!/bin/sh
+# Prints the sum of its arguments.
+echo $(($1 + $1))
