@@ -24,7 +24,11 @@ real-agents *arguments:
 
 # Loops in which everything goes wrong that can, for some minutes; ends with a table of what was tried and lost
 soak minutes='10':
-    RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak
+    RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::whatever
+
+# An agent that talks without a pause, for some minutes; ends with a table of the memory, files and threads that ralph holds
+flood minutes='3':
+    RALPH_FLOOD_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::flood
 
 # Ten minutes of fuzzing for each target; needs a nightly toolchain and cargo-fuzz
 fuzz:
