@@ -123,6 +123,7 @@ fn interrupt(message: Message) -> Option<Interrupt> {
             _ => None,
         },
         Message::TerminalLost => Some(Interrupt::Hup),
+        Message::Mistake => Some(Interrupt::Term),
         Message::Child { .. }
         | Message::HookEnded(_)
         | Message::Answer(_)

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
+use crate::mishap;
 use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
 
 use super::inbox::Message;
@@ -74,6 +75,7 @@ impl Hooking {
         };
         std::thread::spawn(move || {
             for job in next {
+                mishap::rehearse("hooks");
                 let complaint = run(&keeper, &job, bounds);
                 if inbox.send(Message::HookEnded(complaint)).is_err() {
                     break;

@@ -109,6 +109,7 @@ impl Hands<'_> {
                         return Ok(());
                     }
                 }
+                Some(Message::Mistake) => return Err(RunError::Mistake),
                 Some(Message::Child { .. } | Message::Answer(_) | Message::Typed(_)) | None => {}
             }
         }
@@ -138,7 +139,7 @@ impl Hands<'_> {
     }
 
     /// Some events also have a file of their own.
-    fn keep(&mut self, event: &RunEvent) -> Result<(), RunError> {
+    pub(super) fn keep(&mut self, event: &RunEvent) -> Result<(), RunError> {
         match event {
             RunEvent::IterationEnded { .. } => {
                 if let Some(files) = self.files.take() {

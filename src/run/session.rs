@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use crate::engine::Input;
 use crate::event::{Meta, StreamName, Tag, TranscriptEvent};
+use crate::mishap;
 use crate::process::{Child, LineSplitter};
 use crate::store::RawOutput;
 use crate::transcript::Adapter;
@@ -73,6 +74,7 @@ impl AgentSession {
         say: &mut dyn FnMut(Input),
     ) -> io::Result<()> {
         say(Input::Heard);
+        mishap::rehearse("adapter");
         match stream {
             StreamName::Stdout => {
                 self.stdout.raw.append(bytes)?;
