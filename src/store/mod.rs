@@ -27,6 +27,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -179,9 +180,13 @@ impl IterationFiles {
     }
 }
 
-/// A name that sorts by time and does not repeat: `20261115-204501-k3f9`.
+/// A name that sorts by time and does not repeat: `20261115-204501-k3f9`. It sorts after every earlier one, even if two
+/// runs begin in one second or the clock was set back: the newest run is the one that began last.
 fn make_run_directory(runs: &Path, now: Timestamp) -> Result<(String, PathBuf), StoreError> {
-    let stamp = now.strftime("%Y%m%d-%H%M%S");
+    let newest = find::ids_in(runs).iter().rev().find_map(|id| time_of(id));
+    let after_newest = newest.and_then(|newest| newest.checked_add(Duration::from_secs(1)).ok());
+    let stamp = after_newest.map_or(now, |after| after.max(now));
+    let stamp = stamp.strftime("%Y%m%d-%H%M%S");
     for _ in 0..100 {
         let tail: String = std::iter::repeat_with(fastrand::alphanumeric).take(4).collect();
         let id = format!("{stamp}-{}", tail.to_ascii_lowercase());
@@ -281,6 +286,18 @@ mod tests {
             fs::read_to_string(workspace.path().join(".agent/.gitignore")).unwrap(),
             "*\n"
         );
+    }
+
+    #[test]
+    fn the_newest_run_is_the_one_that_began_last_whatever_the_clock_says() {
+        let workspace = tempfile::tempdir().unwrap();
+        let an_hour = Duration::from_secs(3600);
+        let times = [now(), now(), now() - an_hour, now() - an_hour, now() + an_hour];
+        for time in times {
+            let id = Run::create(workspace.path(), time).unwrap().id().to_owned();
+            let newest = find_run(workspace.path(), LATEST).unwrap();
+            assert_eq!(newest.file_name().unwrap().to_str(), Some(id.as_str()));
+        }
     }
 
     #[test]
