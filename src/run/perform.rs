@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
-use crate::process::{Child, Environment, LineSplitter, Report, Size, Spec, Stdin, Transport};
+use crate::process::{Child, Environment, LineSplitter, Report, Size, Spec, Stdin, Transport, scratch};
 use crate::transcript::{Opening, jq};
 use crate::ui::Keyboard;
 
@@ -189,7 +189,7 @@ impl Hands<'_> {
             Ok(invocation) => invocation,
             Err(error) => return failed(&error),
         };
-        let scratch = match tempfile::Builder::new().prefix("ralph-").tempdir() {
+        let scratch = match scratch("ralph-") {
             Ok(scratch) => scratch,
             Err(error) => return failed(&format!("cannot make a directory for temporary files: {error}")),
         };

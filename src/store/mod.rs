@@ -218,6 +218,21 @@ fn create_new(path: &Path) -> Result<File, StoreError> {
         .map_err(at("create", path))
 }
 
+/// For a file that may be there already: one that a link leads to is not ours, whoever put the link there.
+const NO_LINKS: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+/// What was in the way of opening a file with `NO_LINKS`.
+fn unless_a_link(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| {
+        if path.is_symlink() {
+            StoreError::LeadsElsewhere { path }
+        } else {
+            StoreError::Io { action, path, source }
+        }
+    }
+}
+
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     create_new(path)?.write_all(bytes).map_err(at("write", path))
 }
