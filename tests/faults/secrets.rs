@@ -222,13 +222,13 @@ fn names_of_hats_and_topics_lead_nowhere() {
         .playing("1", &claude::session(event))
         .with_file(
             "ralph.yml",
-            "hats:\n  '../../../outside/hat':\n    name: '../../../outside/hat'\n    description: x\n    \
+            "hats:\n  '../../../outside/hat':\n    description: x\n    \
              triggers: ['../../../outside/*']\n    instructions: y\n    publishes: [done]\n\
              hooks: { on_iteration: 'cat > /dev/null' }\nevent_loop: { cooldown_seconds: 0 }\n",
         );
     fs::create_dir_all(sandbox.path("outside")).expect("a directory");
     let told = sandbox.ralph(&["run", "-p", "x", "-n", "3"]);
-    assert!(matches!(told.code(), Some(0 | 2 | 3)), "{}", told.text());
+    assert_eq!(told.code(), Some(0), "{}", told.text());
     let empty = fs::read_dir(sandbox.path("outside"))
         .expect("a directory")
         .next()

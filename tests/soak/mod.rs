@@ -12,6 +12,7 @@ mod seat;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fault::{ACTS, Act, BLOWS};
@@ -50,10 +51,19 @@ fn whatever_happens_nothing_is_lost_and_nobody_is_left() {
         fastrand::Rng::with_seed(seed)
     };
     let end = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
-    let mut table = Table::default();
-    while Instant::now() < end {
-        play_round(&mut chance, &mut table);
-    }
+    let table = Mutex::new(Table::default());
+    // A round is mostly waiting: several are played side by side, each in a world of its own.
+    std::thread::scope(|scope| {
+        for _ in 0..number("RALPH_SOAK_LANES", 4.0) as u32 {
+            let (mut chance, table) = (chance.fork(), &table);
+            scope.spawn(move || {
+                while Instant::now() < end {
+                    play_round(&mut chance, table);
+                }
+            });
+        }
+    });
+    let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
     let text = table.text();
     eprintln!("{text}");
     let lost: usize = table.rows.values().map(|tally| tally.lost.len()).sum();
@@ -65,7 +75,7 @@ fn number(variable: &str, default: f64) -> f64 {
     said.and_then(|said| said.parse().ok()).unwrap_or(default)
 }
 
-fn play_round(chance: &mut fastrand::Rng, table: &mut Table) {
+fn play_round(chance: &mut fastrand::Rng, table: &Mutex<Table>) {
     let acts: Vec<&Act> = (0..FAULTS).map(|_| &ACTS[chance.usize(..ACTS.len())]).collect();
     let blow = &BLOWS[chance.usize(..BLOWS.len())];
     let sandbox = stage(&acts);
@@ -96,6 +106,7 @@ fn play_round(chance: &mut fastrand::Rng, table: &mut Table) {
         complaints.push("never completed".to_owned());
     }
     check::look_around(&sandbox, &mut complaints);
+    let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
     table.rounds += 1;
     table.screens += if seat == Seat::Screen { starts } else { 0 };
     table.resumed += u64::from(starts > 1);
