@@ -223,7 +223,7 @@ fn names_of_hats_and_topics_lead_nowhere() {
         .with_file(
             "ralph.yml",
             "hats:\n  '../../../outside/hat':\n    description: x\n    \
-             triggers: ['../../../outside/*']\n    instructions: y\n    publishes: [done]\n\
+             triggers: [task.start, '../../../outside/*']\n    instructions: y\n    publishes: [done]\n\
              hooks: { on_iteration: 'cat > /dev/null' }\nevent_loop: { cooldown_seconds: 0 }\n",
         );
     fs::create_dir_all(sandbox.path("outside")).expect("a directory");
