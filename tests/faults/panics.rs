@@ -95,7 +95,7 @@ fn a_mistake_on_the_main_thread_ends_the_run_in_good_order() {
 
 #[test]
 fn a_mistake_on_a_thread_that_attends_the_agent_ends_the_run_in_good_order() {
-    for place in ["stdout", "stderr", "child"] {
+    for place in ["stdout", "stderr", "child", "signals"] {
         is_survived(place, &hanging(), &["run", "-p", "x"]);
     }
 }

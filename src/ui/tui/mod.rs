@@ -191,7 +191,7 @@ impl Tui {
     }
 
     fn is_broken(&self) -> bool {
-        self.shared.broken.load(Ordering::SeqCst)
+        self.shared.broken.load(Ordering::SeqCst) || tty::is_lost()
     }
 }
 
