@@ -10,9 +10,9 @@ check:
     cargo clippy --all-targets -- -D warnings
     cargo test
 
-# The tests that take their time: a gigabyte through the whole path, a line of 64 MB
+# The tests that take their time: a gigabyte through the whole path and in one line, a million lines, 500 iterations
 slow:
-    cargo test --release --test suite -- --ignored wiring::floods abuse::streams
+    cargo test --release --test suite -- --ignored wiring::floods abuse::streams faults::
 
 # The demo, as a new user sees it
 demo:
@@ -24,7 +24,11 @@ real-agents *arguments:
 
 # Loops in which everything goes wrong that can, for some minutes; ends with a table of what was tried and lost
 soak minutes='10':
-    RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak
+    RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::whatever
+
+# An agent that talks without a pause, for some minutes; ends with a table of the memory, files and threads that ralph holds
+flood minutes='3':
+    RALPH_FLOOD_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::flood
 
 # What ralph costs, against floors measured in the same run; wants a quiet machine. `just bench F4` measures one figure
 bench *figures:

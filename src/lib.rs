@@ -2,6 +2,9 @@
 //!
 //! The rooms, in the order in which they may know each other (each knows only those above it):
 
+/// MISHAPS: mistakes of ralph's own; told in one line, and never the end of more than they must be.
+pub mod mishap;
+
 /// WORDS: what can happen, as plain data.
 #[deny(clippy::disallowed_methods)]
 pub mod event;

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 /// What each room may know, besides itself.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let ground = vec!["event"];
-    let siblings = vec!["event", "config", "process"];
+    let ours = vec!["event", "mishap"];
+    let siblings = vec!["event", "mishap", "config", "process"];
     let all = vec![
+        "mishap",
         "event",
         "config",
         "process",
@@ -21,15 +23,16 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         "doctor",
     ];
     BTreeMap::from([
+        ("mishap", vec![]),
         ("event", vec![]),
         ("config", ground.clone()),
-        ("process", ground.clone()),
+        ("process", ours.clone()),
         ("transcript", ground.clone()),
-        ("engine", ground.clone()),
-        ("store", ground.clone()),
-        ("ui", ground),
+        ("engine", ground),
+        ("store", ours.clone()),
+        ("ui", ours),
         ("agent", siblings),
-        ("run", all[..8].to_vec()),
+        ("run", all[..9].to_vec()),
         (
             "doctor",
             vec![

@@ -43,6 +43,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+use crate::mishap;
 use crate::process;
 use crate::ui::{ColourChoice, Terminal, tui};
 
@@ -52,6 +53,14 @@ use exit::Exit;
 
 /// The whole program.
 pub fn main() -> ExitCode {
+    mishap::watch_out();
+    match std::panic::catch_unwind(work) {
+        Ok(code) if mishap::mistake().is_none() => code,
+        Ok(_) | Err(_) => ExitCode::from(Exit::Failed),
+    }
+}
+
+fn work() -> ExitCode {
     let asked = process::keep_if_asked()
         .or_else(tui::guard_if_asked)
         .or_else(demo::play_if_asked);
@@ -77,14 +86,18 @@ pub fn main() -> ExitCode {
         ColourWish::Never => ColourChoice::Never,
     });
     let exit = obey(&arguments.command, &terminal).unwrap_or_else(|error| {
-        // As above: nothing better can be done about a terminal that takes no text.
-        let _ = terminal.fail(&error, &error.hints());
+        // A mistake of our own has been told.
+        if mishap::mistake().is_none() {
+            // As above: nothing better can be done about a terminal that takes no text.
+            let _ = terminal.fail(&error, &error.hints());
+        }
         error.exit()
     });
     ExitCode::from(exit)
 }
 
 fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
+    mishap::rehearse("cli");
     match command {
         Command::Run(arguments) => run::run(arguments, terminal),
         Command::Understand(arguments) => understand::understand(arguments, terminal),

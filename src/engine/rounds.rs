@@ -273,13 +273,22 @@ impl Engine {
 
     pub(super) fn finish(&mut self, at: Duration, outcome: RunOutcome, out: &mut Vec<Action>) {
         self.state = State::Over;
-        out.push(Action::Emit(RunEvent::RunEnded {
-            outcome: outcome.clone(),
+        out.push(Action::Emit(self.ended(at, outcome.clone())));
+        out.push(Action::Finish(outcome));
+    }
+
+    /// The last word on a run that cannot go on, because somebody other than the agent has failed.
+    pub fn broken_off(&self, at: Duration, reason: String) -> RunEvent {
+        self.ended(at, RunOutcome::Failed { reason })
+    }
+
+    fn ended(&self, at: Duration, outcome: RunOutcome) -> RunEvent {
+        RunEvent::RunEnded {
+            outcome,
             iterations: self.iterations_ended,
             duration_ms: millis(at),
             usage: self.spent.clone(),
-        }));
-        out.push(Action::Finish(outcome));
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use super::streams::{self, OurEnds, TheirEnds};
 use super::wire::{self, Notice, Order};
 use super::{Ended, Keeper, ProcessError, Report, Screen, Spec, Stdin};
 use crate::event::{ProcessEnd, StreamName};
+use crate::mishap;
 
 /// What a child is said to have died of when its keeper was killed and could not say.
 const KILLED: ProcessEnd = ProcessEnd::Signaled { signal: 9 };
@@ -114,6 +115,10 @@ fn start(
     let error = match Notice::read(&control) {
         Ok(Notice::Started { pid }) => return Ok((control, process, pid)),
         Ok(Notice::Failed { stage, errno }) => ProcessError::refused(spec, stage, errno),
+        Ok(Notice::Mistaken { bytes }) => {
+            mishap::hear_of(wire::read_words(&control, bytes));
+            keeper_failed(io::ErrorKind::Other.into())
+        }
         Ok(Notice::LeaderEnded(_) | Notice::TreeGone { .. }) => {
             keeper_failed(io::ErrorKind::InvalidData.into())
         }
@@ -159,6 +164,7 @@ impl Watch {
         let stdout = drain(ours.stdout, StreamName::Stdout, STDOUT_CHUNKS)?;
         let stderr = drain(ours.stderr, StreamName::Stderr, STDERR_CHUNKS)?;
         let watch = move || {
+            mishap::rehearse_in_a_run("child");
             let Gone { end, swept, keeper } = self.until_the_tree_is_gone();
             gone.announce();
             // Both are awaited before the end is reported, so nothing of theirs can come after it.
@@ -190,6 +196,10 @@ impl Watch {
                         swept,
                         keeper: Some(self.keeper),
                     };
+                }
+                Ok(Notice::Mistaken { bytes }) => {
+                    mishap::hear_of(wire::read_words(&*self.control, bytes));
+                    break;
                 }
                 Ok(Notice::Started { .. } | Notice::Failed { .. }) => {}
                 Err(_) => break,

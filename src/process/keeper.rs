@@ -22,6 +22,7 @@ use super::signals::Signals;
 use super::tree::Tree;
 use super::wire::{self, MESSAGE_BYTES, Notice, Order, Stage, Terminal};
 use crate::event::ProcessEnd;
+use crate::mishap;
 
 /// The first argument of a keeper; the working directory, the program and its arguments follow.
 const ARGUMENT: &str = "__keeper";
@@ -93,12 +94,29 @@ pub fn keep_if_asked() -> Option<ExitCode> {
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    let kept = Keeping::begin(arguments).map(|keeping| keeping.map(Keeping::until_all_are_gone));
-    Some(if kept.is_ok() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let keep = || Keeping::begin(arguments).map(|keeping| keeping.map(Keeping::until_all_are_gone));
+    Some(
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(keep)) {
+            Ok(Ok(_)) => ExitCode::SUCCESS,
+            Ok(Err(_)) => ExitCode::FAILURE,
+            Err(_) => {
+                confess();
+                ExitCode::FAILURE
+            }
+        },
+    )
+}
+
+/// Nobody reads our stderr: whoever holds the other end of the line is told, and ends what we have left.
+fn confess() {
+    let words = mishap::mistake().unwrap_or_default();
+    let notice = Notice::Mistaken {
+        bytes: words.len() as u64,
+    };
+    let _ = write_all(
+        rustix::stdio::stdin(),
+        &[&notice.encode()[..], words.as_bytes()].concat(),
+    );
 }
 
 /// What the keeper is doing.
@@ -193,6 +211,7 @@ impl Keeping {
                 break;
             }
             self.flush();
+            mishap::rehearse_in_a_keeper("keeper");
             self.listen();
         }
         self.tree.kill_escaped();

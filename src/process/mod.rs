@@ -24,6 +24,7 @@ mod marked;
 mod pool;
 mod read;
 mod ready;
+mod scratch;
 mod screen;
 mod signals;
 mod streams;
@@ -39,6 +40,7 @@ pub use lines::{Line, LineSplitter};
 pub use marked::stop_marked;
 pub use pool::{CHUNK_BYTES, Chunk};
 pub use read::{STDERR_CHUNKS, STDOUT_CHUNKS};
+pub use scratch::scratch;
 pub use screen::{Screen, Size};
 
 use std::ffi::OsString;

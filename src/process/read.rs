@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::pool::{CHUNK_BYTES, Chunk, Pool};
 use super::{Report, ready};
 use crate::event::StreamName;
+use crate::mishap;
 
 /// The most chunks of stdout that exist at a time.
 pub const STDOUT_CHUNKS: usize = 32;
@@ -92,6 +93,10 @@ impl Drain {
             let look = fill(&mut chunk, &self.source);
             let count = chunk.len();
             if count > 0 {
+                mishap::rehearse_in_a_run(match self.stream {
+                    StreamName::Stdout => "stdout",
+                    StreamName::Stderr => "stderr",
+                });
                 report(Report::Output {
                     stream: self.stream,
                     chunk,

@@ -20,6 +20,7 @@ pub(super) const MESSAGE_BYTES: usize = 9;
 pub(super) type Message = [u8; MESSAGE_BYTES];
 
 const STREAMS: usize = 3;
+const LONGEST_WORDS: u64 = 4096;
 
 /// Whether the child's stdout is to become its controlling terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,10 @@ pub(super) enum Notice {
     /// No process of the tree is left; the keeper is gone.
     TreeGone {
         swept: u64,
+    },
+    /// The keeper itself has made a mistake; so many bytes about it follow.
+    Mistaken {
+        bytes: u64,
     },
 }
 
@@ -95,6 +100,7 @@ impl Notice {
             Self::LeaderEnded(ProcessEnd::Exited { code }) => message(b'E', number(code)),
             Self::LeaderEnded(ProcessEnd::Signaled { signal }) => message(b'S', number(signal)),
             Self::TreeGone { swept } => message(b'G', swept),
+            Self::Mistaken { bytes } => message(b'M', bytes),
         }
     }
 
@@ -116,6 +122,7 @@ impl Notice {
             b'E' => Self::LeaderEnded(ProcessEnd::Exited { code: signed? }),
             b'S' => Self::LeaderEnded(ProcessEnd::Signaled { signal: signed? }),
             b'G' => Self::TreeGone { swept: value },
+            b'M' => Self::Mistaken { bytes: value },
             _ => return None,
         })
     }
@@ -126,6 +133,14 @@ impl Notice {
         control.read_exact(&mut bytes)?;
         Self::decode(&bytes).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
+}
+
+/// What a keeper has to say of its mistake.
+pub(super) fn read_words(control: impl Read, bytes: u64) -> String {
+    let mut words = Vec::new();
+    // Cut off in the middle, they are still better than none.
+    let _ = control.take(bytes.min(LONGEST_WORDS)).read_to_end(&mut words);
+    format!("{}, in the keeper", String::from_utf8_lossy(&words))
 }
 
 fn message(kind: u8, value: u64) -> Message {
@@ -216,6 +231,7 @@ mod tests {
             Notice::LeaderEnded(ProcessEnd::Exited { code: -1 }),
             Notice::LeaderEnded(ProcessEnd::Signaled { signal: 9 }),
             Notice::TreeGone { swept: u64::MAX },
+            Notice::Mistaken { bytes: 7 },
         ] {
             assert_eq!(Notice::read(&notice.encode()[..]).unwrap(), notice);
         }

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::engine::Answer;
+use crate::mishap;
 
 use super::inbox::Message;
 
@@ -32,6 +33,7 @@ impl Answers {
 fn listen(closed: &PipeReader, sender: &Sender<Message>) {
     let mut typed = Vec::new();
     let mut bytes = [0; 1024];
+    mishap::rehearse("answers");
     loop {
         let stdin = rustix::stdio::stdin();
         let mut fds = [

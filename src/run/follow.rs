@@ -123,6 +123,7 @@ fn interrupt(message: Message) -> Option<Interrupt> {
             _ => None,
         },
         Message::TerminalLost => Some(Interrupt::Hup),
+        Message::Mistake => Some(Interrupt::Term),
         Message::Child { .. }
         | Message::Said { .. }
         | Message::HookEnded(_)

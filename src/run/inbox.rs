@@ -9,6 +9,7 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::engine::{Answer, Input, Key};
 use crate::event::Interrupt;
+use crate::mishap::{self, Watching};
 use crate::process::{Chunk, Report};
 use crate::ui::tui::Wish;
 
@@ -40,12 +41,15 @@ pub(super) enum Message {
     TerminalLost,
     /// What the watcher wants.
     Wish(Wish),
+    /// ralph itself has made a mistake, on another thread.
+    Mistake,
 }
 
 pub(super) struct Inbox {
     receiver: Receiver<Message>,
     sender: Sender<Message>,
     signals: Handle,
+    _watching: Watching,
 }
 
 impl Inbox {
@@ -55,8 +59,11 @@ impl Inbox {
         let mut signals = stop_signals()?;
         signals.add_signal(SIGUSR1)?;
         let handle = signals.handle();
+        let bell = sender.clone();
+        let watching = mishap::watch_over(move || drop(bell.send(Message::Mistake)));
         let to_inbox = sender.clone();
         std::thread::spawn(move || {
+            mishap::rehearse("signals");
             for signal in signals.forever() {
                 if to_inbox.send(Message::Signal(signal)).is_err() {
                     break;
@@ -67,6 +74,7 @@ impl Inbox {
             receiver,
             sender,
             signals: handle,
+            _watching: watching,
         })
     }
 

@@ -36,6 +36,7 @@ pub use trial::{Heard, Trial, TrialError, Way};
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use crate::agent::Selected;
 use crate::engine::{Engine, Input};
 use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Secrets, Sink};
+use crate::mishap;
 use crate::process::Keeper;
 use crate::store::{IterationFiles, Journal, Run, StoreError};
 use crate::transcript::Format;
@@ -79,6 +81,8 @@ pub enum RunError {
     Signals(#[source] io::Error),
     #[error("cannot listen to the keyboard")]
     Keyboard(#[source] io::Error),
+    #[error("ralph itself has made a mistake")]
+    Mistake,
 }
 
 /// Where the user's prompt comes from. A file is read again for every iteration.
@@ -136,6 +140,7 @@ pub enum Beginning {
 
 /// Drives a run to its end.
 pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> {
+    mishap::remember(&setup.run.journal_path());
     let inbox = Inbox::open().map_err(RunError::Signals)?;
     let keyboard = face.take_door(Box::new(WishDoor::new(inbox.sender())));
     let journal = setup.run.journal()?;
@@ -172,7 +177,13 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         todo: VecDeque::new(),
     };
     hands.todo.push_back(first);
-    hands.work()
+    match catch_unwind(AssertUnwindSafe(|| hands.work())) {
+        Ok(Err(RunError::Mistake)) | Err(_) => {
+            hands.break_off();
+            Err(RunError::Mistake)
+        }
+        Ok(worked) => worked,
+    }
 }
 
 /// The state of the hands: what is open, what runs, what is still to be told to the engine.
@@ -235,6 +246,7 @@ impl Hands<'_> {
                 Some(Message::Typed(key)) => self.todo.push_back(Input::Typed(key)),
                 Some(Message::TerminalLost) => self.todo.push_back(Input::Interrupted(Interrupt::Hup)),
                 Some(Message::Wish(wish)) => self.todo.extend(wishes::meaning(wish)),
+                Some(Message::Mistake) => return Err(RunError::Mistake),
                 None => self.todo.push_back(Input::Tick),
             }
         }
@@ -242,6 +254,7 @@ impl Hands<'_> {
 
     /// Tells the engine what happened, and does what it asks for; returns how the run ended if that was its end.
     fn step(&mut self, input: Input) -> Result<Option<RunOutcome>, RunError> {
+        self.rehearse("engine");
         for action in self.setup.engine.step(self.clock.elapsed(), input) {
             if let Some(outcome) = self.perform(action)? {
                 self.flush()?;
@@ -287,18 +300,41 @@ impl Hands<'_> {
 
     /// Stamps an event without secrets and gives it to every sink, the journal first.
     fn record(&mut self, event: RunEvent) -> Result<(), RunError> {
-        self.seq += 1;
         let record = Record {
-            seq: self.seq,
+            seq: self.seq + 1,
             at: Timestamp::now(),
             event,
         };
+        self.rehearse("journal");
         self.journal.accept(&record).map_err(RunError::Journal)?;
+        // Not before: a number that was not written would be a gap.
+        self.seq += 1;
         match &mut self.sitting {
             Some(sitting) => sitting.hold(record),
             None => self.show(|face| face.accept(&record)),
         }
         Ok(())
+    }
+
+    /// For the tests of what happens then: a mistake while an agent is at work.
+    fn rehearse(&self, place: &str) {
+        if self.session.is_some() {
+            mishap::rehearse(place);
+        }
+    }
+
+    /// After a mistake of our own, which nobody here can mend: the agent is killed, the terminal is given back, and the
+    /// last record says what happened. What cannot be done any more is left undone.
+    fn break_off(&mut self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            (self.session, self.listening, self.sitting) = (None, None, None);
+            let reason = format!("a mistake in ralph: {}", mishap::mistake().unwrap_or_default());
+            let ended = self.setup.engine.broken_off(self.clock.elapsed(), reason);
+            let ended = self.secrets.leave_out_of(ended);
+            let _ = self.keep(&ended);
+            let _ = self.record(ended);
+        }));
+        let _ = catch_unwind(AssertUnwindSafe(|| self.flush()));
     }
 
     fn flush(&mut self) -> Result<(), RunError> {
@@ -333,6 +369,7 @@ impl Hands<'_> {
 
     /// A face that cannot be written to has lost its watcher: the run ends as it does when the terminal goes away.
     fn show(&mut self, act: impl FnOnce(&mut dyn Face) -> io::Result<()>) {
+        self.rehearse("face");
         if let Some(face) = &mut self.face
             && act(&mut **face).is_err()
         {

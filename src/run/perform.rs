@@ -8,7 +8,9 @@ use std::sync::mpsc::Sender;
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
-use crate::process::{Child, Environment, LineSplitter, ProcessError, Report, Size, Spec, Stdin, Transport};
+use crate::process::{
+    Child, Environment, LineSplitter, ProcessError, Report, Size, Spec, Stdin, Transport, scratch,
+};
 use crate::transcript::{Opening, jq};
 use crate::ui::Keyboard;
 
@@ -110,6 +112,7 @@ impl Hands<'_> {
                         return Ok(());
                     }
                 }
+                Some(Message::Mistake) => return Err(RunError::Mistake),
                 Some(
                     Message::Child { .. } | Message::Said { .. } | Message::Answer(_) | Message::Typed(_),
                 )
@@ -142,7 +145,7 @@ impl Hands<'_> {
     }
 
     /// Some events also have a file of their own.
-    fn keep(&mut self, event: &RunEvent) -> Result<(), RunError> {
+    pub(super) fn keep(&mut self, event: &RunEvent) -> Result<(), RunError> {
         match event {
             RunEvent::IterationEnded { .. } => {
                 if let Some(files) = self.files.take() {
@@ -192,7 +195,7 @@ impl Hands<'_> {
             Ok(invocation) => invocation,
             Err(error) => return failed(&error),
         };
-        let scratch = match tempfile::Builder::new().prefix("ralph-").tempdir() {
+        let scratch = match scratch("ralph-") {
             Ok(scratch) => scratch,
             Err(error) => return failed(&format!("cannot make a directory for temporary files: {error}")),
         };

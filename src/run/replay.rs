@@ -146,6 +146,7 @@ fn end(message: Message) -> Option<ReplayEnd> {
         Message::Wish(wish) => wishes::meaning(wish)?,
         Message::Signal(signal) => inbox::meaning(signal)?,
         Message::TerminalLost => Input::Interrupted(Interrupt::Hup),
+        Message::Mistake => Input::Interrupted(Interrupt::Term),
         Message::Child { .. }
         | Message::Said { .. }
         | Message::HookEnded(_)

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::engine::Input;
 use crate::event::{Meta, StreamName, Tag, TranscriptEvent};
+use crate::mishap;
 use crate::process::{Child, LineSplitter};
 use crate::store::RawOutput;
 use crate::transcript::Adapter;
@@ -81,6 +82,7 @@ impl AgentSession {
 
     /// Keeps the bytes, and tells what they say.
     pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> io::Result<Vec<Input>> {
+        mishap::rehearse("adapter");
         let mut said = vec![Input::Heard];
         match stream {
             StreamName::Stdout => held(&self.stdout).take(bytes, &mut said)?,

@@ -88,10 +88,7 @@ impl Trial<'_> {
             path: std::env::temp_dir(),
             source,
         };
-        let scratch = tempfile::Builder::new()
-            .prefix("ralph-")
-            .tempdir()
-            .map_err(unwritable)?;
+        let scratch = crate::process::scratch("ralph-").map_err(unwritable)?;
         let file = scratch.path().join("prompt.md");
         let prompt = agent.wording(self.prompt);
         std::fs::File::create_new(&file)

@@ -12,6 +12,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
 use crate::engine::Key;
 use crate::event::{Record, RunEvent};
+use crate::mishap;
 use crate::process::{Chunk, Screen, Size};
 use crate::ui::{Lent, Painted, Painter};
 
@@ -186,7 +187,10 @@ impl Passing {
             if typed {
                 match rustix::io::read(&self.stdin, &mut bytes) {
                     Ok(0) => return Passed::TerminalLost,
-                    Ok(count) => self.take(&bytes[..count], tell),
+                    Ok(count) => {
+                        mishap::rehearse("typing");
+                        self.take(&bytes[..count], tell);
+                    }
                     Err(Errno::INTR | Errno::AGAIN) => {}
                     Err(_) => return Passed::TerminalLost,
                 }

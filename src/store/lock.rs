@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{StoreError, at};
+use super::{NO_LINKS, StoreError, at, unless_a_link};
 
 /// The held lock. Dropping it gives the workspace free.
 #[derive(Debug)]
@@ -62,8 +62,9 @@ impl Lock {
             .write(true)
             .create(true)
             .truncate(false)
+            .custom_flags(NO_LINKS)
             .mode(0o600);
-        let mut file = options.open(path).map_err(at("open", path))?;
+        let mut file = options.open(path).map_err(unless_a_link("open", path))?;
         let patience = Instant::now() + PATIENCE;
         loop {
             match file.try_lock() {

@@ -32,6 +32,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -189,9 +190,13 @@ impl IterationFiles {
     }
 }
 
-/// A name that sorts by time and does not repeat: `20261115-204501-k3f9`.
+/// A name that sorts by time and does not repeat: `20261115-204501-k3f9`. It sorts after every earlier one, even if two
+/// runs begin in one second or the clock was set back: the newest run is the one that began last.
 fn make_run_directory(runs: &Path, now: Timestamp) -> Result<(String, PathBuf), StoreError> {
-    let stamp = now.strftime("%Y%m%d-%H%M%S");
+    let newest = find::ids_in(runs).iter().rev().find_map(|id| time_of(id));
+    let after_newest = newest.and_then(|newest| newest.checked_add(Duration::from_secs(1)).ok());
+    let stamp = after_newest.map_or(now, |after| after.max(now));
+    let stamp = stamp.strftime("%Y%m%d-%H%M%S");
     for _ in 0..100 {
         let tail: String = std::iter::repeat_with(fastrand::alphanumeric).take(4).collect();
         let id = format!("{stamp}-{}", tail.to_ascii_lowercase());
@@ -221,6 +226,21 @@ fn create_new(path: &Path) -> Result<File, StoreError> {
         .mode(0o600)
         .open(path)
         .map_err(at("create", path))
+}
+
+/// For a file that may be there already: one that a link leads to is not ours, whoever put the link there.
+const NO_LINKS: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+/// What was in the way of opening a file with `NO_LINKS`.
+fn unless_a_link(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| {
+        if path.is_symlink() {
+            StoreError::LeadsElsewhere { path }
+        } else {
+            StoreError::Io { action, path, source }
+        }
+    }
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
@@ -309,6 +329,18 @@ mod tests {
             fs::read_to_string(workspace.path().join(".agent/.gitignore")).unwrap(),
             "*\n"
         );
+    }
+
+    #[test]
+    fn the_newest_run_is_the_one_that_began_last_whatever_the_clock_says() {
+        let workspace = tempfile::tempdir().unwrap();
+        let an_hour = Duration::from_secs(3600);
+        let times = [now(), now(), now() - an_hour, now() - an_hour, now() + an_hour];
+        for time in times {
+            let id = Run::create(workspace.path(), time).unwrap().id().to_owned();
+            let newest = find_run(workspace.path(), LATEST).unwrap();
+            assert_eq!(newest.file_name().unwrap().to_str(), Some(id.as_str()));
+        }
     }
 
     #[test]

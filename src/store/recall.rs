@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use memchr::memmem;
 use serde::Deserialize;
 
-use super::{StoreError, at};
+use super::{NO_LINKS, StoreError, at, unless_a_link};
 use crate::event::Record;
 
 /// Of a line that is passed over, this much is kept to know its number and time.
@@ -112,6 +112,7 @@ pub(super) fn reopen(path: &Path) -> Result<File, StoreError> {
             .read(true)
             .append(true)
             .create(true)
+            .custom_flags(NO_LINKS)
             .mode(0o600)
             .open(path)?;
         if file.metadata()?.len() == 0 {
@@ -129,7 +130,7 @@ pub(super) fn reopen(path: &Path) -> Result<File, StoreError> {
         }
         Ok(file)
     };
-    open().map_err(at("open", path))
+    open().map_err(unless_a_link("open", path))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid, getsid, kill_process};
 use rustix::stdio::{stderr, stdin, stdout};
@@ -31,6 +31,7 @@ const STEPS: &[(&str, Step)] = &[
         put(&mut io::stdout(), b"")
     }),
     ("repeat", repeat),
+    ("flood", flood),
     ("read-stdin", read_stdin),
     ("sleep", |_, milliseconds| {
         thread::sleep(Duration::from_millis(number(milliseconds)?));
@@ -190,6 +191,25 @@ fn repeat(_: &mut Player, rest: &str) -> io::Result<Flow> {
         let lines = left.min(block.len() / line.len());
         stdout.write_all(&block[..lines * line.len()])?;
         left -= lines;
+    }
+    stdout.flush()?;
+    Ok(Flow::Next)
+}
+
+/// `flood SECONDS RATE FILE`: the file again and again, for so long, at so many bytes a second.
+fn flood(player: &mut Player, rest: &str) -> io::Result<Flow> {
+    let mut words = rest.splitn(3, ' ');
+    let mut next = || words.next().unwrap_or_default();
+    let (seconds, rate, path) = (number(next())?, number(next())?, next());
+    let block = fs::read(player.directory.join(path))?;
+    let mut stdout = io::stdout().lock();
+    let start = Instant::now();
+    let mut written = 0;
+    while start.elapsed() < Duration::from_secs(seconds) {
+        stdout.write_all(&block)?;
+        written += block.len() as u64;
+        let due = Duration::from_millis(written * 1000 / rate.max(1));
+        thread::sleep(due.saturating_sub(start.elapsed()));
     }
     stdout.flush()?;
     Ok(Flow::Next)

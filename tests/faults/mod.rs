@@ -3,5 +3,7 @@
 mod agents;
 mod input;
 mod loops;
+#[cfg(debug_assertions)]
+mod panics;
 mod secrets;
 mod storage;

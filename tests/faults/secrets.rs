@@ -127,6 +127,149 @@ fn no_key_is_in_any_arguments() {
     }
 }
 
+/// Not even where the user's own mask would let everybody in; and that goes for all that is not of a run, too: locks,
+/// notes to a run, what was trusted, temporary directories.
+#[test]
+fn no_mask_makes_what_ralph_writes_readable_for_others() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .playing(
+            "default",
+            &format!("wait-for go\n{}", claude::session("LOOP_COMPLETE")),
+        )
+        .with_file("ralph.yml", "gates: [{ name: g, run: 'true' }]\n");
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let masked = |words: &str| {
+        let mut command = sandbox.command_of("/bin/sh");
+        command.arg("-c").arg(format!("umask 000; exec {ralph} {words}"));
+        command.env("PATH", path_with_tools(&sandbox));
+        crate::sandbox::Running::start(&mut command)
+    };
+    masked("trust --yes").finish();
+    let running = masked("run -p x");
+    sandbox.wait_for_processes(1);
+    masked("tell latest hello").finish().exits_with(0);
+    let of = |path: &Path| fs::metadata(path).expect("metadata").permissions().mode() & 0o777;
+    let scratch: Vec<_> = fs::read_dir(sandbox.path("tmp"))
+        .expect("a directory")
+        .flatten()
+        .collect();
+    assert!(!scratch.is_empty());
+    for entry in &scratch {
+        assert_eq!(of(&entry.path()) & 0o077, 0, "{}", entry.path().display());
+    }
+    let look = |seen: &mut usize| {
+        for place in [sandbox.work().join(".agent"), sandbox.path("home")] {
+            each_file(&place, &mut |path| {
+                *seen += 1;
+                assert_eq!(of(path) & 0o077, 0, "{}", path.display());
+                assert_eq!(
+                    of(path.parent().expect("a directory")) & 0o022,
+                    0,
+                    "{}",
+                    path.display()
+                );
+            });
+        }
+    };
+    let mut seen = 0;
+    look(&mut seen);
+    fs::write(sandbox.path("play/go"), "").expect("a file");
+    running.finish().exits_with(0);
+    look(&mut seen);
+    assert!(seen >= 12, "only {seen} files");
+}
+
+/// A repository can bring links along: nothing is written through them.
+#[test]
+fn nothing_is_written_through_a_link_that_came_with_the_repository() {
+    for name in ["lock", "runs/20200101-000000-aaaa/events.jsonl"] {
+        let sandbox = Sandbox::new()
+            .with_agent("claude")
+            .playing("default", &claude::session("LOOP_COMPLETE"));
+        let victim = sandbox.path("home/.profile");
+        fs::write(&victim, "export PRECIOUS=1\n").expect("a file");
+        let link = sandbox.work().join(".agent").join(name);
+        fs::create_dir_all(link.parent().expect("a directory")).expect("a directory");
+        std::os::unix::fs::symlink(&victim, &link).expect("a link");
+        for words in [
+            &["run", "-p", "x"][..],
+            &["run", "--continue", "20200101"],
+            &["tell", "20200101", "x"],
+        ] {
+            let told = sandbox.ralph(words);
+            assert!(
+                name != "lock" || told.code() != Some(0),
+                "{words:?}: {}",
+                told.text()
+            );
+        }
+        assert_eq!(
+            fs::read_to_string(&victim).expect("a file"),
+            "export PRECIOUS=1\n",
+            "{name}"
+        );
+    }
+}
+
+/// The name of a hat and a topic that an agent publishes are words, not paths, and no part of a command.
+#[test]
+fn names_of_hats_and_topics_lead_nowhere() {
+    let event = r#"<event topic="../../../outside/$(touch owned)">../../../outside/x; touch owned</event>"#;
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .playing("default", &claude::session("LOOP_COMPLETE"))
+        .playing("1", &claude::session(event))
+        .with_file(
+            "ralph.yml",
+            "hats:\n  '../../../outside/hat':\n    description: x\n    \
+             triggers: [task.start, '../../../outside/*']\n    instructions: y\n    publishes: [done]\n\
+             hooks: { on_iteration: 'cat > /dev/null' }\nevent_loop: { cooldown_seconds: 0 }\n",
+        );
+    fs::create_dir_all(sandbox.path("outside")).expect("a directory");
+    let told = sandbox.ralph(&["run", "-p", "x", "-n", "3"]);
+    assert_eq!(told.code(), Some(0), "{}", told.text());
+    let empty = fs::read_dir(sandbox.path("outside"))
+        .expect("a directory")
+        .next()
+        .is_none();
+    assert!(empty, "something was written outside");
+    assert!(!sandbox.work().join("owned").exists());
+    let names: Vec<String> = fs::read_dir(sandbox.work())
+        .expect("a directory")
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| !matches!(name.as_str(), ".agent" | "ralph.yml"))
+        .collect();
+    assert_eq!(names, [""; 0]);
+}
+
+/// Every command that takes the name of a run takes it for a name, and what deletes takes it for nothing else.
+#[test]
+fn no_command_deletes_or_changes_what_a_runs_name_leads_to() {
+    let sandbox = indiscreet();
+    let outside = sandbox.path("outside");
+    fs::create_dir_all(outside.join("iterations")).expect("a directory");
+    fs::write(outside.join("events.jsonl"), "{}\n").expect("a file");
+    fs::create_dir_all(sandbox.work().join(".agent/runs")).expect("a directory");
+    for name in ["../../../outside", "..", "../../.."] {
+        for words in [
+            vec!["clean", name, "--yes"],
+            vec!["show", name],
+            vec!["logs", name],
+            vec!["export", name],
+            vec!["attach", name],
+            vec!["tell", name, "x"],
+        ] {
+            let told = sandbox.ralph(&words);
+            assert_ne!(told.code(), Some(0), "{words:?}: {}", told.text());
+        }
+    }
+    let left = fs::read_to_string(outside.join("events.jsonl")).expect("still there");
+    assert_eq!(left, "{}\n");
+    assert_eq!(fs::read_dir(&outside).expect("a directory").count(), 2);
+}
+
 fn parent_of(pid: i32) -> i32 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a status");
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));

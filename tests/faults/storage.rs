@@ -207,3 +207,104 @@ fn a_directory_that_is_not_ours_to_write_is_named_with_the_remedy() {
     assert!(told.stderr.contains(".agent/runs"), "{}", told.stderr);
     assert_eq!(sandbox.pids(), [0; 0]);
 }
+
+/// Whatever of a journal reached the disk: what it says is a beginning of what the whole of it says.
+#[test]
+fn a_journal_cut_at_any_byte_is_a_journal() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .playing("default", &claude::session("not yet"))
+        .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
+    sandbox.ralph(&["run", "-p", "x", "-n", "3"]).exits_with(3);
+    let whole = fs::read(sandbox.newest_run().join("events.jsonl")).expect("a journal");
+    let path = sandbox.path("cut.jsonl");
+    let mut before = (0, 0);
+    for cut in 0..=whole.len() {
+        fs::write(&path, &whole[..cut]).expect("a cut journal");
+        let mut restored = ralph::engine::Restored::default();
+        ralph::store::recall(&path, |recalled| match recalled {
+            ralph::store::Recalled::Whole(record) => restored.fold(&record),
+            ralph::store::Recalled::Passed { seq, at } => restored.seen(seq, at),
+        })
+        .expect("a readable journal");
+        // A last record is whole without its line ending.
+        let ends = whole[..cut].iter().filter(|byte| **byte == b'\n').count() as u64;
+        assert!((ends..=ends + 1).contains(&restored.seq()), "cut at {cut}");
+        let now = (restored.seq(), restored.iterations());
+        assert!(now.0 >= before.0 && now.1 >= before.1, "cut at {cut}");
+        before = now;
+    }
+    assert_eq!(before.1, 3);
+}
+
+/// A journal whose clock was set back by an hour in its middle, and one that was written by a clock far ahead.
+#[test]
+fn a_clock_that_jumps_harms_no_run() {
+    for (name, from, shift) in [("back", 4, "2001"), ("ahead", 0, "2098")] {
+        let sandbox = Sandbox::new()
+            .with_agent("claude")
+            .playing("default", &claude::session("not yet"))
+            .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
+        sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(3);
+        let path = sandbox.newest_run().join("events.jsonl");
+        let text = fs::read_to_string(&path).expect("a journal");
+        let jumped: String = text
+            .lines()
+            .enumerate()
+            .map(|(number, line)| {
+                let mut record: serde_json::Value = serde_json::from_str(line).expect("a record");
+                let at = record["at"].as_str().expect("a time").to_owned();
+                if number >= from {
+                    record["at"] = format!("{shift}{}", &at[4..]).into();
+                }
+                format!("{record}\n")
+            })
+            .collect();
+        fs::write(&path, jumped).expect("a journal");
+        for command in [
+            &["runs"][..],
+            &["show", "latest"],
+            &["logs", "latest"],
+            &["replay", "latest"],
+        ] {
+            let told = sandbox.ralph(command);
+            assert_eq!(told.code(), Some(0), "{name}: {command:?}: {}", told.text());
+        }
+        sandbox.script("default", &claude::session("LOOP_COMPLETE"));
+        let told = sandbox.ralph(&["run", "--continue", "-n", "9"]);
+        assert_eq!(told.code(), Some(0), "{name}: {}", told.text());
+        let ended = sandbox.records("run_ended");
+        let last = ended.last().expect("an end");
+        assert_eq!(
+            (&last["outcome"], &last["iterations"]),
+            (&"complete".into(), &3.into()),
+            "{name}"
+        );
+        // The run's own clock did not jump: minutes at most, whatever the dates say.
+        assert!(
+            last["duration_ms"].as_u64().is_some_and(|time| time < 600_000),
+            "{name}: {last}"
+        );
+    }
+}
+
+/// A run that begins after the clock was set back is the newest one all the same.
+#[test]
+fn after_a_clock_was_set_back_the_run_that_began_last_is_gone_on_with() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .playing("default", &claude::session("not yet"))
+        .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
+    sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits_with(3);
+    let first = sandbox.newest_run();
+    let id = first.file_name().and_then(|name| name.to_str()).expect("an id");
+    fs::rename(&first, first.with_file_name(format!("2098{}", &id[4..]))).expect("a run of the future");
+    sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits_with(3);
+    let second = sandbox.newest_run();
+    sandbox.ralph(&["run", "--continue", "-n", "2"]).exits_with(3);
+    let journal = fs::read_to_string(second.join("events.jsonl")).expect("a journal");
+    assert!(
+        journal.contains("\"type\":\"run_resumed\""),
+        "the older run was gone on with"
+    );
+}

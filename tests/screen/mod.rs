@@ -4,7 +4,7 @@
 mod attached;
 mod drawn;
 mod measured;
-mod terminal;
+pub(crate) mod terminal;
 mod walked;
 mod ways_out;
 

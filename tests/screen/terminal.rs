@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A screen that has not changed for so long is as it will be.
 const QUIET: Duration = Duration::from_millis(150);
 
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     master: Option<Arc<OwnedFd>>,
     /// Our own look at the other side: what the settings are.
     slave: OwnedFd,
@@ -50,7 +50,7 @@ impl Terminal {
         Self::start_with(sandbox, arguments, size, &[])
     }
 
-    pub(super) fn start_with(
+    pub(crate) fn start_with(
         sandbox: &Sandbox,
         arguments: &[&str],
         (columns, rows): (u16, u16),
@@ -105,7 +105,7 @@ impl Terminal {
         }
     }
 
-    pub(super) fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.note("pid").parse().expect("a pid")
     }
 
@@ -121,7 +121,7 @@ impl Terminal {
         kill_process(pid, signal).expect("a process to signal");
     }
 
-    pub(super) fn keys(&self, keys: &str) {
+    pub(crate) fn keys(&self, keys: &str) {
         let mut bytes = keys.as_bytes();
         let master = self.master.as_ref().expect("a terminal");
         while !bytes.is_empty() {
@@ -155,7 +155,7 @@ impl Terminal {
     }
 
     /// Everything that was ever written to the terminal.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         self.lock().bytes.clone()
     }
 
@@ -211,6 +211,36 @@ impl Terminal {
             assert_eq!((screen.fgcolor(), screen.bold()), (vt100::Color::Default, false));
         });
         assert!(!is_alive(self.pid()));
+    }
+
+    /// How it ended, if it does in this time.
+    pub(crate) fn status_within(&self, limit: Duration) -> Option<String> {
+        let path = self.notes.path().join("status");
+        let deadline = Instant::now() + limit;
+        while !path.exists() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        fs::read_to_string(path).ok()
+    }
+
+    /// Whether everything about the terminal is as it was found, or is so in this time.
+    pub(crate) fn is_given_back_within(&self, limit: Duration) -> bool {
+        let as_it_was = || {
+            let after = tcgetattr(&self.slave).expect("its settings");
+            let settings = format!("{:?}", self.before) == format!("{after:?}");
+            settings
+                && self.look(|screen| {
+                    !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste()
+                })
+        };
+        let deadline = Instant::now() + limit;
+        while !as_it_was() {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
     }
 
     /// What a shell does with the terminal of a program that was stopped.

@@ -129,7 +129,7 @@ fn a_panic_of_whoever_draws_costs_the_screen_and_not_the_run() {
         claude::result("LOOP_COMPLETE")
     );
     let sandbox = Sandbox::new().with_agent("claude").playing("default", &script);
-    let environment = [("RALPH_TEST_PANIC", "draw")];
+    let environment = [("PANIC_IN_RALPH", "draw")];
     let terminal = Terminal::start_with(&sandbox, &["run", "-p", "go"], (80, 24), &environment);
     terminal.expect("as the test wants it, in: draw");
     assert!(!terminal.look(vt100::Screen::alternate_screen));
@@ -143,11 +143,25 @@ fn a_panic_of_whoever_draws_costs_the_screen_and_not_the_run() {
 #[test]
 fn a_panic_of_whoever_drives_gives_the_terminal_back_and_leaves_nothing_running() {
     let sandbox = hanging();
-    let environment = [("RALPH_TEST_PANIC", "run")];
+    let environment = [("PANIC_IN_RALPH", "run")];
     let terminal = Terminal::start_with(&sandbox, &["run", "-p", "go"], (80, 24), &environment);
-    terminal.ends("exit status: 101");
+    terminal.ends("exit status: 1");
     terminal.expect("as the test wants it, in: run");
     sandbox.wait_until_all_are_gone(PROMPTLY);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_panic_of_whoever_listens_to_the_keyboard_ends_the_run_and_gives_the_terminal_back() {
+    let sandbox = hanging();
+    let environment = [("PANIC_IN_RALPH", "keyboard")];
+    let terminal = Terminal::start_with(&sandbox, &["run", "-p", "go"], (80, 24), &environment);
+    terminal.expect("at work");
+    terminal.keys("x");
+    terminal.ends("exit status: 1");
+    terminal.expect("as the test wants it, in: keyboard");
+    sandbox.wait_until_all_are_gone(PROMPTLY);
+    assert_eq!(sandbox.records("run_ended")[0]["outcome"], "failed");
 }
 
 #[test]

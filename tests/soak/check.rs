@@ -9,52 +9,50 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::fault::{Blow, Whom};
-use crate::sandbox::{Running, Sandbox};
+use super::seat::{Seat, Seated};
+use crate::sandbox::Sandbox;
 
 const ALLOWED: [i32; 8] = [0, 1, 3, 4, 129, 130, 137, 143];
+/// What is said when ralph itself has made a mistake.
+const PANICS: [&str; 2] = ["panicked", "a mistake in ralph"];
 
 /// Starts ralph, strikes, and waits for its end; its exit code.
 pub(super) fn one_start(
     sandbox: &Sandbox,
-    words: &[&str],
+    (seat, words): (Seat, &[&str]),
     struck: Option<(&Blow, Duration)>,
     complaints: &mut Vec<String>,
 ) -> Option<i32> {
-    let mut command = sandbox.command(words);
-    command.env("PATH", format!("{}:/usr/bin:/bin", sandbox.path("bin").display()));
-    // Into files: nobody reads along.
-    let said = sandbox.path("said");
-    command
-        .stdout(fs::File::create(sandbox.path("shown")).expect("a file"))
-        .stderr(fs::File::create(&said).expect("a file"));
     let before = journal(sandbox).len();
-    let mut running = Running::start(&mut command);
+    let mut seated = Seated::start(sandbox, seat, words);
     if let Some((blow, moment)) = struck
-        && !running.has_ended_within(moment)
+        && !seated.has_ended_within(moment)
     {
-        strike(sandbox, running.pid(), blow);
+        strike(sandbox, seated.pid(), blow);
     }
     // A failed iteration is followed by a wait: nobody here has the time.
     let started = std::time::Instant::now();
-    while !running.has_ended_within(Duration::from_millis(50)) {
+    while !seated.has_ended_within(Duration::from_millis(50)) {
         // Not before it hears us: until then the signal would be its end.
         if is_waiting(&journal(sandbox)[before..]) {
-            running.signal(Signal::USR1);
+            signal(seated.pid(), Signal::USR1);
         }
         if started.elapsed() > Duration::from_secs(60) {
             complaints.push(format!("{words:?} did not end"));
             return None;
         }
     }
-    let code = running.finish().code();
-    let said = fs::read_to_string(said).unwrap_or_default();
-    if said.contains("panicked") {
-        complaints.push(format!("a panic: {said}"));
+    let end = seated.look_back();
+    if !end.terminal_is_as_it_was {
+        complaints.push(format!("the terminal is not as it was: {}", end.said));
     }
-    if code.is_some_and(|code| !ALLOWED.contains(&code)) {
-        complaints.push(format!("exit code {code:?}: {said}"));
+    if PANICS.iter().any(|words| end.said.contains(words)) {
+        complaints.push(format!("a panic: {}", end.said));
     }
-    code
+    if end.code.is_some_and(|code| !ALLOWED.contains(&code)) {
+        complaints.push(format!("exit code {:?}: {}", end.code, end.said));
+    }
+    end.code
 }
 
 fn journal(sandbox: &Sandbox) -> Vec<u8> {
@@ -77,17 +75,23 @@ fn strike(sandbox: &Sandbox, ralph: i32, blow: &Blow) {
         Whom::Keeper => keeper_of(ralph),
         Whom::Agent => agent,
     };
-    let Some(pid) = pid.and_then(Pid::from_raw) else {
+    let Some(pid) = pid else {
         return;
     };
-    for signal in blow.signals {
-        // It may be gone already.
-        let _ = kill_process(pid, *signal);
+    for number in blow.signals {
+        signal(pid, *number);
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn keeper_of(ralph: i32) -> Option<i32> {
+fn signal(pid: i32, number: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // It may be gone already.
+        let _ = kill_process(pid, number);
+    }
+}
+
+pub(super) fn keeper_of(ralph: i32) -> Option<i32> {
     let children = fs::read_to_string(format!("/proc/{ralph}/task/{ralph}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
 }

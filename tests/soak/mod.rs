@@ -2,16 +2,21 @@
 //!
 //! A round is one run: its agent plays a fault in each of its first iterations and completes in the one after them,
 //! while somebody kills, stops or interrupts ralph, the keeper or the agent. A run that was ended early is gone on with
-//! until it is complete. Then everything must be there, and nobody left.
+//! until it is complete. Then everything must be there, nobody left, and the terminal as it was: half of the rounds are
+//! played with the screen on a terminal.
 
 mod check;
 mod fault;
+mod flood;
+mod seat;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fault::{ACTS, Act, BLOWS};
+use seat::Seat;
 
 use crate::sandbox::{Sandbox, claude};
 
@@ -31,6 +36,8 @@ struct Table {
     rounds: u64,
     iterations: u64,
     resumed: u64,
+    /// Starts with the screen on a terminal.
+    screens: u64,
 }
 
 #[test]
@@ -44,10 +51,19 @@ fn whatever_happens_nothing_is_lost_and_nobody_is_left() {
         fastrand::Rng::with_seed(seed)
     };
     let end = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
-    let mut table = Table::default();
-    while Instant::now() < end {
-        play_round(&mut chance, &mut table);
-    }
+    let table = Mutex::new(Table::default());
+    // A round is mostly waiting: several are played side by side, each in a world of its own.
+    std::thread::scope(|scope| {
+        for _ in 0..number("RALPH_SOAK_LANES", 4.0) as u32 {
+            let (mut chance, table) = (chance.fork(), &table);
+            scope.spawn(move || {
+                while Instant::now() < end {
+                    play_round(&mut chance, table);
+                }
+            });
+        }
+    });
+    let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
     let text = table.text();
     eprintln!("{text}");
     let lost: usize = table.rows.values().map(|tally| tally.lost.len()).sum();
@@ -59,10 +75,11 @@ fn number(variable: &str, default: f64) -> f64 {
     said.and_then(|said| said.parse().ok()).unwrap_or(default)
 }
 
-fn play_round(chance: &mut fastrand::Rng, table: &mut Table) {
+fn play_round(chance: &mut fastrand::Rng, table: &Mutex<Table>) {
     let acts: Vec<&Act> = (0..FAULTS).map(|_| &ACTS[chance.usize(..ACTS.len())]).collect();
     let blow = &BLOWS[chance.usize(..BLOWS.len())];
     let sandbox = stage(&acts);
+    let seat = if chance.bool() { Seat::Screen } else { Seat::Files };
     let moment = Duration::from_millis(chance.u64(0..600));
     let mut complaints = Vec::new();
     let mut starts = 0;
@@ -75,7 +92,7 @@ fn play_round(chance: &mut fastrand::Rng, table: &mut Table) {
             &["run", "--continue"]
         };
         let struck = is_first.then_some((blow, moment));
-        match check::one_start(&sandbox, words, struck, &mut complaints) {
+        match check::one_start(&sandbox, (seat, words), struck, &mut complaints) {
             Some(0) => break true,
             _ if starts == 6 => break false,
             _ => {}
@@ -89,7 +106,9 @@ fn play_round(chance: &mut fastrand::Rng, table: &mut Table) {
         complaints.push("never completed".to_owned());
     }
     check::look_around(&sandbox, &mut complaints);
+    let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
     table.rounds += 1;
+    table.screens += if seat == Seat::Screen { starts } else { 0 };
     table.resumed += u64::from(starts > 1);
     table.iterations += check::iterations(&sandbox);
     let story: Vec<&str> = acts.iter().map(|act| act.name).collect();
@@ -100,7 +119,7 @@ fn play_round(chance: &mut fastrand::Rng, table: &mut Table) {
     tally.lost.extend(
         complaints
             .into_iter()
-            .map(|what| format!("{what} ({story:?}, {} after {moment:?})", blow.name)),
+            .map(|what| format!("{what} ({seat:?}, {story:?}, {} after {moment:?})", blow.name)),
     );
 }
 
@@ -119,8 +138,9 @@ fn stage(acts: &[&Act]) -> Sandbox {
 impl Table {
     fn text(&self) -> String {
         let mut text = format!(
-            "\nsoak: {} rounds, {} iterations, {} rounds gone on with after an end\n\n{:<44} {:>6} {:>6}\n",
-            self.rounds, self.iterations, self.resumed, "what", "tried", "lost"
+            "\nsoak: {} rounds, {} iterations, {} rounds gone on with after an end, {} starts with the screen on a \
+             terminal\n\n{:<44} {:>6} {:>6}\n",
+            self.rounds, self.iterations, self.resumed, self.screens, "what", "tried", "lost"
         );
         for (name, tally) in &self.rows {
             let _ = writeln!(text, "{name:<44} {:>6} {:>6}", tally.tried, tally.lost.len());

@@ -296,3 +296,29 @@ fn a_dry_run_shows_the_call_that_opens_the_screen() {
     );
     assert_eq!(told.stderr, "");
 }
+
+/// Whoever paints, whoever passes on what is typed, whoever reads the answer: the terminal is as it was, and nobody is left.
+#[cfg(debug_assertions)]
+#[test]
+fn a_mistake_of_ralphs_own_gives_the_terminal_back_and_leaves_nobody() {
+    for place in ["painter", "typing", "adapter"] {
+        let sandbox = family("hang\n");
+        let mut seat = Seat::with(&sandbox, RUN, &[("PANIC_IN_RALPH", place)]);
+        if place == "typing" {
+            seat.wait_for("READY");
+            seat.types(b"x");
+        }
+        let left = seat.ends();
+        assert_eq!(left.code, Some(1), "{place}: {}", left.seen);
+        let told = left
+            .seen
+            .matches("error: a mistake in ralph: as the test wants it")
+            .count();
+        assert_eq!(told, 1, "{place}: {}", left.seen);
+        sandbox.wait_until_all_are_gone(PROMPTLY);
+        assert_eq!(sandbox.records("run_ended")[0]["outcome"], "failed", "{place}");
+    }
+    let sandbox = claude("say hello\n");
+    let seat = Seat::with(&sandbox, RUN, &[("PANIC_IN_RALPH", "answers")]);
+    assert_eq!(seat.ends().code, Some(1));
+}

@@ -97,10 +97,15 @@ fn watch(mut screen: File, memory: &Arc<Mutex<Vec<u8>>>) -> Eyes {
 impl Seat {
     /// 30 rows and 100 columns.
     pub(crate) fn at(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        Self::with(sandbox, arguments, &[])
+    }
+
+    pub(crate) fn with(sandbox: &Sandbox, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let (controller, terminal) = new_terminal();
         tcsetwinsize(&controller, size(30, 100)).expect("a size");
         let before = format!("{:?}", tcgetattr(&terminal).expect("attributes"));
         let mut command: Command = sandbox.command(arguments);
+        command.envs(environment.iter().copied());
         let stream = || terminal.try_clone().expect("a stream");
         command.stdin(stream()).stdout(stream()).stderr(stream());
         let child = command.spawn().expect("ralph starts");

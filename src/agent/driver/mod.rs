@@ -308,10 +308,7 @@ fn unpack(script: &Script) -> Result<(PathBuf, Option<TempDir>), DriverError> {
         Script::File(path) => Ok((path.clone(), None)),
         Script::Embedded { name, text } => {
             let failed = |source| DriverError::Unpack { name, source };
-            let directory = tempfile::Builder::new()
-                .prefix("ralph-driver-")
-                .tempdir()
-                .map_err(failed)?;
+            let directory = crate::process::scratch("ralph-driver-").map_err(failed)?;
             let path = directory.path().join(format!("{name}.sh"));
             std::fs::File::create(&path)
                 .and_then(|mut file| file.write_all(text.as_bytes()))

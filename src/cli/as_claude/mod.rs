@@ -68,10 +68,7 @@ fn run(words: &Words, terminal: &Terminal, speech: &Speech<'_>) -> Result<speech
     let loaded = load(&context, words)?;
     trust::require(&context, &loaded, Consent::of(words.trust), terminal)?;
     let prompt = prompt(words)?;
-    let directory = tempfile::Builder::new()
-        .prefix("ralph-")
-        .tempdir()
-        .map_err(temporary)?;
+    let directory = crate::process::scratch("ralph-").map_err(temporary)?;
     let file = directory.path().join("prompt.md");
     std::fs::write(&file, &prompt).map_err(temporary)?;
     let (call, environment, mut translate) = if words.agent == codex::NAME {

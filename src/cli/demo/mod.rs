@@ -41,10 +41,7 @@ exit $failed
 const PROMPT: &str = "Make the project's test pass: run `sh test.sh` and mend greet.sh until it does.\n";
 
 pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let project = tempfile::Builder::new()
-        .prefix("ralph-demo-")
-        .tempdir()
-        .map_err(failed("make a directory"))?;
+    let project = crate::process::scratch("ralph-demo-").map_err(failed("make a directory"))?;
     let place = project.path().to_owned();
     lay_out(&place)?;
     say(

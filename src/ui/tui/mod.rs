@@ -30,11 +30,7 @@ pub use tty::{GIVE_BACK, Guard};
 pub use view::Role;
 pub use wish::{Door, Powers, Wish, WishKind};
 
-#[cfg(debug_assertions)]
-use std::ffi::OsString;
 use std::io::{self, Write};
-#[cfg(debug_assertions)]
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,6 +50,7 @@ use self::tty::Tty;
 use self::view::View;
 use super::{Face, Plain, PlainOptions, Verbosity};
 use crate::event::{Record, RunEvent, Sink};
+use crate::mishap;
 
 /// What happens to the screen when the run is over and nobody is reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +120,11 @@ impl Tui {
         };
         let role = options.role;
         let (for_stage, alarm) = (Arc::clone(&shared), Alarm(Arc::clone(&shared)));
-        let stage = std::thread::spawn(move || {
+        let name = match role {
+            Role::Driver => mishap::SCREEN,
+            Role::Viewer => "viewer",
+        };
+        let play = move || {
             // Dropped with the stage, also when drawing panics; the alarm first.
             let _finished = finished;
             let _alarm = alarm;
@@ -139,7 +140,8 @@ impl Tui {
                 over: false,
             };
             stage.play(&stirs);
-        });
+        };
+        let stage = std::thread::Builder::new().name(name.into()).spawn(play)?;
         Ok(Self {
             shared,
             to_stage,
@@ -189,14 +191,13 @@ impl Tui {
     }
 
     fn is_broken(&self) -> bool {
-        self.shared.broken.load(Ordering::SeqCst)
+        self.shared.broken.load(Ordering::SeqCst) || tty::is_lost()
     }
 }
 
 impl Sink for Tui {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        #[cfg(debug_assertions)]
-        panic_if_asked(
+        rehearse(
             "run",
             &self.shared.state.lock().unwrap_or_else(PoisonError::into_inner),
         );
@@ -277,12 +278,11 @@ impl Drop for Alarm {
     }
 }
 
-/// For the tests of what happens then: panics in the named place, once an agent is at work.
-#[cfg(debug_assertions)]
-fn panic_if_asked(place: &str, state: &State) {
-    static ASKED: LazyLock<Option<OsString>> = LazyLock::new(|| std::env::var_os("RALPH_TEST_PANIC"));
-    let asked = ASKED.as_ref().is_some_and(|asked| asked == place);
-    assert!(!asked || !state.is_working(), "as the test wants it, in: {place}");
+/// For the tests of what happens then: a mistake in the named place, once an agent is at work.
+fn rehearse(place: &str, state: &State) {
+    if state.is_working() {
+        mishap::rehearse(place);
+    }
 }
 
 /// The report needs no transcript: the records that it does need are few.

@@ -2,6 +2,7 @@
 //! guard that was posted before.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
 use ratatui::backend::CrosstermBackend;
@@ -9,6 +10,8 @@ use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use crate::mishap;
 
 /// The other screen, no cursor, pasted text marked as such. The wheel as arrow keys, which terminals do by themselves
 /// in this mode: no mouse is captured, and selecting text with it works as everywhere. What was set before is put back.
@@ -26,6 +29,8 @@ const USUAL: Rect = Rect::new(0, 0, 80, 24);
 /// How the terminal was set before; while this is here, the terminal is ours.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 static HOOK: Once = Once::new();
+/// Whoever draws has failed: known before anybody is told, and before it has come down.
+static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Somebody who gives the terminal back when we cannot, for as long as this is not dropped.
 pub type Guard = Box<dyn Send>;
@@ -43,9 +48,13 @@ impl Tty {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 give_back();
+                if std::thread::current().name() == Some(mishap::SCREEN) {
+                    LOST.store(true, Ordering::SeqCst);
+                }
                 before(panic);
             }));
         });
+        LOST.store(false, Ordering::SeqCst);
         let before = tcgetattr(rustix::stdio::stdin())?;
         *lock() = Some(before.clone());
         let prepared = set_raw(&before)
@@ -98,6 +107,11 @@ fn size() -> Rect {
     let size = tcgetwinsize(rustix::stdio::stdout()).ok();
     size.filter(|size| size.ws_col > 0 && size.ws_row > 0)
         .map_or(USUAL, |size| Rect::new(0, 0, size.ws_col, size.ws_row))
+}
+
+/// Whether the terminal was given back because drawing has failed.
+pub(super) fn is_lost() -> bool {
+    LOST.load(Ordering::SeqCst)
 }
 
 /// Puts the terminal back as it was found. Harmless when that was done already.
