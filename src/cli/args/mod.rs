@@ -1,5 +1,7 @@
 //! The command line: what can be asked for.
 
+mod brief;
+mod examples;
 mod parts;
 mod past;
 mod reading;
@@ -9,6 +11,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use brief::briefly_if_asked;
+pub(super) use examples::with_examples;
 pub(super) use parts::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
     ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
@@ -25,12 +29,7 @@ pub(super) use run::{
 
 /// Runs a headless coding agent in a loop until the work is verifiably done.
 #[derive(Debug, Parser)]
-#[command(
-    name = "ralph",
-    version,
-    disable_help_subcommand = true,
-    after_help = "Try it without an agent: ralph demo\nRun it on your project:  ralph run -p \"make the tests pass\""
-)]
+#[command(name = "ralph", version, disable_help_subcommand = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Command,
@@ -69,7 +68,6 @@ pub(super) enum Command {
     /// Show every setting and its origin; convert another Ralph's file
     Config(Box<SettingsArguments>),
     /// Run any agent, and speak as claude does: for tools that expect claude
-    #[command(disable_help_flag = true)]
     AsClaude(AsClaudeArguments),
     /// Allow what this repository's configuration would execute
     Trust(Box<TrustArguments>),
@@ -95,6 +93,8 @@ pub(super) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Print a page of the manual, or write all of them to a directory
+    Man(ManArguments),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -145,6 +145,16 @@ pub(super) struct DemoArguments {
     /// Show thinking and tool output in full
     #[arg(short, long)]
     pub(super) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ManArguments {
+    /// The page of this command [default: ralph itself]
+    #[arg(value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+    /// Write every page to this directory, as packages want them
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(super) out: Option<PathBuf>,
 }
 
 /// What there is a schema of.
