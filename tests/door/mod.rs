@@ -7,6 +7,8 @@ mod shells;
 
 use clap::Command;
 
+pub(crate) use names::{exists, parses};
+
 /// The words of every command, `[]` for the program itself, with its part of the tree.
 fn commands() -> Vec<(Vec<String>, Command)> {
     let mut found = Vec::new();

@@ -7,7 +7,33 @@ use crate::sandbox::{Sandbox, claude};
 
 /// Whether `ralph` takes this line, cut into words as a shell does. `Err` is what it says instead.
 pub(crate) fn parses(line: &str) -> Result<(), String> {
-    let words = ralph::config::split_words(line).map_err(|error| error.to_string())?;
+    parsed(line).map_err(|error| error.to_string())
+}
+
+/// As `parses`, but it need not be whole: `ralph export` is the name of a command.
+pub(crate) fn exists(line: &str) -> Result<(), String> {
+    use clap::error::ErrorKind::{
+        DisplayHelpOnMissingArgumentOrSubcommand, MissingRequiredArgument, MissingSubcommand,
+    };
+    match parsed(line) {
+        Err(error)
+            if [
+                DisplayHelpOnMissingArgumentOrSubcommand,
+                MissingRequiredArgument,
+                MissingSubcommand,
+            ]
+            .contains(&error.kind())
+                || error.to_string().contains("none was supplied") =>
+        {
+            Ok(())
+        }
+        other => other.map_err(|error| error.to_string()),
+    }
+}
+
+fn parsed(line: &str) -> Result<(), clap::Error> {
+    let words = ralph::config::split_words(line)
+        .map_err(|error| clap::Error::raw(clap::error::ErrorKind::InvalidValue, error.to_string()))?;
     let first = words.get(1).map(String::as_str).unwrap_or_default();
     let only_flags = first.starts_with('-') && !["-h", "--help", "-V", "--version"].contains(&first);
     let mut words = words;
@@ -17,7 +43,7 @@ pub(crate) fn parses(line: &str) -> Result<(), String> {
     match ralph::cli::command().try_get_matches_from(words) {
         Ok(_) => Ok(()),
         Err(error) if !error.use_stderr() => Ok(()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     }
 }
 

@@ -118,7 +118,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     (
         "schema",
-        &["ralph schema config > .ralph-schema.json", "ralph schema events"],
+        &["ralph schema config > ralph.schema.json", "ralph schema events"],
     ),
     (
         "completions",

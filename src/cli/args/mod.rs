@@ -84,6 +84,9 @@ pub(super) enum Command {
     /// Show a recorded run, or an agent's raw output, as `ralph run` would have shown it
     Replay(ReplayArguments),
     /// Print the JSON Schema of the journal's records, or of ralph.yml
+    ///
+    /// With that of ralph.yml an editor completes and checks it: write it to a file, and let the first line of ralph.yml
+    /// be `# yaml-language-server: $schema=ralph.schema.json`.
     Schema {
         #[arg(value_enum)]
         of: SchemaOf,
