@@ -65,6 +65,21 @@ impl CliError {
             Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
             Self::NoTerminal { .. } => vec!["line by line: --no-tui; a recorded run: ralph replay".into()],
             Self::Config(error) => config_hints(error),
+            Self::Filter(_)
+            | Self::Ledger(_)
+            | Self::Unreadable { .. }
+            | Self::Capture { .. }
+            | Self::AgentCommand(_)
+            | Self::Demo(_)
+            | Self::Output(_) => self.place_hints(),
+        }
+    }
+}
+
+/// What helps with files and words that cannot be read or written.
+impl CliError {
+    fn place_hints(&self) -> Vec<String> {
+        match self {
             Self::Filter(_) => vec!["a filter that works: --jq-filter '.text // empty'".into()],
             Self::Ledger(_) => vec![
                 "check free space and permissions of your own directories".into(),
@@ -80,6 +95,7 @@ impl CliError {
                 vec!["check free space and permissions where temporary files go (TMPDIR)".into()]
             }
             Self::Output(_) => vec!["check that there is space, and somebody who reads".into()],
+            _ => Vec::new(),
         }
     }
 }

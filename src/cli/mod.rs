@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod context;
 mod demo;
+mod doctor;
 mod drivers;
 mod dry_run;
 mod error;
@@ -100,7 +101,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal),
             None => listing::agents(&arguments.list, terminal),
         },
-        Command::Doctor(arguments) => listing::doctor(arguments, terminal),
+        Command::Doctor(arguments) => doctor::doctor(arguments, terminal),
         Command::Drivers(arguments) => drivers::drivers(arguments, terminal),
         Command::Config(arguments) => config::config(arguments, terminal),
         Command::AsClaude(arguments) => as_claude::as_claude(arguments, terminal),

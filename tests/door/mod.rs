@@ -1,5 +1,6 @@
 //! The whole door, walked: every command of the tree that clap has, through the real program.
 
+mod doctor;
 mod help;
 mod names;
 mod remedies;
@@ -7,6 +8,7 @@ mod shells;
 
 use clap::Command;
 
+pub(crate) use doctor::steady;
 pub(crate) use names::{exists, parses};
 
 /// The words of every command, `[]` for the program itself, with its part of the tree.

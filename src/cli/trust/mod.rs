@@ -1,6 +1,7 @@
 //! `ralph trust`, and the question before a run: may what this repository's configuration says be executed? A file that
 //! is tracked in a repository with a remote can come from somebody else; it is asked about once per content.
 
+mod findings;
 mod git;
 mod ledger;
 
@@ -21,6 +22,7 @@ use super::args::TrustArguments;
 use super::context::{Context, user_directory};
 use super::error::CliError;
 use super::exit::Exit;
+pub(super) use findings::findings;
 use git::{Git, Owner};
 use ledger::{Entry, Ledger};
 
@@ -171,6 +173,14 @@ fn unknown(context: &Context, loaded: &Loaded, ledger: &Ledger) -> Result<Vec<Su
     Ok(all.into_iter().filter(Subject::is_unknown).collect())
 }
 
+/// How git is asked here: with nothing that a repository could have it run.
+pub(super) fn git(context: &Context) -> Git {
+    Git {
+        program: context.probe().find("git"),
+        keeper: context.keeper.clone(),
+    }
+}
+
 /// Every file that would have something executed: configuration, the driver's script, and a program of the project's
 /// own that the configuration names.
 fn subjects(
@@ -179,11 +189,7 @@ fn subjects(
     ledger: &Ledger,
     scope: Scope,
 ) -> Result<Vec<Subject>, CliError> {
-    let probe = context.probe();
-    let git = Git {
-        program: probe.find("git"),
-        keeper: context.keeper.clone(),
-    };
+    let git = git(context);
     let mut found = loaded.executes();
     let settings = &loaded.settings;
     let places = agent::driver_places(settings, &context.cwd);
