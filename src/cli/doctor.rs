@@ -7,9 +7,11 @@ use jiff::Timestamp;
 
 use crate::agent::{self, DRIVER};
 use crate::config::{Loaded, Origin, Settings};
-use crate::doctor::{self, Clock, Disk, Finding, Git, Hidden, Scene, Screen, State, Surroundings, Workspace};
+use crate::doctor::{
+    self, Clock, Disk, Finding, Git, Hidden, Scene, Screen, Size, State, Surroundings, Workspace,
+};
 use crate::store::{Lock, Shelf, size_of, time_of};
-use crate::ui::{Terminal, Tone, clean};
+use crate::ui::{Terminal, Tone, clean, words};
 
 use super::args::ListArguments;
 use super::context::Context;
@@ -111,13 +113,13 @@ fn surroundings(context: &Context) -> Surroundings {
             no_colour: variable("NO_COLOR").is_some(),
         },
         disk: Disk {
-            free: free_space(&context.cwd),
-            runs: shelf.len(),
-            kept: if shelf.is_empty() {
+            free: free_space(&context.cwd).map(sized),
+            runs: words::count(shelf.len() as u64, "run"),
+            kept: sized(if shelf.is_empty() {
                 0
             } else {
                 size_of(&shelf.runs())
-            },
+            }),
         },
         clock: Clock {
             now: Timestamp::now(),
@@ -147,6 +149,11 @@ fn workspace(context: &Context) -> Workspace {
         holder: Lock::holder(&state.join("lock")).map(|holder| holder.to_string()),
         runs: if exposed { Hidden::No } else { Hidden::Yes },
     }
+}
+
+fn sized(bytes: u64) -> Size {
+    let told = words::bytes(bytes);
+    Size { bytes, told }
 }
 
 fn free_space(path: &Path) -> Option<u64> {

@@ -6,7 +6,7 @@ mod surroundings;
 mod trial;
 
 pub use judgement::judgement;
-pub use surroundings::{Clock, Disk, Git, Hidden, Screen, Surroundings, Workspace, surroundings};
+pub use surroundings::{Clock, Disk, Git, Hidden, Screen, Size, Surroundings, Workspace, surroundings};
 pub use trial::{PROMPT, Tested, Verdict, next_way, unusable};
 
 use serde::Serialize;

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::ui::words;
-
 use super::{Finding, State};
 
 /// What was seen.
@@ -58,12 +56,20 @@ pub struct Screen {
     pub no_colour: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Disk {
     /// Where the runs go; absent where it cannot be told.
-    pub free: Option<u64>,
-    pub runs: usize,
-    pub kept: u64,
+    pub free: Option<Size>,
+    /// In words: `3 runs`.
+    pub runs: String,
+    pub kept: Size,
+}
+
+/// So many bytes, and how a person says it.
+#[derive(Debug, Clone)]
+pub struct Size {
+    pub bytes: u64,
+    pub told: String,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +141,10 @@ fn workspace(seen: &Workspace) -> Vec<Finding> {
         ),
         Git::Repository { branch, changed: 0 } => good(("workspace", "git"), format!("{branch}, clean")),
         Git::Repository { branch, changed } => {
-            let files = words::count(*changed as u64, "changed file");
+            let files = match changed {
+                1 => "1 changed file".to_owned(),
+                many => format!("{many} changed files"),
+            };
             good(("workspace", "git"), format!("{branch}, {files}")).but(
                 State::Warning,
                 "commit first, if you want to tell your changes from the agent's",
@@ -211,28 +220,30 @@ fn terminal(seen: &Screen) -> Vec<Finding> {
 
 fn disk(seen: &Disk) -> Vec<Finding> {
     let subject = ("disk", "free space");
-    let free = match seen.free {
+    let free = match &seen.free {
         None => good(subject, "cannot be told").but(State::Absent, "look at it yourself: df ."),
-        Some(free) if free < NEEDED => good(subject, words::bytes(free)).but(
-            State::Broken,
-            "make room: ralph clean removes old runs; du -sh .agent shows what they take",
-        ),
-        Some(free) if free < ADVISABLE => good(subject, words::bytes(free)).but(
-            State::Warning,
-            "make room for a night: ralph clean removes old runs",
-        ),
-        Some(free) => good(subject, words::bytes(free)),
-    };
-    let kept = format!(
-        "{}, {}",
-        words::count(seen.runs as u64, "run"),
-        words::bytes(seen.kept)
-    );
-    let kept = match seen.kept {
-        MUCH_KEPT.. => {
-            good(("disk", "runs kept"), kept).but(State::Warning, "remove old ones: ralph clean --keep 20")
+        Some(free) => {
+            let told = good(subject, free.told.as_str());
+            match free.bytes {
+                ..NEEDED => told.but(
+                    State::Broken,
+                    "make room: ralph clean removes old runs; du -sh .agent shows what they take",
+                ),
+                ..ADVISABLE => told.but(
+                    State::Warning,
+                    "make room for a night: ralph clean removes old runs",
+                ),
+                _ => told,
+            }
         }
-        _ => good(("disk", "runs kept"), kept),
+    };
+    let kept = good(
+        ("disk", "runs kept"),
+        format!("{}, {}", seen.runs, seen.kept.told),
+    );
+    let kept = match seen.kept.bytes {
+        MUCH_KEPT.. => kept.but(State::Warning, "remove old ones: ralph clean --keep 20"),
+        _ => kept,
     };
     vec![free, kept]
 }
@@ -257,6 +268,11 @@ fn clock(seen: &Clock) -> Finding {
 mod tests {
     use super::*;
 
+    fn size(bytes: u64) -> Option<Size> {
+        let told = format!("{bytes} bytes");
+        Some(Size { bytes, told })
+    }
+
     fn fine() -> Surroundings {
         Surroundings {
             workspace: Workspace {
@@ -276,9 +292,12 @@ mod tests {
                 no_colour: false,
             },
             disk: Disk {
-                free: Some(50_000_000_000),
-                runs: 3,
-                kept: 4_000_000,
+                free: size(50_000_000_000),
+                runs: "3 runs".to_owned(),
+                kept: Size {
+                    bytes: 4_000_000,
+                    told: "4 MB".to_owned(),
+                },
             },
             clock: Clock {
                 now: "2026-11-15T20:45:01Z".parse().unwrap(),
@@ -379,17 +398,17 @@ mod tests {
     #[test]
     fn little_space_is_warned_about_and_none_is_broken() {
         assert_eq!(
-            found("free space", |seen| seen.disk.free = Some(1000)),
-            (State::Broken, "1.0 kB".to_owned())
+            found("free space", |seen| seen.disk.free = size(1000)),
+            (State::Broken, "1000 bytes".to_owned())
         );
         assert_eq!(
-            found("free space", |seen| seen.disk.free = Some(500_000_000)).0,
+            found("free space", |seen| seen.disk.free = size(500_000_000)).0,
             State::Warning
         );
         assert_eq!(found("free space", |seen| seen.disk.free = None).0, State::Absent);
         assert_eq!(
-            found("runs kept", |seen| seen.disk.kept = 3_000_000_000),
-            (State::Warning, "3 runs, 3.0 GB".to_owned())
+            found("runs kept", |seen| seen.disk.kept.bytes = 3_000_000_000),
+            (State::Warning, "3 runs, 4 MB".to_owned())
         );
     }
 

@@ -186,6 +186,7 @@ fn mistakes_in_the_configuration() {
       |
     2 |   prompt_mode: pipe
       |                ^^^^
+      correct the line; what every key takes: ralph schema config
     [exit 2]
     ");
     insta::assert_snapshot!(refused("cli: [\n"), @"

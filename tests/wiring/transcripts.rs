@@ -210,6 +210,7 @@ fn mistakes_are_explained() {
     ");
     insta::assert_snapshot!(refused(&["transcript", "."]), @"
     error: cannot read .: Is a directory (os error 21)
+      check the path, and that you may read it
     [exit 2]
     ");
 }
