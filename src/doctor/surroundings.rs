@@ -229,7 +229,7 @@ fn disk(seen: &Disk) -> Vec<Finding> {
                     State::Broken,
                     "make room: ralph clean removes old runs; du -sh .agent shows what they take",
                 ),
-                ..ADVISABLE => told.but(
+                NEEDED..ADVISABLE => told.but(
                     State::Warning,
                     "make room for a night: ralph clean removes old runs",
                 ),

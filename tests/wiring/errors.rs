@@ -195,11 +195,13 @@ fn mistakes_in_the_configuration() {
       |
     1 | cli: [
       |      ^
+      correct the line; what every key takes: ralph schema config
     [exit 2]
     ");
     let sandbox = Sandbox::new().with_agent("claude");
     insta::assert_snapshot!(refusal(&sandbox, &["run", "-p", "x", "--config", "other.yml"]), @"
     error: configuration file [SANDBOX]/work/other.yml does not exist
+      check its path, or leave it out
     [exit 2]
     ");
 }
