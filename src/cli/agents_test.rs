@@ -12,9 +12,10 @@ use crate::ui::{Terminal, clean};
 
 use super::args::AgentTestArguments;
 use super::context::Context;
+use super::doctor::doctor_text;
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::{doctor_text, json};
+use super::listing::json;
 use super::reading::reading;
 use super::trust::{self, Consent};
 

@@ -79,7 +79,7 @@ fn show(loaded: &Loaded, with_origin: bool, as_json: bool, terminal: &Terminal) 
 }
 
 /// `event_loop.max_iterations` and its value; lists stay whole.
-fn flatten<'a>(key: &str, value: &'a Value, rows: &mut Vec<(String, &'a Value)>) {
+pub(super) fn flatten<'a>(key: &str, value: &'a Value, rows: &mut Vec<(String, &'a Value)>) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             for (name, member) in members {

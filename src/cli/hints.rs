@@ -4,6 +4,7 @@ use std::io;
 
 use crate::agent::driver::{DriverError, EMBEDDED};
 use crate::agent::{AGENTS, AgentError, Checked};
+use crate::config::ConfigError;
 use crate::engine::HatError;
 use crate::store::StoreError;
 use crate::transcript;
@@ -55,20 +56,44 @@ impl CliError {
             Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
             Self::Hats(error) => hat_hints(error),
             Self::UnknownName { what, known, .. } if known.is_empty() => {
-                vec![format!("ralph.yml configures no {what}s")]
+                vec![format!("ralph.yml configures none: they go under `{what}s:`")]
             }
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
             Self::SessionOnAScreen => vec!["say `session: fresh`, or --mode autonomous".into()],
             Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
             Self::NoTerminal { .. } => vec!["line by line: --no-tui; a recorded run: ralph replay".into()],
-            Self::Config(_)
-            | Self::Filter(_)
+            Self::Config(error) => config_hints(error),
+            Self::Filter(_)
             | Self::Ledger(_)
             | Self::Unreadable { .. }
-            | Self::AgentCommand(_)
             | Self::Capture { .. }
+            | Self::AgentCommand(_)
             | Self::Demo(_)
-            | Self::Output(_) => Vec::new(),
+            | Self::Output(_) => self.place_hints(),
+        }
+    }
+}
+
+/// What helps with files and words that cannot be read or written.
+impl CliError {
+    fn place_hints(&self) -> Vec<String> {
+        match self {
+            Self::Filter(_) => vec!["a filter that works: --jq-filter '.text // empty'".into()],
+            Self::Ledger(_) => vec![
+                "check free space and permissions of your own directories".into(),
+                "for one call: --trust, or RALPH_TRUST=1".into(),
+            ],
+            Self::Unreadable { .. } | Self::Capture { .. } => {
+                vec!["check the path, and that you may read it".into()]
+            }
+            Self::AgentCommand(_) => {
+                vec!["quote it as for a shell: --agent-cmd 'my-agent --system \"be brief\"'".into()]
+            }
+            Self::Demo(_) => {
+                vec!["check free space and permissions where temporary files go (TMPDIR)".into()]
+            }
+            Self::Output(_) => vec!["check that there is space, and somebody who reads".into()],
+            _ => Vec::new(),
         }
     }
 }
@@ -141,6 +166,22 @@ fn known_formats() -> String {
     format!("known formats: auto, {}", names.join(", "))
 }
 
+/// A mistake that brings its own help needs no other.
+fn config_hints(error: &ConfigError) -> Vec<String> {
+    match error {
+        ConfigError::Missing { .. } => {
+            vec!["check its path, or leave it out".into()]
+        }
+        ConfigError::Unreadable { .. } => vec!["check that it is a file that you may read".into()],
+        ConfigError::TooLarge { .. } => vec!["is it the right file? --config names another".into()],
+        ConfigError::Mistake(mistake) if mistake.help.is_some() => Vec::new(),
+        ConfigError::Mistake(_) => vec!["correct the line; what every key takes: ralph schema config".into()],
+        ConfigError::Variable { variable, .. } => vec![format!("correct it, or: unset {variable}")],
+        ConfigError::Flag { complaint } if complaint.help.is_some() => Vec::new(),
+        ConfigError::Flag { .. } => vec!["what every option takes: ralph run --help".into()],
+    }
+}
+
 fn hat_hints(error: &HatError) -> Vec<String> {
     match error {
         HatError::ClaimedTwice { first, second, .. } => vec![
@@ -210,7 +251,7 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
         AgentError::NoScreen { .. } => {
             vec!["say --mode autonomous, or choose an agent with a screen of its own (docs/agents.md)".into()]
         }
-        AgentError::NulInPrompt => Vec::new(),
+        AgentError::NulInPrompt => vec!["take it out: no command line can carry one".into()],
     }
 }
 
@@ -266,10 +307,14 @@ pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
         DriverError::TimedOut { .. } | DriverError::TooMuch { .. } => {
             vec!["mend the hook; to try it: ralph drivers check NAME".into()]
         }
-        DriverError::BadName { .. }
-        | DriverError::NotAFile { .. }
-        | DriverError::Unreadable { .. }
-        | DriverError::Unpack { .. }
-        | DriverError::Process(_) => Vec::new(),
+        DriverError::BadName { .. } => {
+            vec!["give the name of the file without its .sh; to see them: ralph drivers list".into()]
+        }
+        DriverError::NotAFile { .. } | DriverError::Unreadable { .. } => {
+            vec!["check what is there, and that you may read it; to see all: ralph drivers list".into()]
+        }
+        DriverError::Unpack { .. } | DriverError::Process(_) => {
+            vec!["check free space and permissions where temporary files go (TMPDIR)".into()]
+        }
     }
 }

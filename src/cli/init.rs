@@ -177,6 +177,7 @@ fn config(agent: Option<&str>, task: &str, check: &str) -> String {
     format!(
         "\
 # What `ralph run` does in this directory. Every key is optional; a misspelt one is an error.
+# How an editor completes and checks this file is told by `ralph schema --help`.
 
 cli:
 {backend}  # model: NAME                # leave it to the agent

@@ -1,22 +1,18 @@
-//! `ralph agents` and `ralph doctor`: what there is, as a table or as JSON.
+//! `ralph agents`: which there are, as a table or as JSON.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::agent::{self, AGENTS, Agent, Checked, DRIVER, Evidence, Selected, StdinSource};
-use crate::config::{Loaded, Settings};
-use crate::doctor::{self, Finding, Scene, State};
+use crate::agent::{self, AGENTS, Agent, Checked, Evidence, Selected, StdinSource};
+use crate::config::Settings;
 use crate::transcript::{self, Capabilities};
 use crate::ui::{Cell, Table, Terminal, Tone};
 
 use super::args::ListArguments;
 use super::context::Context;
-use super::drivers;
 use super::error::CliError;
 use super::exit::Exit;
-use super::hats;
-use super::trust::{self, Consent};
 
 /// One agent, as listed.
 #[derive(Debug, Serialize)]
@@ -204,94 +200,6 @@ fn tells(capabilities: Option<&Told>) -> String {
     } else {
         words.join(" ")
     }
-}
-
-pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
-    let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref());
-    let (loaded, problem) = match loaded {
-        Ok(loaded) => (Some(loaded), None),
-        Err(CliError::Config(problem)) => (None, Some(problem)),
-        Err(error) => return Err(error),
-    };
-    let defaults = Settings::default();
-    let settings = loaded.as_ref().map_or(&defaults, |loaded| &loaded.settings);
-    let agents = agent::survey(&context.probe(), settings);
-    let configuration = match (&loaded, &problem) {
-        (Some(loaded), _) => Ok(loaded),
-        (None, Some(problem)) => Err(problem),
-        (None, None) => return Ok(Exit::Failed),
-    };
-    let mut findings = doctor::examine(&Scene {
-        configuration,
-        agents: &agents,
-    });
-    if let Some(loaded) = &loaded {
-        findings.extend(hats::findings(&loaded.settings));
-        findings.extend(doctor::judgement(&loaded.settings, context.probe().as_ref()));
-        findings.extend(driver_findings(
-            &context,
-            loaded,
-            Consent::of(arguments.choice.trust),
-        )?);
-    }
-    let text = if arguments.json {
-        json(&findings)
-    } else {
-        doctor_text(&findings, terminal)
-    };
-    terminal.print(&text).map_err(CliError::Output)?;
-    Ok(if doctor::is_broken(&findings) {
-        Exit::Failed
-    } else {
-        Exit::Success
-    })
-}
-
-/// The configured driver, if it may be run.
-fn driver_findings(context: &Context, loaded: &Loaded, consent: Consent) -> Result<Vec<Finding>, CliError> {
-    let Some(name) = loaded.settings.cli.backend.strip_prefix(DRIVER) else {
-        return Ok(Vec::new());
-    };
-    if trust::is_settled(context, loaded, consent)? {
-        return Ok(drivers::examine(name, &loaded.settings, context.probe().as_ref()));
-    }
-    Ok(vec![Finding {
-        area: "drivers",
-        subject: name.to_owned(),
-        state: State::Warning,
-        detail: "not asked: it is not allowed yet".to_owned(),
-        remedy: Some("to see what it would run, and to allow it: ralph trust --show, ralph trust".to_owned()),
-    }])
-}
-
-pub(super) fn doctor_text(findings: &[Finding], terminal: &Terminal) -> String {
-    let mut text = String::new();
-    let mut area = "";
-    for finding in findings {
-        if finding.area != area {
-            area = finding.area;
-            text.push_str(&format!("{}{area}\n", if text.is_empty() { "" } else { "\n" }));
-        }
-        let (mark, tone) = match finding.state {
-            State::Good => ("✓", Tone::Good),
-            State::Absent => ("·", Tone::Faint),
-            State::Warning => ("!", Tone::Warning),
-            State::Broken => ("✗", Tone::Bad),
-        };
-        let detail = finding.detail.replace('\n', "\n      ");
-        text.push_str(&format!(
-            "  {} {:<16} {detail}\n",
-            terminal.tinted(mark, tone),
-            finding.subject
-        ));
-        if let Some(remedy) = &finding.remedy
-            && matches!(finding.state, State::Warning | State::Broken)
-        {
-            text.push_str(&format!("    {:<16} → {remedy}\n", ""));
-        }
-    }
-    text
 }
 
 pub(super) fn json(value: &impl Serialize) -> String {

@@ -6,9 +6,11 @@ mod as_claude;
 mod attach;
 mod bench;
 mod clean;
+mod completions;
 mod config;
 mod context;
 mod demo;
+mod doctor;
 mod drivers;
 mod dry_run;
 mod error;
@@ -20,6 +22,7 @@ mod hints;
 mod init;
 mod listing;
 mod logs;
+mod man;
 mod mode;
 mod policy;
 mod reading;
@@ -41,13 +44,13 @@ mod understand;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::mishap;
 use crate::process;
 use crate::ui::{ColourChoice, Terminal, tui};
 
-use args::{AgentsCommand, Arguments, ColourWish, Command};
+use args::{AgentsCommand, Arguments, ColourWish, Command, briefly_if_asked, with_examples};
 use error::CliError;
 use exit::Exit;
 
@@ -63,11 +66,12 @@ pub fn main() -> ExitCode {
 fn work() -> ExitCode {
     let asked = process::keep_if_asked()
         .or_else(tui::guard_if_asked)
-        .or_else(demo::play_if_asked);
+        .or_else(demo::play_if_asked)
+        .or_else(completions::answer_if_asked);
     if let Some(code) = asked {
         return code;
     }
-    let arguments = match Arguments::try_parse_from(with_default_command(std::env::args_os().collect())) {
+    let arguments = match parse(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(error) => {
             let asked_for = !error.use_stderr();
@@ -112,7 +116,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal),
             None => listing::agents(&arguments.list, terminal),
         },
-        Command::Doctor(arguments) => listing::doctor(arguments, terminal),
+        Command::Doctor(arguments) => doctor::doctor(arguments, terminal),
         Command::Drivers(arguments) => drivers::drivers(arguments, terminal),
         Command::Config(arguments) => config::config(arguments, terminal),
         Command::AsClaude(arguments) => as_claude::as_claude(arguments, terminal),
@@ -125,15 +129,20 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Transcript(arguments) => transcript::transcript(arguments, terminal),
         Command::Replay(arguments) => replay::replay(arguments, terminal),
         Command::Schema { of } => schema::schema(*of, terminal),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Arguments::command(), "ralph", &mut script);
-            terminal
-                .print(&String::from_utf8_lossy(&script))
-                .map_err(CliError::Output)?;
-            Ok(Exit::Success)
-        }
+        Command::Completions { shell } => completions::completions(*shell, terminal),
+        Command::Man(arguments) => man::man(arguments, terminal),
     }
+}
+
+/// The whole command line, as a tree: for the help, the manual's pages, completion, and whoever checks them.
+pub fn command() -> clap::Command {
+    with_examples(Arguments::command())
+}
+
+fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let mut command = briefly_if_asked(command(), &words);
+    let mut matches = command.try_get_matches_from_mut(with_default_command(words))?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// `ralph -p …` means `ralph run -p …`.
@@ -158,8 +167,7 @@ mod tests {
     #[test]
     fn run_is_the_default_when_only_flags_are_given() {
         let parse = |line: &str| {
-            let words = line.split(' ').map(OsString::from).collect();
-            Arguments::try_parse_from(with_default_command(words)).map(|arguments| arguments.command)
+            super::parse(line.split(' ').map(OsString::from).collect()).map(|arguments| arguments.command)
         };
         assert!(matches!(parse("ralph -p hello"), Ok(Command::Run(_))));
         assert!(matches!(parse("ralph --dry-run"), Ok(Command::Run(_))));

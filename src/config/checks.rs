@@ -15,7 +15,7 @@ pub(super) struct Known<'a> {
 }
 
 /// Longer times are mistakes, and could not be added to a clock.
-const YEAR: u64 = 365 * 24 * 60 * 60;
+pub(super) const YEAR: u64 = 365 * 24 * 60 * 60;
 const ANY_TIME: RangeInclusive<u64> = 0..=YEAR;
 pub(super) const SOME_TIME: RangeInclusive<u64> = 1..=YEAR;
 const SOME: RangeInclusive<u64> = 1..=u64::MAX;

@@ -18,21 +18,31 @@ use super::settings::{
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Partial {
+    /// Which agent, and how it is called.
     #[serde(default, deserialize_with = "may_be_empty")]
     pub cli: PartialCli,
+    /// Settings for one agent by name: a built-in one, or `custom`.
     #[serde(default, deserialize_with = "may_be_empty")]
     pub adapters: BTreeMap<String, PartialAdapter>,
+    /// The task, its limits, and its end.
     #[serde(default, deserialize_with = "may_be_empty")]
     pub event_loop: PartialEventLoop,
+    /// Commands that must succeed before "done" is believed.
     pub gates: Option<Vec<Gate>>,
+    /// Commands that are told what happens, by a JSON document on stdin.
     #[serde(default, deserialize_with = "may_be_empty")]
     pub hooks: PartialHooks,
+    /// Roles that topics call for, by names of your choice.
     #[serde(default, deserialize_with = "may_be_empty")]
     pub hats: BTreeMap<String, PartialHat>,
+    /// Whether each iteration starts a new session of the agent or resumes the last.
     pub session: Option<Session>,
+    /// What a driver script is told, for `backend: driver:NAME`.
     #[serde(default, deserialize_with = "may_be_empty")]
     pub driver: PartialDriver,
+    /// Your price list, for agents that do not report what they cost.
     #[serde(default, serialize_with = "path_as_text")]
+    #[schemars(extend("format" = "path"))]
     pub pricing: Option<PathBuf>,
 }
 
@@ -40,20 +50,38 @@ pub struct Partial {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialCli {
+    /// `auto`, the name of a built-in agent, `custom`, or `driver:NAME`.
     pub backend: Option<String>,
+    /// The program of a custom agent.
     pub command: Option<String>,
+    /// Its arguments, which come before the prompt.
     pub args: Option<Vec<String>>,
+    /// How a custom agent gets the prompt.
     pub prompt_mode: Option<PromptMode>,
+    /// The option that the prompt follows; without it the prompt is a plain argument.
     pub prompt_flag: Option<String>,
+    /// Whether the agent works by itself, or on its own screen, which you see and type into ([interactive
+    /// mode](agents.md#interactive-mode)); also `--mode`.
     pub default_mode: Option<Mode>,
+    /// In interactive mode, how long there may be neither output nor a key; 0 is for ever.
+    /// `adapters.NAME.idle_timeout` does not count there.
+    #[schemars(extend("format" = "seconds"))]
     pub idle_timeout_secs: Option<u64>,
+    /// The format of the agent's output; `auto` takes the one that belongs to the agent.
     pub transcript: Option<String>,
+    /// With `transcript: jq`: what of each JSON line to read, as `jq -j` would print it.
     pub jq_filter: Option<String>,
+    /// Gives the agent a terminal even if it does not need one.
     pub pty_mode: Option<bool>,
+    /// Where driver scripts are looked for first.
     #[serde(default, serialize_with = "path_as_text")]
+    #[schemars(extend("format" = "path"))]
     pub driver_dir: Option<PathBuf>,
+    /// A program that behaves like `claude` and is called in its place.
     pub claude_command: Option<String>,
+    /// Its arguments, cut into words as a shell does; `""` means no arguments at all.
     pub claude_args: Option<String>,
+    /// The model to ask the agent for.
     pub model: Option<String>,
     /// Only the command line can say this.
     #[serde(skip_deserializing)]
@@ -64,8 +92,11 @@ pub struct PartialCli {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialDriver {
+    /// `CLAUDE_OUTPUT_FORMAT` for the script.
     pub output_format: Option<OutputFormat>,
+    /// `CLAUDE_PERMISSION_MODE`; empty leaves it to the script.
     pub permission_mode: Option<String>,
+    /// `CLAUDE_ALLOWED_TOOLS`: names with commas between them, checked against those that the driver knows.
     pub allowed_tools: Option<String>,
 }
 
@@ -73,10 +104,17 @@ pub struct PartialDriver {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialAdapter {
+    /// Whether `backend: auto` may choose it.
     pub enabled: Option<bool>,
+    /// How long one iteration may take, busy or not.
+    #[schemars(range(min = 1), extend("format" = "seconds"))]
     pub timeout: Option<u64>,
+    /// How long the agent may print nothing; 0 is for ever. Without it, by the format of its output.
+    #[schemars(extend("format" = "seconds"))]
     pub idle_timeout: Option<u64>,
+    /// The model for this agent.
     pub model: Option<String>,
+    /// More arguments for this agent.
     pub args: Option<Vec<String>>,
 }
 
@@ -84,24 +122,51 @@ pub struct PartialAdapter {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialEventLoop {
+    /// The task itself.
     pub prompt: Option<String>,
+    /// The file that holds the task; it is read again for each iteration.
     #[serde(default, serialize_with = "path_as_text")]
+    #[schemars(extend("format" = "path"))]
     pub prompt_file: Option<PathBuf>,
+    /// What the agent says when all is done; it replaces the built-in markers. Empty means those.
     #[serde(default, deserialize_with = "one_or_many")]
     #[schemars(with = "TextOrTexts")]
     pub completion_promise: Option<Vec<String>>,
+    /// Whether the marker must stand alone on a line, or may be anywhere.
     pub completion_match: Option<CompletionMatch>,
+    /// How often the agent is started.
+    #[schemars(range(min = 1))]
     pub max_iterations: Option<u64>,
+    /// How long the whole run may take.
+    #[schemars(range(min = 1), extend("format" = "seconds"))]
     pub max_runtime_seconds: Option<u64>,
+    /// How many dollars the whole run may cost.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_cost_usd: Option<f64>,
+    /// How many tokens the whole run may use.
+    #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
+    /// After how many failures in a row to give up.
+    #[schemars(range(min = 1))]
     pub max_consecutive_failures: Option<u64>,
+    /// The pause between two iterations.
+    #[schemars(extend("format" = "seconds"))]
     pub cooldown_seconds: Option<u64>,
+    /// How long an agent that is told to stop may take before it is killed.
+    #[schemars(extend("format" = "seconds"))]
     pub stop_grace_seconds: Option<u64>,
+    /// How long an agent may linger after its final result.
+    #[schemars(extend("format" = "seconds"))]
     pub result_grace_seconds: Option<u64>,
+    /// What to do when the agent itself says that it failed.
     pub on_declared_failure: Option<OnFailure>,
+    /// The longest line of output that is read whole.
+    #[schemars(range(min = 4096, max = 4_294_967_296_u64), extend("format" = "bytes"))]
     pub max_line_bytes: Option<u64>,
+    /// After how many iterations in a row that change nothing to give up; 0 is never.
     pub max_no_progress: Option<u64>,
+    /// The only files that the agent may change; an iteration that changes others fails. Empty allows all.
+    #[schemars(extend("format" = "patterns"))]
     pub allowed_paths: Option<Vec<String>>,
 }
 
@@ -109,11 +174,18 @@ pub struct PartialEventLoop {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialHooks {
+    /// The run begins, or goes on.
     pub on_start: Option<String>,
+    /// An iteration has ended.
     pub on_iteration: Option<String>,
+    /// The run is complete.
     pub on_complete: Option<String>,
+    /// The run has ended in any other way.
     pub on_fail: Option<String>,
+    /// The agent's usage limit was reached.
     pub on_rate_limit: Option<String>,
+    /// How long one may take.
+    #[schemars(range(min = 1), extend("format" = "seconds"))]
     pub timeout: Option<u64>,
 }
 
@@ -121,11 +193,18 @@ pub struct PartialHooks {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialHat {
+    /// What the role is, in a sentence.
     pub description: Option<String>,
+    /// The topics, or globs of topics (`build.*`, `*`), that call for it.
     pub triggers: Option<Vec<String>>,
+    /// The topics that it may publish.
     pub publishes: Option<Vec<String>>,
+    /// What is added to the prompt while it is worn.
     pub instructions: Option<String>,
+    /// The topic that is published for it when it published nothing.
     pub default_publishes: Option<String>,
+    /// How often it may be worn in one run.
+    #[schemars(range(min = 1))]
     pub max_activations: Option<u64>,
 }
 

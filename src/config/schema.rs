@@ -1,11 +1,11 @@
-//! The JSON Schema of `ralph.yml`, for editors: the shape comes from the structs that read the file, the words from
-//! the manual.
+//! The JSON Schema of `ralph.yml`, for editors: shape and words come from the structs that read the file, defaults from
+//! the settings. The tables of the manual come from here.
 
 use serde_json::{Map, Value, json};
 
+use super::checks::YEAR;
 use super::partial::{AUTO, Partial};
-
-const MANUAL: &str = include_str!("../../docs/config.md");
+use super::settings::{AdapterSettings, Hat, Settings};
 
 /// Sections that may be left empty; every other key wants a value.
 const SECTIONS: &[&str] = &[
@@ -18,21 +18,26 @@ const SECTIONS: &[&str] = &[
     "driver",
 ];
 
+/// What the `format` of a key may be. It says what the value stands for; checks are left to the other words.
+const FORMATS: &[&str] = &["seconds", "bytes", "path", "patterns"];
+
 pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
     let generated = schemars::generate::SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .into_generator()
         .into_root_schema_for::<Partial>();
     let mut schema = generated.to_value();
-    forget_inner_words(&mut schema, Level::Root);
-    describe("", &mut schema);
+    tidy(&mut schema, Words::Drop);
+    tell_defaults(&mut schema);
     let named: Vec<&str> = agents.iter().copied().chain(["custom"]).collect();
     let formats: Vec<&str> = [AUTO].into_iter().chain(transcripts.iter().copied()).collect();
     schema["title"] = json!("ralph.yml");
     schema["description"] =
         json!("The configuration of ralph: everything is optional, and unknown keys are errors.");
     schema["properties"]["adapters"]["propertyNames"] = json!({ "enum": named });
-    schema["properties"]["cli"]["properties"]["transcript"]["enum"] = json!(formats);
+    let transcript = &mut schema["properties"]["cli"]["properties"]["transcript"];
+    transcript["enum"] = json!(formats);
+    transcript["default"] = json!(AUTO);
     for section in SECTIONS {
         let kind = schema["properties"][section]["type"].take();
         schema["properties"][section]["type"] = json!([kind, "null"]);
@@ -40,35 +45,50 @@ pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
     schema
 }
 
+/// Whether what a part says about itself is for the user.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Root,
-    Inner,
+enum Words {
+    Keep,
+    Drop,
 }
 
-/// What structs say about themselves is for those who read the source. And an absent key is left out, not `null`.
-fn forget_inner_words(schema: &mut Value, level: Level) {
+/// The words of a key are for the user; what structs say about themselves is for those who read the source. An absent
+/// key is left out, not `null`. Defaults are told afterwards, and a time is at most a year.
+fn tidy(schema: &mut Value, words: Words) {
     match schema {
         Value::Object(members) => {
-            if level == Level::Inner {
-                members.remove("description");
+            match (words, members.get("description").and_then(Value::as_str)) {
+                (Words::Keep, Some(text)) => {
+                    let text = text.replace('\n', " ");
+                    members.insert("description".to_owned(), json!(text));
+                }
+                (Words::Keep, None) => {}
+                (Words::Drop, _) => {
+                    members.remove("description");
+                }
             }
             members.remove("default");
-            members.remove("format");
+            match members.get("format").and_then(Value::as_str) {
+                Some("seconds") => {
+                    members.insert("maximum".to_owned(), json!(YEAR));
+                }
+                Some(format) if !FORMATS.contains(&format) => {
+                    members.remove("format");
+                }
+                Some(_) | None => {}
+            }
             drop_null(members);
             for (name, member) in members.iter_mut() {
                 // Below `properties` stand the user's keys, one of which is itself called `description`.
-                if matches!(name.as_str(), "properties" | "$defs") {
+                if name == "properties" {
                     let keys = member.as_object_mut().into_iter().flat_map(Map::values_mut);
-                    keys.for_each(|key| forget_inner_words(key, Level::Inner));
+                    keys.for_each(|key| tidy(key, Words::Keep));
                 } else {
-                    forget_inner_words(member, Level::Inner);
+                    tidy(member, Words::Drop);
                 }
             }
         }
-        Value::Array(items) => items
-            .iter_mut()
-            .for_each(|item| forget_inner_words(item, Level::Inner)),
+        Value::Array(items) => items.iter_mut().for_each(|item| tidy(item, Words::Drop)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -92,75 +112,48 @@ fn drop_null(members: &mut Map<String, Value>) {
         && let Some(Value::Object(only)) = choices.pop()
     {
         members.remove("anyOf");
-        members.extend(only);
+        // What the key says about itself counts more than what its type does.
+        for (name, value) in only {
+            members.entry(name).or_insert(value);
+        }
     }
 }
 
-/// Gives every key its row of the manual.
-fn describe(key: &str, schema: &mut Value) {
-    if let Some(row) = Row::of(key) {
-        schema["description"] = json!(row.words());
-        if let Some(least) = row.least() {
-            schema["minimum"] = json!(least);
-        }
+/// The settings as they are when nobody wishes anything, laid over the keys.
+fn tell_defaults(schema: &mut Value) {
+    let mut settings = Settings::default();
+    settings
+        .adapters
+        .insert(ANY.to_owned(), AdapterSettings::default());
+    settings.hats.insert(ANY.to_owned(), Hat::default());
+    if let Ok(defaults) = serde_json::to_value(settings) {
+        lay_over(schema, &defaults);
     }
-    let below = |name: &str| {
-        if key.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{key}.{name}")
-        }
-    };
+    schema["properties"]["gates"]["items"]["properties"]["timeout"]["default"] =
+        json!(super::settings::Gate::default_timeout());
+}
+
+/// Stands for a name that the user chooses.
+const ANY: &str = "NAME";
+
+fn lay_over(schema: &mut Value, defaults: &Value) {
     for (name, property) in schema
         .get_mut("properties")
         .and_then(Value::as_object_mut)
         .into_iter()
         .flatten()
     {
-        describe(&below(name), property);
-    }
-    for (part, key) in [
-        ("additionalProperties", below("NAME")),
-        ("items", format!("{key}[]")),
-    ] {
-        if let Some(inner) = schema.get_mut(part).filter(|inner| inner.is_object()) {
-            describe(&key, inner);
+        match &defaults[name] {
+            Value::Null => {}
+            inner @ Value::Object(_) => lay_over(property, inner),
+            default => property["default"] = default.clone(),
         }
     }
-}
-
-/// `| key | type | default | meaning |`
-struct Row {
-    kind: &'static str,
-    default: &'static str,
-    meaning: &'static str,
-}
-
-impl Row {
-    fn of(key: &str) -> Option<Self> {
-        let start = format!("| `{key}` |");
-        let line = MANUAL.lines().find(|line| line.starts_with(&start))?;
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        match cells.as_slice() {
-            [_, kind, default, meaning] => Some(Self {
-                kind,
-                default,
-                meaning,
-            }),
-            _ => None,
-        }
-    }
-
-    fn words(&self) -> String {
-        match self.default {
-            "required" => format!("{} Required.", self.meaning),
-            default => format!("{} Default: {default}.", self.meaning),
-        }
-    }
-
-    /// "number, at least 1"
-    fn least(&self) -> Option<u64> {
-        self.kind.split_once("at least ")?.1.parse().ok()
+    if let Some(inner) = schema
+        .get_mut("additionalProperties")
+        .filter(|inner| inner.is_object())
+    {
+        lay_over(inner, &defaults[ANY]);
     }
 }
 
@@ -172,41 +165,59 @@ mod tests {
         schema(&["claude", "codex"], &["plain", "claude"])
     }
 
-    /// Every leaf key, as the manual writes it, with its schema.
-    fn leaves(key: &str, schema: &Value, found: &mut Vec<(String, Value)>) {
-        let below = |name: &str| {
-            if key.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{key}.{name}")
-            }
-        };
-        let mut inner = false;
+    /// Every key, sections included, with its schema.
+    fn keys(key: &str, schema: &Value, found: &mut Vec<(String, Value)>) {
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            inner = true;
-            leaves(&below(name), property, found);
+            let key = format!("{key}.{name}");
+            keys(&key, property, found);
+            found.push((key, property.clone()));
         }
-        if schema["additionalProperties"].is_object() {
-            inner = true;
-            leaves(&below("NAME"), &schema["additionalProperties"], found);
-        }
-        if schema["items"]["properties"].is_object() {
-            inner = true;
-            leaves(&format!("{key}[]"), &schema["items"], found);
-        }
-        if !inner {
-            found.push((key.to_owned(), schema.clone()));
+        for inner in ["additionalProperties", "items"] {
+            if schema[inner].is_object() {
+                keys(&format!("{key}.*"), &schema[inner], found);
+            }
         }
     }
 
     #[test]
-    fn every_key_has_the_words_of_the_manual() {
+    fn every_key_has_a_description_and_a_type() {
         let mut found = Vec::new();
-        leaves("", &shown(), &mut found);
-        assert!(found.len() > 40, "{found:?}");
+        keys("", &shown(), &mut found);
+        assert!(found.len() > 60, "{}", found.len());
         for (key, schema) in found {
-            assert!(schema["description"].is_string(), "{key}: {schema}");
+            let words = schema["description"].as_str().unwrap_or_default();
+            assert!(words.ends_with('.') && words.len() > 10, "{key}: {schema}");
+            assert!(
+                !words.contains("[`"),
+                "{key} is told to those who read the source: {words}"
+            );
+            let typed = ["type", "enum", "anyOf", "oneOf"];
+            assert!(
+                typed.iter().any(|keyword| !schema[*keyword].is_null()),
+                "{key}: {schema}"
+            );
         }
+    }
+
+    #[test]
+    fn what_has_a_default_says_so_and_the_default_is_true() {
+        let mut found = Vec::new();
+        keys("", &shown(), &mut found);
+        let default = |key: &str| {
+            let (_, schema) = found.iter().find(|(known, _)| known == key).unwrap();
+            schema["default"].clone()
+        };
+        assert_eq!(default(".event_loop.max_iterations"), json!(100));
+        assert_eq!(default(".event_loop.max_cost_usd"), Value::Null);
+        assert_eq!(default(".cli.backend"), json!("auto"));
+        assert_eq!(default(".cli.transcript"), json!("auto"));
+        assert_eq!(default(".adapters.*.enabled"), json!(true));
+        assert_eq!(default(".hats.*.triggers"), json!([]));
+        assert_eq!(default(".gates.*.timeout"), json!(600));
+        assert_eq!(default(".hooks.timeout"), json!(30));
+        assert_eq!(default(".session"), json!("fresh"));
+        let with_default = found.iter().filter(|(_, schema)| !schema["default"].is_null());
+        assert!(with_default.count() > 25);
     }
 
     #[test]
@@ -233,7 +244,8 @@ mod tests {
         let cli = &schema["properties"]["cli"]["properties"];
         insta::assert_json_snapshot!(cli["prompt_mode"], @r#"
         {
-          "description": "How a custom agent gets the prompt. Default: `arg`.",
+          "default": "arg",
+          "description": "How a custom agent gets the prompt.",
           "enum": [
             "arg",
             "stdin"
@@ -243,7 +255,8 @@ mod tests {
         "#);
         insta::assert_json_snapshot!(cli["transcript"], @r#"
         {
-          "description": "The format of the agent's output; `auto` takes the one that belongs to the agent. Default: `auto`.",
+          "default": "auto",
+          "description": "The format of the agent's output; `auto` takes the one that belongs to the agent.",
           "enum": [
             "auto",
             "plain",
@@ -255,7 +268,8 @@ mod tests {
         let event_loop = &schema["properties"]["event_loop"]["properties"];
         insta::assert_json_snapshot!(event_loop["max_iterations"], @r#"
         {
-          "description": "How often the agent is started. Default: 100.",
+          "default": 100,
+          "description": "How often the agent is started.",
           "minimum": 1,
           "type": "integer"
         }
@@ -273,7 +287,8 @@ mod tests {
               "type": "array"
             }
           ],
-          "description": "What the agent says when all is done; it replaces the built-in markers. Default: built-in set."
+          "default": [],
+          "description": "What the agent says when all is done; it replaces the built-in markers. Empty means those."
         }
         "#);
     }

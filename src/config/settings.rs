@@ -187,21 +187,25 @@ pub enum OnFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
+    /// A name of your choice, given once.
     pub name: String,
+    /// The command; exit code 0 is success.
     pub run: String,
-    /// Seconds.
+    /// How long it may take.
     #[serde(default = "Gate::default_timeout")]
+    #[schemars(range(min = 1), extend("format" = "seconds"))]
     pub timeout: u64,
-    /// Where it runs; absolute. `None` is the workspace.
+    /// Where it runs; relative to this file. Without it, where `ralph` was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "path"))]
     pub cwd: Option<PathBuf>,
-    /// Set in its environment, beside what `ralph` has.
+    /// A variable in its environment, beside those that `ralph` has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
 }
 
 impl Gate {
-    fn default_timeout() -> u64 {
+    pub(super) fn default_timeout() -> u64 {
         600
     }
 }

@@ -2,15 +2,17 @@
 //! something is wrong. Mends nothing.
 
 mod judgement;
+mod surroundings;
 mod trial;
 
 pub use judgement::judgement;
+pub use surroundings::{Clock, Disk, Git, Hidden, Screen, Size, Surroundings, Workspace, surroundings};
 pub use trial::{PROMPT, Tested, Verdict, next_way, unusable};
 
 use serde::Serialize;
 
 use crate::agent::{AGENTS, Checked, DRIVER, Unusable};
-use crate::config::{Cli, ConfigError, Loaded};
+use crate::config::{Cli, ConfigError, Loaded, Origin};
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,6 +38,8 @@ pub enum State {
 /// What the checks look at.
 pub struct Scene<'a> {
     pub configuration: Result<&'a Loaded, &'a ConfigError>,
+    /// The settings that somebody decided, and who.
+    pub decided: &'a [(String, Origin)],
     pub agents: &'a [Checked],
 }
 
@@ -73,22 +77,63 @@ fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = loaded
         .files
         .iter()
-        .map(|path| finding(&path.display().to_string(), State::Good, "read".to_owned()))
+        .map(|path| {
+            let here = decides(
+                scene,
+                |origin| matches!(origin, Origin::File { path: of, .. } if of == path),
+            );
+            finding(&path.display().to_string(), State::Good, here)
+        })
         .collect();
     if findings.is_empty() {
-        findings.push(finding(
-            "ralph.yml",
-            State::Absent,
-            "none found; the defaults are used".to_owned(),
-        ));
+        findings.push(Finding {
+            remedy: Some("ralph init writes one".to_owned()),
+            ..finding(
+                "ralph.yml",
+                State::Absent,
+                "none found; the defaults are used".to_owned(),
+            )
+        });
     }
-    findings.extend(
-        loaded
-            .warnings
-            .iter()
-            .map(|warning| finding("warning", State::Warning, warning.clone())),
-    );
+    for (subject, is_meant) in [
+        (
+            "environment",
+            (|origin: &Origin| matches!(origin, Origin::Environment { .. })) as fn(&Origin) -> bool,
+        ),
+        ("command line", |origin: &Origin| *origin == Origin::Flag),
+    ] {
+        if scene.decided.iter().any(|(_, origin)| is_meant(origin)) {
+            findings.push(finding(subject, State::Good, decides(scene, is_meant)));
+        }
+    }
+    findings.extend(loaded.warnings.iter().map(|warning| Finding {
+        remedy: Some(
+            "correct or remove it; ralph config show --origin tells where each setting comes from".to_owned(),
+        ),
+        ..finding("warning", State::Warning, warning.clone())
+    }));
     findings
+}
+
+/// More settings than these are counted.
+const MOST_NAMED: usize = 5;
+
+fn decides(scene: &Scene<'_>, is_meant: impl Fn(&Origin) -> bool) -> String {
+    let keys: Vec<&str> = scene
+        .decided
+        .iter()
+        .filter(|(_, origin)| is_meant(origin))
+        .map(|(key, _)| key.as_str())
+        .collect();
+    match keys.as_slice() {
+        [] => "read; decides nothing".to_owned(),
+        few if few.len() <= MOST_NAMED => format!("decides {}", few.join(", ")),
+        many => format!(
+            "decides {} and {} more",
+            many[..MOST_NAMED].join(", "),
+            many.len() - MOST_NAMED
+        ),
+    }
 }
 
 fn agent(checked: &Checked) -> Finding {
@@ -113,7 +158,11 @@ fn agent(checked: &Checked) -> Finding {
         ),
         Ok(version) => finding(State::Good, version.clone(), Some(agent.auth_hint.to_owned())),
         Err(why @ Unusable::NotFound) => finding(State::Absent, why.to_string(), install),
-        Err(why @ Unusable::Disabled) => finding(State::Absent, why.to_string(), None),
+        Err(why @ Unusable::Disabled) => finding(
+            State::Absent,
+            why.to_string(),
+            Some("remove `enabled: false` to use it".to_owned()),
+        ),
         Err(
             why @ (Unusable::Refused { .. } | Unusable::TimedOut { .. } | Unusable::CouldNotStart { .. }),
         ) => finding(State::Warning, why.to_string(), install),
@@ -127,6 +176,28 @@ fn some_agent(scene: &Scene<'_>) -> Finding {
         .configuration
         .ok()
         .and_then(|loaded| own_agent(&loaded.settings.cli));
+    let named = scene.configuration.ok().and_then(|loaded| {
+        let backend = &loaded.settings.cli.backend;
+        scene.agents.iter().find(|checked| checked.agent.name == backend)
+    });
+    if let Some(Checked {
+        agent,
+        answer: Err(why),
+        ..
+    }) = named
+    {
+        return Finding {
+            area: "agents",
+            subject: "an agent to run".to_owned(),
+            state: State::Broken,
+            detail: format!("{} is configured: {why}", agent.name),
+            remedy: Some(format!(
+                "install it ({}), or name another with --agent",
+                agent.install
+            )),
+        };
+    }
+    let usable = named.or(usable);
     let (state, detail, remedy) = match (usable, own) {
         (_, Some(own)) => (State::Good, own, None),
         (Some(checked), None) => (State::Good, format!("{} can be used", checked.agent.name), None),
@@ -171,6 +242,7 @@ mod tests {
         let loaded = Loaded::default();
         examine(&Scene {
             configuration: Ok(&loaded),
+            decided: &[],
             agents,
         })
     }
@@ -182,6 +254,19 @@ mod tests {
             checked(1, Err(Unusable::NotFound)),
         ]);
         assert!(!is_broken(&found), "{found:#?}");
+    }
+
+    #[test]
+    fn a_configured_agent_must_be_there_even_if_another_is() {
+        let mut loaded = Loaded::default();
+        loaded.settings.cli.backend = AGENTS[1].name.to_owned();
+        let found = examine(&Scene {
+            configuration: Ok(&loaded),
+            decided: &[],
+            agents: &[checked(0, Ok("2.1.197")), checked(1, Err(Unusable::NotFound))],
+        });
+        assert!(is_broken(&found), "{found:#?}");
+        assert!(found.last().unwrap().remedy.is_some());
     }
 
     #[test]

@@ -289,7 +289,10 @@ fn a_custom_agent_is_read_with_a_jq_filter() {
         "x",
     ]);
     assert_eq!(wrong.code, 2);
-    insta::assert_snapshot!(wrong.stderr, @"error: the jq filter is wrong at line 1, column 5: expected term, found the end");
+    insta::assert_snapshot!(wrong.stderr, @"
+    error: the jq filter is wrong at line 1, column 5: expected term, found the end
+      a filter that works: --jq-filter '.text // empty'
+    ");
     let configured = sandbox.file("project/ralph.yml", "cli: {command: mine, jq_filter: .t}\n");
     assert_eq!(configured.ralph(&["run", "-p", "x", "-n", "1"]).code, 0);
     let plain = configured.ralph(&["run", "--transcript", "plain", "-p", "x", "-n", "1"]);

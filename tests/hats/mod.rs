@@ -129,7 +129,7 @@ fn an_unknown_hat_or_gate_is_named_with_those_that_there_are() {
         (told.exit(), told.stderr.as_str()),
         (
             2,
-            "error: there is no gate `eve`\n  ralph.yml configures no gates\n"
+            "error: there is no gate `eve`\n  ralph.yml configures none: they go under `gates:`\n"
         )
     );
 }

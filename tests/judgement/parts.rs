@@ -50,6 +50,8 @@ fn the_doctor_looks_at_hats_gates_and_hooks() {
     let sandbox = Sandbox::scripted("say never", config);
     let told = sandbox.ralph(&["doctor"]).exits_with(1);
     let shown = sandbox.without_places(&told.stdout);
+    // What else the doctor looks at is proven elsewhere.
+    let shown = shown.split("\ntrust\n").next().unwrap_or_default();
     let shown = &shown[shown.find("\nhats\n").expect("hats")..];
     insta::assert_snapshot!(shown, @"
 

@@ -5,7 +5,8 @@ mod validator;
 use serde_json::{Value, json};
 
 use crate::transcript::fixtures::all;
-use validator::{Refusal, validate};
+pub(crate) use validator::Refusal;
+use validator::validate;
 
 const GOLDEN: &str = include_str!("../golden/events.v1.jsonl");
 
@@ -64,7 +65,7 @@ fn what_is_no_record_is_refused() {
 }
 
 /// As an editor would see it.
-fn config_refused(text: &str) -> Option<Refusal> {
+pub(crate) fn config_refused(text: &str) -> Option<Refusal> {
     let agents = ralph::agent::names();
     let formats: Vec<&str> = ralph::transcript::names().collect();
     let value: Value = serde_saphyr::from_str(text).expect("YAML");
@@ -75,7 +76,7 @@ fn config_refused(text: &str) -> Option<Refusal> {
 fn the_documented_configuration_is_as_the_schema_says() {
     let manual = include_str!("../../docs/config.md");
     let example = manual
-        .split("```yaml\n")
+        .split("## An example\n\n```yaml\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
     assert_eq!(config_refused(example.expect("an example")), None);

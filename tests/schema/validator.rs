@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Where, and against what.
 #[derive(Debug, PartialEq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     place: String,
     problem: String,
 }
@@ -70,6 +70,9 @@ impl Check<'_> {
             }
             "minimum" => self.demand(value.as_f64() >= wanted.as_f64(), || {
                 format!("{value} is below {wanted}")
+            }),
+            "exclusiveMinimum" => self.demand(value.as_f64() > wanted.as_f64(), || {
+                format!("{value} is not above {wanted}")
             }),
             "maximum" => self.demand(value.as_f64() <= wanted.as_f64(), || {
                 format!("{value} is above {wanted}")

@@ -115,10 +115,11 @@ fn a_custom_command_that_does_not_exist() {
       check its spelling, or give its full path
     [exit 4]
     ");
-    insta::assert_snapshot!(refusal(&Sandbox::new(), &["run", "-p", "x", "--agent-cmd", "my-ai 'half"]), @"
+    insta::assert_snapshot!(refusal(&Sandbox::new(), &["run", "-p", "x", "--agent-cmd", "my-ai 'half"]), @r#"
     error: --agent-cmd has a single quote that is never closed
+      quote it as for a shell: --agent-cmd 'my-agent --system "be brief"'
     [exit 2]
-    ");
+    "#);
 }
 
 #[test]
@@ -176,6 +177,7 @@ fn mistakes_in_the_configuration() {
       |
     2 |   max_iterations: many
       |                   ^^^^
+      correct the line; what every key takes: ralph schema config
     [exit 2]
     ");
     insta::assert_snapshot!(refused("cli:\n  prompt_mode: pipe\n"), @"
@@ -184,6 +186,7 @@ fn mistakes_in_the_configuration() {
       |
     2 |   prompt_mode: pipe
       |                ^^^^
+      correct the line; what every key takes: ralph schema config
     [exit 2]
     ");
     insta::assert_snapshot!(refused("cli: [\n"), @"
@@ -192,11 +195,13 @@ fn mistakes_in_the_configuration() {
       |
     1 | cli: [
       |      ^
+      correct the line; what every key takes: ralph schema config
     [exit 2]
     ");
     let sandbox = Sandbox::new().with_agent("claude");
     insta::assert_snapshot!(refusal(&sandbox, &["run", "-p", "x", "--config", "other.yml"]), @"
     error: configuration file [SANDBOX]/work/other.yml does not exist
+      check its path, or leave it out
     [exit 2]
     ");
 }
@@ -218,7 +223,10 @@ fn a_mistake_on_the_command_line_and_in_the_environment() {
     let told = Running::start(command.env("RALPH_MAX_ITERATIONS", "ten"))
         .finish()
         .exits_with(2);
-    insta::assert_snapshot!(told.stderr, @"error: environment variable `RALPH_MAX_ITERATIONS` must be a whole number, but is `ten`");
+    insta::assert_snapshot!(told.stderr, @"
+    error: environment variable `RALPH_MAX_ITERATIONS` must be a whole number, but is `ten`
+      correct it, or: unset RALPH_MAX_ITERATIONS
+    ");
 }
 
 #[test]

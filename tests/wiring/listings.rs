@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::door::steady;
 use crate::sandbox::Sandbox;
 
 fn json(text: &str) -> Value {
@@ -73,7 +74,7 @@ fn a_program_that_is_too_old_is_told_of() {
 fn doctor_is_content_with_one_agent_and_says_what_is_broken_without() {
     let sandbox = Sandbox::new().with_agent("claude");
     let told = sandbox.ralph(&["doctor"]).exits_with(0);
-    insta::assert_snapshot!(sandbox.without_places(&told.stdout), @"
+    insta::assert_snapshot!(steady(&sandbox, &told.stdout), @"
     configuration
       · ralph.yml        none found; the defaults are used
 
@@ -87,14 +88,37 @@ fn doctor_is_content_with_one_agent_and_says_what_is_broken_without() {
       · copilot          not found in PATH
       · cursor           not found in PATH
       ✓ an agent to run  claude can be used
+
+    trust
+      ✓ commands         nothing here has ralph run anything but the agent
+
+    workspace
+      ✓ directory        [SANDBOX]/work
+      · git              not a repository
+      ✓ lock             free
+
+    terminal
+      · screen           none: runs are told line by line
+      · locale           not set: signs may be shown wrongly
+
+    disk
+      ✓ free space       [VARIES]
+      ✓ runs kept        0 runs, 0 B
+
+    clock
+      ✓ time             [VARIES]
     ");
     let told = Sandbox::new().ralph(&["doctor"]).exits_with(1);
     assert!(told.stdout.contains("✗ an agent to run"), "{}", told.stdout);
+}
+
+#[test]
+fn doctor_shows_a_mistake_in_the_configuration() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file("ralph.yml", "cli:\n  bakend: claude\n");
     let told = sandbox.ralph(&["doctor"]).exits_with(1);
-    insta::assert_snapshot!(sandbox.without_places(&told.stdout), @"
+    insta::assert_snapshot!(steady(&sandbox, &told.stdout), @"
     configuration
       ✗ ralph.yml        `cli.bakend` is not a known key
            --> [SANDBOX]/work/ralph.yml:2:3
@@ -115,6 +139,22 @@ fn doctor_is_content_with_one_agent_and_says_what_is_broken_without() {
       · copilot          not found in PATH
       · cursor           not found in PATH
       ✓ an agent to run  claude can be used
+
+    workspace
+      ✓ directory        [SANDBOX]/work
+      · git              not a repository
+      ✓ lock             free
+
+    terminal
+      · screen           none: runs are told line by line
+      · locale           not set: signs may be shown wrongly
+
+    disk
+      ✓ free space       [VARIES]
+      ✓ runs kept        0 runs, 0 B
+
+    clock
+      ✓ time             [VARIES]
     ");
     let findings = json(&sandbox.ralph(&["doctor", "--json"]).exits_with(1).stdout);
     assert!(

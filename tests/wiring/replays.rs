@@ -213,6 +213,7 @@ fn raw_output_that_cannot_be_replayed_is_explained() {
         .with_file("empty", "");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "./gone"]), @"
     error: cannot read ./gone: No such file or directory (os error 2)
+      check the path, and that you may read it
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "capture", "--transcript", "cluade"]), @"

@@ -200,6 +200,7 @@ fn mistakes_are_explained() {
     };
     insta::assert_snapshot!(refused(&["transcript", "gone.jsonl"]), @"
     error: cannot read gone.jsonl: No such file or directory (os error 2)
+      check the path, and that you may read it
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["transcript", "there", "--transcript", "cluade"]), @"
@@ -209,6 +210,7 @@ fn mistakes_are_explained() {
     ");
     insta::assert_snapshot!(refused(&["transcript", "."]), @"
     error: cannot read .: Is a directory (os error 21)
+      check the path, and that you may read it
     [exit 2]
     ");
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph bench run tasks.yml --agent claude,codex --repeat 3 --max-cost 10")]
 pub(in crate::cli) struct BenchArguments {
     #[command(subcommand)]
     pub(in crate::cli) command: BenchCommand,
@@ -22,9 +21,6 @@ pub(in crate::cli) enum BenchCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ralph bench run tasks.yml --agent claude@opus,codex --repeat 3 --max-cost 10\n  ralph bench run --continue"
-)]
 pub(in crate::cli) struct BenchRunArguments {
     /// The file that says which tasks there are
     #[arg(value_name = "TASKS", required_unless_present = "resume")]
@@ -61,7 +57,6 @@ pub(in crate::cli) struct BenchRunArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph bench report latest --json | jq '.agents'")]
 pub(in crate::cli) struct BenchReportArguments {
     /// Which bench: `latest`, its id, the beginning of it, or its directory
     #[arg(value_name = "BENCH", default_value = "latest")]
@@ -74,7 +69,6 @@ pub(in crate::cli) struct BenchReportArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph bench list --json")]
 pub(in crate::cli) struct BenchListArguments {
     /// Print JSON
     #[arg(long)]

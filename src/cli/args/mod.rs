@@ -1,6 +1,8 @@
 //! The command line: what can be asked for.
 
 mod bench;
+mod brief;
+mod examples;
 mod parts;
 mod past;
 mod reading;
@@ -13,6 +15,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use bench::{
     BenchArguments, BenchCommand, BenchListArguments, BenchPlace, BenchReportArguments, BenchRunArguments,
 };
+pub(super) use brief::briefly_if_asked;
+pub(super) use examples::with_examples;
 pub(super) use parts::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
     ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
@@ -29,12 +33,7 @@ pub(super) use run::{
 
 /// Runs a headless coding agent in a loop until the work is verifiably done.
 #[derive(Debug, Parser)]
-#[command(
-    name = "ralph",
-    version,
-    disable_help_subcommand = true,
-    after_help = "Try it without an agent: ralph demo\nRun it on your project:  ralph run -p \"make the tests pass\""
-)]
+#[command(name = "ralph", version, disable_help_subcommand = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Command,
@@ -73,7 +72,6 @@ pub(super) enum Command {
     /// Show every setting and its origin; convert another Ralph's file
     Config(Box<SettingsArguments>),
     /// Run any agent, and speak as claude does: for tools that expect claude
-    #[command(disable_help_flag = true)]
     AsClaude(AsClaudeArguments),
     /// Allow what this repository's configuration would execute
     Trust(Box<TrustArguments>),
@@ -92,6 +90,9 @@ pub(super) enum Command {
     /// Show a recorded run, or an agent's raw output, as `ralph run` would have shown it
     Replay(ReplayArguments),
     /// Print the JSON Schema of the journal's records, or of ralph.yml
+    ///
+    /// With that of ralph.yml an editor completes and checks it: write it to a file, and let the first line of ralph.yml
+    /// be `# yaml-language-server: $schema=ralph.schema.json`.
     Schema {
         #[arg(value_enum)]
         of: SchemaOf,
@@ -101,6 +102,8 @@ pub(super) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Print a page of the manual, or write all of them to a directory
+    Man(ManArguments),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -151,6 +154,16 @@ pub(super) struct DemoArguments {
     /// Show thinking and tool output in full
     #[arg(short, long)]
     pub(super) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ManArguments {
+    /// The page of this command [default: ralph itself]
+    #[arg(value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+    /// Write every page to this directory, as packages want them
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub(super) out: Option<PathBuf>,
 }
 
 /// What there is a schema of.

@@ -23,7 +23,6 @@ pub(in crate::cli) enum AgentsCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph agents test custom --agent-cmd 'my-agent --headless'")]
 pub(in crate::cli) struct AgentTestArguments {
     /// A built-in name, custom, or driver:NAME [default: the one that `ralph run` would use]
     #[arg(value_name = "NAME", conflicts_with = "agent")]
@@ -85,7 +84,7 @@ pub(in crate::cli) enum GatesCommand {
     /// Run all gates, or one; exit 1 if one fails
     Run {
         name: Option<String>,
-        /// Run what this repository's configuration says, without asking (also: RALPH_TRUST=1)
+        /// Run what this repository would have run, without asking (RALPH_TRUST=1)
         #[arg(long)]
         trust: bool,
         #[command(flatten)]

@@ -7,9 +7,6 @@ use jiff::Span;
 use jiff::civil::{Date, DateTime};
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ralph runs --since 2d --outcome failed\n  ralph runs --agent codex --json | jq -r '.[].id'"
-)]
 pub(in crate::cli) struct RunsArguments {
     /// Only runs of this agent
     #[arg(long, value_name = "NAME")]
@@ -32,7 +29,6 @@ pub(in crate::cli) struct RunsArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  ralph show\n  ralph show 20261115-2045 --json")]
 pub(in crate::cli) struct LookArguments {
     /// Which run: its id, the beginning of it, or its directory [default: the newest]
     #[arg(value_name = "RUN")]
@@ -43,9 +39,6 @@ pub(in crate::cli) struct LookArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ralph logs -f\n  ralph logs 20261115-2045 --iteration 3 -v\n  ralph logs --tag ai"
-)]
 pub(in crate::cli) struct LogsArguments {
     /// Which run: its id, the beginning of it, or its directory [default: the newest]
     #[arg(value_name = "RUN")]
@@ -77,9 +70,6 @@ pub(in crate::cli) struct LogsArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ralph clean --dry-run\n  ralph clean --keep 5 --yes\n  ralph clean --older-than 30d"
-)]
 pub(in crate::cli) struct CleanArguments {
     /// Keep the newest so many [default: 20, or 0 with --older-than]
     #[arg(long, value_name = "N")]
@@ -99,9 +89,6 @@ pub(in crate::cli) struct CleanArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ralph export latest --format html -o night.html\n  ralph export 20261115-2045 --format md"
-)]
 pub(in crate::cli) struct ExportArguments {
     /// Which run: `latest`, its id, the beginning of it, or its directory
     #[arg(value_name = "RUN")]

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph transcript session.jsonl --transcript claude --json | jq -r .type")]
 pub(in crate::cli) struct TranscriptArguments {
     /// What the agent printed; `-` reads stdin
     pub(in crate::cli) file: PathBuf,
@@ -19,9 +18,6 @@ pub(in crate::cli) struct TranscriptArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ralph replay latest --speed 10\n  ralph replay 20261115-2045\n  ralph replay session.jsonl --transcript claude"
-)]
 pub(in crate::cli) struct ReplayArguments {
     /// A run (`latest`, its id or the beginning of it, its directory, its journal), or a file of raw output
     #[arg(value_name = "RUN|FILE")]
@@ -44,7 +40,6 @@ pub(in crate::cli) struct ReplayArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  ralph attach\n  ralph attach 20261115-2045")]
 pub(in crate::cli) struct AttachArguments {
     /// The run: `latest`, its id or the beginning of it, or its directory [default: latest]
     #[arg(value_name = "RUN")]

@@ -8,8 +8,10 @@ use crate::cli::run::Rehearsal;
 use crate::config::{Mode, Partial, PartialCli, PartialEventLoop, SplitError, split_words};
 use crate::engine::Asking;
 
+/// Where the limits stand in the help: there are too many options for one list.
+const LIMITS: &str = "Limits";
+
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph run --agent codex -p \"make the tests pass\" --max-iterations 20")]
 pub(in crate::cli) struct RunArguments {
     /// What the agent is to do
     #[arg(
@@ -20,24 +22,10 @@ pub(in crate::cli) struct RunArguments {
         allow_hyphen_values = true
     )]
     pub(in crate::cli) prompt: Option<String>,
-    /// Read the prompt from a file, anew for each iteration [default: PROMPT.md]
+    /// Read it from a file, anew for each iteration [default: PROMPT.md]
     #[arg(short = 'P', long, value_name = "FILE")]
     pub(in crate::cli) prompt_file: Option<PathBuf>,
-    #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
-    /// Stop after this many iterations [default: 100]
-    #[arg(short = 'n', long, value_name = "N")]
-    pub(in crate::cli) max_iterations: Option<u64>,
-    /// Stop after this many seconds [default: 14400]
-    #[arg(long, value_name = "SECONDS")]
-    pub(in crate::cli) max_runtime: Option<u64>,
-    /// Stop when this much has been spent
-    #[arg(long, value_name = "USD")]
-    pub(in crate::cli) max_cost: Option<f64>,
-    /// Stop when this many tokens have been used
-    #[arg(long, value_name = "N")]
-    pub(in crate::cli) max_tokens: Option<u64>,
-    /// Go on with a run that has ended in whatever way [default: the newest of this directory]
+    /// Go on with a run, however it has ended [default: the newest of this directory]
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, conflicts_with = "dry_run")]
     pub(in crate::cli) resume: Option<Option<String>>,
     /// Go on even if the configuration has changed since
@@ -56,6 +44,20 @@ pub(in crate::cli) struct RunArguments {
     #[arg(long, requires = "dry_run", conflicts_with = "json")]
     pub(in crate::cli) show_prompt: bool,
     #[command(flatten)]
+    pub(in crate::cli) choice: ChoiceArguments,
+    /// Stop after this many iterations [default: 100]
+    #[arg(short = 'n', long, value_name = "N", help_heading = LIMITS)]
+    pub(in crate::cli) max_iterations: Option<u64>,
+    /// Stop after this many seconds [default: 14400]
+    #[arg(long, value_name = "SECONDS", help_heading = LIMITS)]
+    pub(in crate::cli) max_runtime: Option<u64>,
+    /// Stop when this much has been spent
+    #[arg(long, value_name = "USD", help_heading = LIMITS)]
+    pub(in crate::cli) max_cost: Option<f64>,
+    /// Stop when this many tokens have been used
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
+    pub(in crate::cli) max_tokens: Option<u64>,
+    #[command(flatten)]
     pub(in crate::cli) show: ShowArguments,
 }
 
@@ -66,22 +68,20 @@ pub(in crate::cli) enum ModeWish {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph understand 3")]
 pub(in crate::cli) struct UnderstandArguments {
     /// How many iterations at most [default: 5]
     #[arg(value_name = "N")]
     pub(in crate::cli) iterations: Option<u64>,
-    #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
     /// Show the exact call that an iteration would make; start nothing
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
+    #[command(flatten)]
+    pub(in crate::cli) choice: ChoiceArguments,
     #[command(flatten)]
     pub(in crate::cli) show: ShowArguments,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ralph tell \"the tests live in spec/, not in tests/\"")]
 pub(in crate::cli) struct TellArguments {
     /// The message, or the run and the message [default run: the newest of this directory]
     #[arg(value_name = "[RUN] TEXT", num_args = 0..=2)]
@@ -102,6 +102,7 @@ pub(in crate::cli) struct TellArguments {
 
 /// How a run is shown.
 #[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Display")]
 pub(in crate::cli) struct ShowArguments {
     /// Print the journal's records as JSON lines, live, and nothing else
     #[arg(long)]
@@ -118,6 +119,7 @@ pub(in crate::cli) struct ShowArguments {
 
 /// On the whole terminal, or line by line.
 #[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Display")]
 pub(in crate::cli) struct ScreenArguments {
     /// Show the run on the whole terminal (the default on one)
     #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["json", "quiet", "verbose", "dry_run"])]
@@ -129,6 +131,7 @@ pub(in crate::cli) struct ScreenArguments {
 
 /// Which agent, by whose configuration.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Agent")]
 pub(in crate::cli) struct ChoiceArguments {
     /// Which agent: auto, a built-in name, custom, or driver:NAME
     #[arg(long, value_name = "NAME")]
@@ -151,7 +154,7 @@ pub(in crate::cli) struct ChoiceArguments {
     /// Use this file instead of the nearest ralph.yml
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
-    /// Run what this repository's configuration says, without asking (also: RALPH_TRUST=1)
+    /// Run what this repository would have run, without asking (RALPH_TRUST=1)
     #[arg(long)]
     pub(in crate::cli) trust: bool,
     /// Arguments for the agent itself, after `--`

@@ -104,7 +104,7 @@ fn check(
     let text = if json {
         serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"
     } else {
-        clean::clean(&super::listing::doctor_text(&findings, terminal)).into_owned()
+        clean::clean(&super::doctor::doctor_text(&findings, terminal)).into_owned()
     };
     terminal.print(&text).map_err(CliError::Output)?;
     let broken = findings.iter().any(|finding| finding.state == State::Broken);

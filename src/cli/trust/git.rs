@@ -16,7 +16,7 @@ pub(super) enum Owner {
     Others(String),
 }
 
-pub(super) struct Git {
+pub(in crate::cli) struct Git {
     pub(super) program: Option<PathBuf>,
     pub(super) keeper: Keeper,
 }
@@ -53,6 +53,41 @@ impl Git {
             (Ok(real), Owner::User(_)) if real != path => self.owner_of(&real),
             _ => owner,
         }
+    }
+
+    /// The branch, and how many files are changed or new; `None` outside of any repository.
+    pub(in crate::cli) fn changes(&self, directory: &Path) -> Option<Result<(String, usize), String>> {
+        directory
+            .ancestors()
+            .find(|directory| directory.join(".git").symlink_metadata().is_ok())?;
+        let Some(git) = &self.program else {
+            return Some(Err("git is not found".to_owned()));
+        };
+        let ask = |question: &[&str]| {
+            let question: Vec<&std::ffi::OsStr> = question.iter().map(std::ffi::OsStr::new).collect();
+            self.ask(git, directory, &question)
+        };
+        let branch = ask(&["branch", "--show-current"]).map(|answer| match answer.said.as_str() {
+            "" => "no branch".to_owned(),
+            branch => branch.to_owned(),
+        });
+        let changed = |branch| {
+            let status = ask(&["status", "--porcelain"])?;
+            Ok((branch, status.said.lines().count()))
+        };
+        Some(branch.and_then(changed))
+    }
+
+    /// Whether git leaves this directory out.
+    pub(in crate::cli) fn ignores(&self, directory: &Path, name: &str) -> bool {
+        // What lies in it decides: ralph's own .gitignore leaves out all that is beside it.
+        let inside = format!("{name}/runs");
+        let question = ["check-ignore", "-q", "--", inside.as_str()].map(std::ffi::OsStr::new);
+        let answer = self
+            .program
+            .as_ref()
+            .map(|git| self.ask(git, directory, &question));
+        !matches!(answer, Some(Ok(Answer { code: 1, .. })))
     }
 
     fn owner_of(&self, path: &Path) -> Owner {
@@ -126,7 +161,7 @@ impl Git {
         let bounds = process::Bounds {
             timeout: Duration::from_secs(10),
             grace: Duration::from_millis(200),
-            max_bytes: 4096,
+            max_bytes: 1 << 20,
         };
         let captured = process::capture(&self.keeper, &spec, bounds).map_err(|error| error.to_string())?;
         let printed = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();

@@ -1,6 +1,7 @@
 //! `ralph trust`, and the question before a run: may what this repository's configuration says be executed? A file that
 //! is tracked in a repository with a remote can come from somebody else; it is asked about once per content.
 
+mod findings;
 mod git;
 mod ledger;
 
@@ -22,6 +23,7 @@ use super::bench;
 use super::context::{Context, user_directory};
 use super::error::CliError;
 use super::exit::Exit;
+pub(super) use findings::findings;
 use git::{Git, Owner};
 use ledger::{Entry, Ledger};
 
@@ -203,14 +205,19 @@ fn remember(ledger: &mut Ledger, subjects: &[Subject]) -> Result<(), CliError> {
 
 /// Whose each of them is.
 fn judged(context: &Context, found: Vec<Executes>, ledger: &Ledger) -> Result<Vec<Subject>, CliError> {
-    let git = Git {
-        program: context.probe().find("git"),
-        keeper: context.keeper.clone(),
-    };
+    let git = git(context);
     found
         .into_iter()
         .map(|executes| judge(executes, &git, ledger))
         .collect()
+}
+
+/// How git is asked here: with nothing that a repository could have it run.
+pub(super) fn git(context: &Context) -> Git {
+    Git {
+        program: context.probe().find("git"),
+        keeper: context.keeper.clone(),
+    }
 }
 
 /// Every file that would have something executed: configuration, the driver's script, and a program of the project's

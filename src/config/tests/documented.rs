@@ -1,15 +1,17 @@
-//! The documentation is loaded and compared, so that it cannot drift from the code.
+//! The documentation is loaded and compared, so that it cannot drift from the code. The tables of keys are made from
+//! the schema: `RALPH_UPDATE_DOCS=1 cargo test documented` writes them anew.
 
 use serde_json::Value;
 
-use super::{Place, settings_of};
-use crate::config::{AdapterSettings, Hat, Settings};
+use super::Place;
+use crate::config::schema;
 
 const MANUAL: &str = include_str!("../../../docs/config.md");
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/config.md");
 
 fn example() -> &'static str {
     let (_, rest) = MANUAL
-        .split_once("```yaml\n")
+        .split_once("## An example\n\n```yaml\n")
         .expect("a YAML block in docs/config.md");
     rest.split_once("```").expect("the end of the YAML block").0
 }
@@ -23,35 +25,132 @@ fn the_documented_example_loads_without_a_warning() {
 }
 
 #[test]
-fn every_key_is_documented() {
-    let mut settings = Settings::default();
-    settings
-        .adapters
-        .insert("NAME".to_owned(), AdapterSettings::default());
-    settings.hats.insert("NAME".to_owned(), Hat::default());
-    settings.gates = settings_of("gates: [{name: x, run: y}]").gates;
-    let Value::Object(sections) = serde_json::to_value(settings).expect("settings as JSON") else {
-        panic!("settings are not an object");
-    };
-    for key in keys(&sections).into_iter().filter(|key| key != "cli.extra_args") {
-        assert!(
-            MANUAL.contains(&format!("| `{key}` |")),
-            "{key} has no row in docs/config.md"
-        );
+fn the_tables_of_the_manual_are_the_schema() {
+    let mut rows = Vec::new();
+    collect("", &schema(&["claude"], &["plain"]), &mut rows);
+    assert!(rows.len() > 50, "{} keys", rows.len());
+    let written = renewed(MANUAL, rows);
+    if std::env::var_os("RALPH_UPDATE_DOCS").is_some() {
+        std::fs::write(PATH, &written).expect("the manual");
+        return;
+    }
+    assert_eq!(
+        written, MANUAL,
+        "RALPH_UPDATE_DOCS=1 cargo test documented writes docs/config.md anew"
+    );
+}
+
+/// The manual with every row as the schema has it. Rows keep their order, which is that of the reader's interest; a key
+/// that is gone goes, a new one stands at the end of its section.
+fn renewed(manual: &str, mut rows: Vec<(String, String)>) -> String {
+    let mut text = String::new();
+    let mut section = None;
+    for line in manual.lines() {
+        let key = line.strip_prefix("| `").and_then(|rest| rest.split('`').next());
+        // The tables of prices and variables are not of this file.
+        let key = key.filter(|key| !key.starts_with("models.") && !key.starts_with("RALPH_"));
+        let Some(key) = key else {
+            // The end of a table: what its section has besides.
+            if let Some(section) = section.take() {
+                let (new, others) = rows.into_iter().partition(|(key, _)| section_of(key) == section);
+                rows = others;
+                let new: Vec<(String, String)> = new;
+                new.iter().for_each(|(_, row)| text.push_str(row));
+            }
+            text.push_str(line);
+            text.push('\n');
+            continue;
+        };
+        section = Some(section_of(key).to_owned());
+        if let Some(place) = rows.iter().position(|(known, _)| known == key) {
+            text.push_str(&rows.remove(place).1);
+        }
+    }
+    assert_eq!(rows, [], "a section of the schema has no table in docs/config.md");
+    text
+}
+
+fn section_of(key: &str) -> &str {
+    match key.find(['.', '[']) {
+        Some(end) => &key[..end],
+        None => "",
     }
 }
 
-fn keys(members: &serde_json::Map<String, Value>) -> Vec<String> {
-    let mut keys = Vec::new();
-    for (name, value) in members {
-        match value {
-            Value::Object(inner) => keys.extend(self::keys(inner).iter().map(|key| format!("{name}.{key}"))),
-            Value::Array(items) if items.iter().any(Value::is_object) => {
-                let inner = items.iter().filter_map(Value::as_object).flat_map(self::keys);
-                keys.extend(inner.map(|key| format!("{name}[].{key}")));
-            }
-            _ => keys.push(name.clone()),
+/// Every key that takes a value, with its row.
+fn collect(key: &str, schema: &Value, rows: &mut Vec<(String, String)>) {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let dot = if key.is_empty() { "" } else { "." };
+        let key = format!("{key}{dot}{name}");
+        let named = &property["additionalProperties"];
+        if named["properties"].is_object() {
+            collect(&format!("{key}.NAME"), named, rows);
+        } else if property["items"]["properties"].is_object() {
+            collect(&format!("{key}[]"), &property["items"], rows);
+        } else if property["properties"].is_object() {
+            collect(&key, property, rows);
+        } else {
+            let (key, kind) = match named {
+                Value::Object(_) => (format!("{key}.NAME"), kind(named)),
+                _ => (key, kind(property)),
+            };
+            let default = match &property["default"] {
+                Value::Null if required.contains(&Value::from(name.as_str())) => "required".to_owned(),
+                Value::Null => "none".to_owned(),
+                Value::String(text) if !text.is_empty() => format!("`{text}`"),
+                Value::Bool(value) => format!("`{value}`"),
+                Value::Number(number) => number.to_string(),
+                _ => "empty".to_owned(),
+            };
+            let meaning = property["description"].as_str().expect("a description");
+            let row = format!("| `{key}` | {kind} | {default} | {meaning} |\n");
+            rows.push((key, row));
         }
     }
-    keys
+}
+
+/// What a key takes, in a reader's words.
+fn kind(schema: &Value) -> String {
+    let format = schema["format"].as_str();
+    for choice in ["anyOf", "oneOf"] {
+        if let Some(choices) = schema[choice].as_array() {
+            return choices.iter().map(kind).collect::<Vec<_>>().join(" or ");
+        }
+    }
+    if let Value::String(only) = &schema["const"] {
+        return format!("`{only}`");
+    }
+    // Formats are many, and not always the same ones.
+    let words = schema["enum"].as_array().filter(|_| schema["default"] != "auto");
+    if let Some(words) = words {
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| format!("`{}`", word.as_str().unwrap_or_default()))
+            .collect();
+        return words.join(" or ");
+    }
+    match schema["type"].as_str().expect("a type") {
+        "boolean" => "`true` or `false`".to_owned(),
+        "array" => format!("list of {}", format.unwrap_or("texts")),
+        "string" => format.unwrap_or("text").to_owned(),
+        "integer" | "number" => {
+            let unit = format.unwrap_or("number");
+            match (
+                &schema["minimum"],
+                &schema["maximum"],
+                &schema["exclusiveMinimum"],
+            ) {
+                (Value::Number(least), Value::Number(most), _) if unit != "seconds" => {
+                    format!("{unit}, {least} to {most}")
+                }
+                (Value::Number(least), ..) if least.as_f64() > Some(0.0) => {
+                    format!("{unit}, at least {least}")
+                }
+                (_, _, Value::Number(above)) => format!("{unit}, more than {above}"),
+                _ => unit.to_owned(),
+            }
+        }
+        other => panic!("no word for {other}"),
+    }
 }

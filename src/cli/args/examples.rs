@@ -1,0 +1,196 @@
+//! What to type: the examples at the end of each command's help, and in the manual's pages.
+
+use clap::Command;
+
+/// By the words of the command; the whole program has none. Most common first.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "",
+        &["ralph demo", "ralph init", "ralph run -p \"make the tests pass\""],
+    ),
+    (
+        "run",
+        &[
+            "ralph run --agent codex -p \"make the tests pass\" --max-iterations 20",
+            "ralph run --continue",
+        ],
+    ),
+    ("understand", &["ralph understand 3"]),
+    ("init", &["ralph init", "ralph init --from-ralphrc"]),
+    (
+        "tell",
+        &[
+            "ralph tell \"the tests live in spec/, not in tests/\"",
+            "ralph tell --pause",
+        ],
+    ),
+    (
+        "runs",
+        &[
+            "ralph runs --since 2d --outcome failed",
+            "ralph runs --agent codex --json | jq -r '.[].id'",
+        ],
+    ),
+    ("show", &["ralph show", "ralph show 20261115-2045 --json"]),
+    (
+        "logs",
+        &[
+            "ralph logs -f",
+            "ralph logs 20261115-2045 --iteration 3 -v",
+            "ralph logs --tag ai",
+        ],
+    ),
+    (
+        "clean",
+        &[
+            "ralph clean --dry-run",
+            "ralph clean --keep 5 --yes",
+            "ralph clean --older-than 30d",
+        ],
+    ),
+    (
+        "export",
+        &[
+            "ralph export latest --format html -o night.html",
+            "ralph export 20261115-2045 --format md",
+        ],
+    ),
+    (
+        "bench",
+        &["ralph bench run tasks.yml --agent claude,codex --repeat 3 --max-cost 10"],
+    ),
+    (
+        "bench run",
+        &[
+            "ralph bench run tasks.yml --agent claude@opus,codex --repeat 3 --max-cost 10",
+            "ralph bench run --continue",
+        ],
+    ),
+    (
+        "bench report",
+        &["ralph bench report latest --json | jq '.agents'"],
+    ),
+    ("bench list", &["ralph bench list --json"]),
+    ("agents", &["ralph agents", "ralph agents test claude"]),
+    (
+        "agents test",
+        &[
+            "ralph agents test codex",
+            "ralph agents test custom --agent-cmd 'my-agent --headless'",
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            "ralph doctor",
+            "ralph doctor --json | jq '.[] | select(.state == \"broken\")'",
+        ],
+    ),
+    ("drivers", &["ralph drivers list", "ralph drivers check"]),
+    (
+        "drivers list",
+        &["ralph drivers list", "ralph drivers list --json"],
+    ),
+    ("drivers check", &["ralph drivers check my-agent"]),
+    ("drivers new", &["ralph drivers new my-agent"]),
+    ("config", &["ralph config show --origin"]),
+    (
+        "config show",
+        &["ralph config show --origin", "ralph config show --json"],
+    ),
+    (
+        "config convert",
+        &["ralph config convert --from ralphrc > ralph.yml"],
+    ),
+    (
+        "as-claude",
+        &["ralph as-claude --agent codex -p \"make the tests pass\""],
+    ),
+    (
+        "trust",
+        &["ralph trust --show", "ralph trust", "ralph trust --revoke"],
+    ),
+    ("hats", &["ralph hats", "ralph hats validate"]),
+    ("hats list", &["ralph hats list", "ralph hats list --json"]),
+    ("hats show", &["ralph hats show builder"]),
+    ("hats validate", &["ralph hats validate"]),
+    ("hats graph", &["ralph hats graph", "ralph hats graph --mermaid"]),
+    ("gates", &["ralph gates", "ralph gates run"]),
+    ("gates list", &["ralph gates list", "ralph gates list --json"]),
+    ("gates run", &["ralph gates run", "ralph gates run tests"]),
+    ("demo", &["ralph demo", "ralph demo --keep --no-tui"]),
+    ("attach", &["ralph attach", "ralph attach 20261115-2045"]),
+    (
+        "transcript",
+        &["ralph transcript session.jsonl --transcript claude --json | jq -r .type"],
+    ),
+    (
+        "replay",
+        &[
+            "ralph replay latest --speed 10",
+            "ralph replay 20261115-2045",
+            "ralph replay session.jsonl --transcript claude",
+        ],
+    ),
+    (
+        "schema",
+        &["ralph schema config > ralph.schema.json", "ralph schema events"],
+    ),
+    (
+        "completions",
+        &[
+            "source <(ralph completions bash)",
+            "ralph completions zsh > \"${fpath[1]}/_ralph\"",
+            "ralph completions fish > ~/.config/fish/completions/ralph.fish",
+        ],
+    ),
+    (
+        "man",
+        &[
+            "ralph man run | man -l -",
+            "ralph man --out /usr/local/share/man/man1",
+        ],
+    ),
+];
+
+/// Gives every command its examples; those that bring their own keep them.
+pub(in crate::cli) fn with_examples(root: Command) -> Command {
+    below("", root)
+}
+
+fn below(path: &str, command: Command) -> Command {
+    let examples = EXAMPLES.iter().find(|(of, _)| *of == path);
+    let command = match examples {
+        Some((_, examples)) => command.after_help(as_help(examples)),
+        None => command,
+    };
+    command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        below(path.trim_start(), inner)
+    })
+}
+
+fn as_help(examples: &[&str]) -> String {
+    match examples {
+        [only] => format!("Example: {only}"),
+        several => format!("Examples:\n  {}", several.join("\n  ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::args::Arguments;
+
+    #[test]
+    fn every_row_is_of_a_command() {
+        for (path, _) in EXAMPLES {
+            let mut command = &Arguments::command();
+            for word in path.split_whitespace() {
+                command = command.find_subcommand(word).unwrap_or_else(|| panic!("{path}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! `ralph completions`: the script for a shell, and the answers that the script asks for at each Tab. The script knows
+//! nothing; it calls `ralph` with a variable set, so that runs, agents and hats are those of this moment.
+
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+use clap::{Arg, Command};
+use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::env::{EnvCompleter, Shells};
+
+use crate::agent::{self, AGENTS, CUSTOM, DRIVER};
+use crate::config::{Loaded, Partial};
+use crate::store::Shelf;
+use crate::transcript;
+use crate::ui::{ColourChoice, Terminal};
+
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+
+/// Holds the shell's name when a script asks.
+const VARIABLE: &str = "RALPH_COMPLETE";
+
+/// What an argument can be completed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Runs,
+    RunsAtWork,
+    RunsAndFiles,
+    Agents,
+    Hats,
+    Gates,
+    Drivers,
+    Formats,
+}
+
+/// By the words of the command (`*` is any) and the argument.
+const KINDS: &[(&str, &str, Kind)] = &[
+    ("show", "run", Kind::Runs),
+    ("logs", "run", Kind::Runs),
+    ("attach", "run", Kind::Runs),
+    ("export", "run", Kind::Runs),
+    ("run", "resume", Kind::Runs),
+    ("replay", "what", Kind::RunsAndFiles),
+    ("tell", "words", Kind::RunsAtWork),
+    ("agents test", "name", Kind::Agents),
+    ("hats show", "name", Kind::Hats),
+    ("gates run", "name", Kind::Gates),
+    ("drivers check", "name", Kind::Drivers),
+    ("*", "agent", Kind::Agents),
+    ("*", "transcript", Kind::Formats),
+];
+
+pub(super) fn completions(shell: Shell, terminal: &Terminal) -> Result<Exit, CliError> {
+    let mut script = Vec::new();
+    if let Some(writer) = Shells::builtins().completer(&shell.to_string()) {
+        // By its name, not by its path: whoever makes a package does so with a program that will lie elsewhere.
+        writer
+            .write_registration(VARIABLE, "ralph", "ralph", "ralph", &mut script)
+            .map_err(CliError::Output)?;
+    }
+    let script = String::from_utf8_lossy(&script);
+    terminal
+        .print(&format!("{}\n", script.trim()))
+        .map_err(CliError::Output)?;
+    Ok(Exit::Success)
+}
+
+/// The answer to a script, if one asks: `RALPH_COMPLETE=bash ralph -- ralph show 2026`.
+pub(super) fn answer_if_asked() -> Option<ExitCode> {
+    let shell = std::env::var_os(VARIABLE)?.into_string().ok()?;
+    let mut words = std::env::args_os().skip(1);
+    if words.next()? != "--" {
+        return None;
+    }
+    let shells = Shells::builtins();
+    let answer = shells
+        .completer(&shell)
+        .and_then(|shell| answer(shell, words.collect()));
+    let printed = answer.is_some_and(|answer| Terminal::new(ColourChoice::Never).print(&answer).is_ok());
+    Some(ExitCode::from(if printed { Exit::Success } else { Exit::Failed }))
+}
+
+fn answer(shell: &dyn EnvCompleter, words: Vec<OsString>) -> Option<String> {
+    if words.is_empty() {
+        return None;
+    }
+    let mut command = with_kinds("", super::command());
+    command.build();
+    let mut answer = Vec::new();
+    shell
+        .write_complete(&mut command, words, None, &mut answer)
+        .ok()?;
+    Some(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// Tells each argument what it can be completed with.
+fn with_kinds(path: &str, command: Command) -> Command {
+    let command = command.mut_args(|argument| match kind_of(path, &argument) {
+        Some(kind) => argument.add(ArgValueCompleter::new(kind)),
+        None => argument,
+    });
+    command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        with_kinds(path.trim_start(), inner)
+    })
+}
+
+fn kind_of(path: &str, argument: &Arg) -> Option<Kind> {
+    let fits = |(of, id, _): &&(&str, &str, Kind)| (*of == "*" || *of == path) && argument.get_id() == *id;
+    KINDS.iter().find(fits).map(|(_, _, kind)| *kind)
+}
+
+impl ValueCompleter for Kind {
+    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+        let begun = current.to_string_lossy();
+        let fitting = |word: &String| word.starts_with(&*begun);
+        let words = self.words().into_iter().filter(fitting).enumerate();
+        let mut found: Vec<CompletionCandidate> = words
+            .map(|(index, word)| CompletionCandidate::new(word).display_order(Some(index)))
+            .collect();
+        match self {
+            Self::RunsAndFiles => found.extend(PathCompleter::any().complete(current)),
+            Self::Runs
+            | Self::RunsAtWork
+            | Self::Agents
+            | Self::Hats
+            | Self::Gates
+            | Self::Drivers
+            | Self::Formats => {}
+        }
+        found
+    }
+}
+
+impl Kind {
+    /// All of them, in the order in which they are offered. Where nothing can be known, nothing is offered.
+    fn words(self) -> Vec<String> {
+        match self {
+            Self::Runs | Self::RunsAndFiles => runs(),
+            Self::RunsAtWork => runs_at_work(),
+            Self::Agents => {
+                let built_in = AGENTS.iter().map(|agent| agent.name.to_owned());
+                let drivers = drivers().into_iter().map(|name| format!("{DRIVER}{name}"));
+                let others = ["auto".to_owned(), CUSTOM.to_owned()];
+                built_in.chain(others).chain(drivers).collect()
+            }
+            Self::Hats => {
+                let hats = |loaded: Loaded| loaded.settings.hats.into_keys().collect();
+                loaded().map(hats).unwrap_or_default()
+            }
+            Self::Gates => {
+                let gates =
+                    |loaded: Loaded| loaded.settings.gates.into_iter().map(|gate| gate.name).collect();
+                loaded().map(gates).unwrap_or_default()
+            }
+            Self::Drivers => drivers(),
+            Self::Formats => {
+                let formats = transcript::names().map(str::to_owned);
+                std::iter::once("auto".to_owned()).chain(formats).collect()
+            }
+        }
+    }
+}
+
+fn runs() -> Vec<String> {
+    let Some(shelf) = shelf() else {
+        return Vec::new();
+    };
+    let ids = shelf.newest_first().map(str::to_owned);
+    ids.chain((!shelf.is_empty()).then(|| "latest".to_owned()))
+        .collect()
+}
+
+fn runs_at_work() -> Vec<String> {
+    let Some(shelf) = shelf() else {
+        return Vec::new();
+    };
+    let at_work = shelf.newest_first().filter(|id| shelf.is_at_work(id));
+    at_work.map(str::to_owned).collect()
+}
+
+fn shelf() -> Option<Shelf> {
+    Context::here().ok().map(|context| Shelf::of(&context.cwd))
+}
+
+fn loaded() -> Option<Loaded> {
+    Context::here().ok()?.load(Partial::default(), None).ok()
+}
+
+fn drivers() -> Vec<String> {
+    let (Ok(context), Some(loaded)) = (Context::here(), loaded()) else {
+        return Vec::new();
+    };
+    let all = agent::driver_places(&loaded.settings, &context.cwd).all();
+    all.into_iter().map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_of_an_argument() {
+        for (path, id, _) in KINDS.iter().filter(|(path, ..)| *path != "*") {
+            let root = crate::cli::command();
+            let mut command = &root;
+            for word in path.split_whitespace() {
+                command = command.find_subcommand(word).unwrap_or_else(|| panic!("{path}"));
+            }
+            let mut arguments = command.get_arguments();
+            assert!(arguments.any(|argument| argument.get_id() == *id), "{path} {id}");
+        }
+    }
+
+    /// `--agent claude`, `--transcript auto`, RUN and NAME: what is not free text is completed.
+    #[test]
+    fn every_argument_that_names_a_run_or_an_agent_is_completed() {
+        fn walk(path: &str, command: &Command) {
+            let arguments = command.get_arguments();
+            for argument in arguments.filter(|argument| argument.get_action().takes_values()) {
+                let names = argument.get_value_names().unwrap_or_default();
+                let wanted = names.iter().any(|name| name.as_str().contains("RUN"))
+                    || matches!(argument.get_id().as_str(), "agent" | "transcript");
+                assert!(
+                    !wanted || kind_of(path, argument).is_some(),
+                    "{path}: {}",
+                    argument.get_id()
+                );
+            }
+            for inner in command.get_subcommands() {
+                walk(format!("{path} {}", inner.get_name()).trim_start(), inner);
+            }
+        }
+        walk("", &crate::cli::command());
+    }
+}

@@ -1,0 +1,133 @@
+//! `ralph man`: the manual's pages, made from the command line itself, so that they cannot tell of anything else.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use clap::Command;
+use clap_mangen::Man;
+
+use crate::ui::Terminal;
+
+use super::args::ManArguments;
+use super::error::CliError;
+use super::exit::Exit;
+
+pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+    let mut root = super::command();
+    root.build();
+    if let Some(directory) = &arguments.out {
+        let written = write_all(&root, directory)?;
+        let text = format!("Wrote {written} pages to {}\n", directory.display());
+        terminal.print(&text).map_err(CliError::Output)?;
+        return Ok(Exit::Success);
+    }
+    let mut command = &root;
+    for word in &arguments.command {
+        command = command
+            .find_subcommand(word)
+            .ok_or_else(|| unknown(word, if command.has_subcommands() { command } else { &root }))?;
+    }
+    let text = page(command).map_err(CliError::Output)?;
+    terminal.print(&text).map_err(CliError::Output)?;
+    Ok(Exit::Success)
+}
+
+fn unknown(word: &str, command: &Command) -> CliError {
+    CliError::UnknownName {
+        what: "command",
+        name: word.to_owned(),
+        known: command
+            .get_subcommands()
+            .map(|inner| inner.get_name().to_owned())
+            .collect(),
+    }
+}
+
+/// `ralph.1`, `ralph-run.1`, `ralph-hats-graph.1` …; how many there are.
+fn write_all(command: &Command, directory: &Path) -> Result<usize, CliError> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let path = directory.join(format!("{name}.1"));
+    let written = fs::create_dir_all(directory)
+        .and_then(|()| page(command))
+        .and_then(|page| fs::write(&path, page));
+    written.map_err(|source| CliError::Unwritable { path, source })?;
+    let mut pages = 1;
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        pages += write_all(inner, directory)?;
+    }
+    Ok(pages)
+}
+
+fn page(command: &Command) -> io::Result<String> {
+    let version = format!("ralph {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).source(version).manual("ralph");
+    let mut roff = Vec::new();
+    man.render_title(&mut roff)?;
+    man.render_name_section(&mut roff)?;
+    man.render_synopsis_section(&mut roff)?;
+    man.render_description_section(&mut roff)?;
+    man.render_options_section(&mut roff)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut roff)?;
+    }
+    let page = format!("{}{}", String::from_utf8_lossy(&roff), examples(command));
+    Ok(page.chars().map(in_ascii).collect())
+}
+
+/// The end of the help: `Example: …`, or `Examples:` and a line for each.
+fn examples(command: &Command) -> String {
+    let help = command
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let lines = help.lines().map(|line| {
+        let line = line.trim();
+        line.strip_prefix("Example: ").unwrap_or(line)
+    });
+    let examples: Vec<String> = lines
+        .filter(|line| !line.is_empty() && *line != "Examples:")
+        .map(escaped)
+        .collect();
+    if examples.is_empty() {
+        return String::new();
+    }
+    format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", examples.join("\n"))
+}
+
+/// Not every roff reads UTF-8.
+fn in_ascii(sign: char) -> String {
+    match sign {
+        ascii if ascii.is_ascii() => ascii.to_string(),
+        other => format!("\\[u{:04X}]", u32::from(other)),
+    }
+}
+
+/// What roff would obey, or draw as another sign: backslashes, hyphens, quotes, and a dot at the beginning.
+fn escaped(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for sign in line.chars() {
+        match sign {
+            '\\' => text.push_str("\\e"),
+            '-' => text.push_str("\\-"),
+            '\'' => text.push_str("\\(aq"),
+            other => text.push(other),
+        }
+    }
+    match text.strip_prefix('.') {
+        Some(rest) => format!("\\&.{rest}"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_is_shown_as_it_is_typed() {
+        assert_eq!(escaped("a --b 'c\\d'"), "a \\-\\-b \\(aqc\\ed\\(aq");
+        assert_eq!(escaped(".x"), "\\&.x");
+        assert_eq!("a…".chars().map(in_ascii).collect::<String>(), "a\\[u2026]");
+    }
+}

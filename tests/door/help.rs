@@ -1,0 +1,106 @@
+//! Help fits a screen, and ends with what to type.
+
+use super::{commands, words};
+use crate::sandbox::Sandbox;
+
+const COLUMNS: &str = "100";
+/// A screen, as most people have them.
+const SCREEN: usize = 40;
+/// `ralph run` has too many options for one screen, so that its long help stands under headings.
+const LONG: usize = 56;
+
+fn help(sandbox: &Sandbox, path: &[String], flag: &str) -> String {
+    let mut command = sandbox.command(&words(path, &[flag]));
+    command.env("COLUMNS", COLUMNS);
+    let output = command.output().expect("ralph");
+    assert!(output.status.success(), "{path:?} {flag}: {output:?}");
+    assert_eq!(output.stderr, b"", "{path:?} {flag}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_help_of_every_command_fits_a_screen_and_ends_with_an_example() {
+    let sandbox = Sandbox::new();
+    let all = commands();
+    assert!(all.len() > 30, "{} commands", all.len());
+    for (path, _) in &all {
+        for flag in ["-h", "--help"] {
+            let text = help(&sandbox, path, flag);
+            let most = if path == &["run"] && flag == "--help" {
+                LONG
+            } else {
+                SCREEN
+            };
+            let lines = text.lines().count();
+            assert!(lines <= most, "{path:?} {flag} has {lines} lines:\n{text}");
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{path:?} {flag}: {line}");
+            }
+            let (_, end) = text
+                .rsplit_once("\n\n")
+                .unwrap_or_else(|| panic!("{path:?} has an end"));
+            assert!(
+                end.starts_with("Example"),
+                "{path:?} {flag} ends with an example:\n{text}"
+            );
+            assert!(end.contains("ralph"), "{path:?} {flag}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn the_long_help_of_run_has_everything_and_the_short_one_says_so() {
+    let sandbox = Sandbox::new();
+    let run = ["run".to_owned()];
+    let (short, long) = (help(&sandbox, &run, "-h"), help(&sandbox, &run, "--help"));
+    for heading in ["\nOptions:", "\nAgent:", "\nLimits:", "\nDisplay:"] {
+        assert!(
+            short.contains(heading) && long.contains(heading),
+            "{heading}\n{short}"
+        );
+    }
+    for rare in [
+        "--jq-filter",
+        "--driver-dir",
+        "--mode ",
+        "--show-prompt",
+        "--yes",
+        "--color",
+    ] {
+        assert!(!short.contains(rare) && long.contains(rare), "{rare}");
+    }
+    assert!(short.contains("All options: ralph run --help"), "{short}");
+    let (_, tree) = commands()
+        .into_iter()
+        .find(|(path, _)| path == &run)
+        .expect("run");
+    for argument in tree.get_arguments() {
+        if let Some(name) = argument.get_long() {
+            assert!(long.contains(&format!("--{name}")), "{name} is in the long help");
+        }
+    }
+}
+
+/// The examples are typed: what stands before a pipe or `>` parses.
+#[test]
+fn every_example_parses() {
+    let mut seen = 0;
+    for (path, command) in commands() {
+        let help = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        for line in help.lines() {
+            let line = line.trim().trim_start_matches("Example: ");
+            let line = line.trim_start_matches("source <(").trim_end_matches(')');
+            if !line.starts_with("ralph ") {
+                continue;
+            }
+            let typed = line.split(['|', '>']);
+            let typed = typed.into_iter().next().expect("a line");
+            crate::door::parses(typed).unwrap_or_else(|error| panic!("{path:?}: {line}\n{error}"));
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen} examples");
+}

@@ -1,0 +1,35 @@
+//! The whole door, walked: every command of the tree that clap has, through the real program.
+
+mod doctor;
+mod help;
+mod names;
+mod remedies;
+mod shells;
+
+use clap::Command;
+
+pub(crate) use doctor::steady;
+pub(crate) use names::{exists, parses};
+
+/// The words of every command, `[]` for the program itself, with its part of the tree.
+fn commands() -> Vec<(Vec<String>, Command)> {
+    let mut found = Vec::new();
+    collect(Vec::new(), ralph::cli::command(), &mut found);
+    found
+}
+
+fn collect(path: Vec<String>, command: Command, found: &mut Vec<(Vec<String>, Command)>) {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        let mut path = path.clone();
+        path.push(inner.get_name().to_owned());
+        collect(path, inner.clone(), found);
+    }
+    found.push((path, command));
+}
+
+fn words<'a>(path: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
+    path.iter()
+        .map(String::as_str)
+        .chain(more.iter().copied())
+        .collect()
+}
