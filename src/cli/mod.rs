@@ -67,7 +67,8 @@ fn work() -> ExitCode {
     let asked = process::keep_if_asked()
         .or_else(tui::guard_if_asked)
         .or_else(demo::play_if_asked)
-        .or_else(completions::answer_if_asked);
+        .or_else(completions::answer_if_asked)
+        .or_else(tell_version_if_asked);
     if let Some(code) = asked {
         return code;
     }
@@ -145,6 +146,25 @@ fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
+const VERSION: &str = concat!("ralph ", env!("CARGO_PKG_VERSION"), "\n");
+
+/// Scripts ask for it again and again, and it takes nothing of all the rest.
+fn tell_version_if_asked() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    let (word, None) = (words.next()?, words.next()) else {
+        return None;
+    };
+    if word != "--version" && word != "-V" {
+        return None;
+    }
+    let printed = Terminal::new(ColourChoice::Never).print(VERSION);
+    Some(ExitCode::from(if printed.is_ok() {
+        Exit::Success
+    } else {
+        Exit::Usage
+    }))
+}
+
 /// `ralph -p …` means `ralph run -p …`.
 fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     const ABOUT_RALPH: [&str; 4] = ["-h", "--help", "-V", "--version"];
@@ -162,6 +182,11 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_version_is_the_one_that_the_command_line_knows() {
+        assert_eq!(Arguments::command().render_version(), VERSION);
     }
 
     #[test]

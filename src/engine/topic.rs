@@ -55,7 +55,7 @@ impl Iterator for Tags<'_> {
 
     fn next(&mut self) -> Option<Tag> {
         loop {
-            let start = self.from + memmem::find(self.text[self.from..].as_bytes(), OPEN.as_bytes())?;
+            let start = self.from + memmem::find(&self.text.as_bytes()[self.from..], OPEN.as_bytes())?;
             self.from = start + OPEN.len();
             let rest = &self.text[self.from..];
             let inside = &rest[..rest.floor_char_boundary(LONGEST_TAG)];

@@ -2,6 +2,7 @@
 //! No behaviour beyond arithmetic lives here; nothing here reads a clock, a disk or a process.
 
 mod json;
+mod line;
 mod order;
 mod outcome;
 mod run;
@@ -11,6 +12,7 @@ mod transcript;
 mod usage;
 
 pub use json::Json;
+pub use line::LineWriter;
 pub use order::Order;
 pub use outcome::{
     Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit, USERS_WORD,

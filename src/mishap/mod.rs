@@ -6,7 +6,7 @@
 mod rehearsal;
 mod words;
 
-pub use rehearsal::{rehearse, rehearse_in_a_keeper, rehearse_in_a_run};
+pub use rehearsal::{rehearse, rehearse_in_a_run};
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::PanicHookInfo;

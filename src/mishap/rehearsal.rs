@@ -24,23 +24,13 @@ pub fn rehearse_in_a_run(place: &str) {
     }
 }
 
-/// The same in the keeper of an agent; there are others.
-#[cfg(debug_assertions)]
-pub fn rehearse_in_a_keeper(place: &str) {
-    if std::env::var_os("RALPH_ITERATION").is_some() {
-        rehearse(place);
-    }
-}
-
 #[cfg(not(debug_assertions))]
 mod release {
     #[inline]
     pub fn rehearse(_: &str) {}
     #[inline]
     pub fn rehearse_in_a_run(_: &str) {}
-    #[inline]
-    pub fn rehearse_in_a_keeper(_: &str) {}
 }
 
 #[cfg(not(debug_assertions))]
-pub use release::{rehearse, rehearse_in_a_keeper, rehearse_in_a_run};
+pub use release::{rehearse, rehearse_in_a_run};

@@ -35,6 +35,11 @@ impl KeeperProcess {
         (self.0.stdin.take(), self.0.stderr.take())
     }
 
+    /// Whether it has not ended yet.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+
     /// Waits for a keeper that has nothing left to do.
     pub(super) fn wait(mut self) {
         let _ = self.0.wait();

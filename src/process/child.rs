@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::adopt::{self, KeeperProcess};
+use super::errand::Errand;
 use super::feed::{Fed, Feed};
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeGone};
 use super::streams::{self, OurEnds, TheirEnds};
@@ -87,32 +86,23 @@ impl Drop for Child {
     }
 }
 
-/// Starts the keeper, and waits until it has started the program.
+/// Sends a keeper on its errand, and waits until it has started the program.
 fn start(
     keeper: &Keeper,
     spec: &Spec,
     theirs: TheirEnds,
 ) -> Result<(UnixStream, KeeperProcess, u32), ProcessError> {
-    let failed = |error: io::Error| ProcessError::spawn(spec, error);
-    let (control, keepers_end) = UnixStream::pair().map_err(failed)?;
-    wire::hand_over(&control, theirs.terminal, theirs.as_fds()).map_err(failed)?;
+    let keeper_failed = |error| ProcessError::keeper(keeper.program().to_path_buf(), spec, error);
+    let errand = Errand::of(spec, theirs.terminal).encode();
+    let errand = errand.map_err(|error| ProcessError::spawn(spec, error))?;
+    let ready = keeper.ready().map_err(keeper_failed)?;
+    let (control, process) = ready
+        .into_parts()
+        .ok_or_else(|| keeper_failed(io::ErrorKind::NotConnected.into()))?;
+    let sent = wire::hand_over(&control, &errand, theirs.as_fds());
     drop(theirs);
 
-    let mut command = keeper.command(&spec.cwd, &spec.program, &spec.args);
-    for name in &spec.environment.remove {
-        command.env_remove(name);
-    }
-    command.envs(spec.environment.set.iter().map(|(name, value)| (name, value)));
-    command
-        .stdin(OwnedFd::from(keepers_end))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let keeper_failed = |error| ProcessError::keeper(keeper.program().to_path_buf(), spec, error);
-    let process = adopt::start(&mut command).map_err(keeper_failed)?;
-    // The command owns our copy of the keeper's end; with it open, the line would never end.
-    drop(command);
-
-    let error = match Notice::read(&control) {
+    let error = match sent.and_then(|()| Notice::read(&control)) {
         Ok(Notice::Started { pid }) => return Ok((control, process, pid)),
         Ok(Notice::Failed { stage, errno }) => ProcessError::refused(spec, stage, errno),
         Ok(Notice::Mistaken { bytes }) => {

@@ -5,10 +5,9 @@
 //! over that line, and it keeps no copy of them, so it never holds a pipe open.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
+use super::errand::Errand;
 use super::launch;
 use super::ready;
 use super::signals::Signals;
@@ -24,10 +24,10 @@ use super::wire::{self, MESSAGE_BYTES, Notice, Order, Stage, Terminal};
 use crate::event::ProcessEnd;
 use crate::mishap;
 
-/// The first argument of a keeper; the working directory, the program and its arguments follow.
-const ARGUMENT: &str = "__keeper";
+/// The argument of a keeper; what it is to start comes over the control line.
+pub(super) const ARGUMENT: &str = "__keeper";
 /// What `ps` shows.
-const DISPLAY_NAME: &str = "ralph-keeper";
+pub(super) const DISPLAY_NAME: &str = "ralph-keeper";
 /// What the kernel calls it. Not `ralph…`: `pkill -9 ralph` must leave somebody to clean up.
 #[cfg(target_os = "linux")]
 const KERNEL_NAME: &std::ffi::CStr = c"agent-keeper";
@@ -46,55 +46,13 @@ const KILL_AGAIN: Duration = Duration::from_millis(200);
 /// … until then: a process that does not die of it now is in the hands of the kernel.
 const GIVE_UP: Duration = Duration::from_secs(3);
 
-/// The program that is started as the keeper of a child: one whose `main` calls `keep_if_asked`.
-#[derive(Debug, Clone)]
-pub struct Keeper {
-    program: PathBuf,
-}
-
-impl Keeper {
-    /// This program. On Linux the running image itself, which an upgrade of the file does not change.
-    pub fn current() -> Self {
-        #[cfg(target_os = "linux")]
-        let program = PathBuf::from("/proc/self/exe");
-        #[cfg(not(target_os = "linux"))]
-        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("ralph"));
-        Self { program }
-    }
-
-    pub fn at(program: impl Into<PathBuf>) -> Self {
-        Self {
-            program: program.into(),
-        }
-    }
-
-    /// Which program that is. To start it anew, rather than a file that may have been replaced.
-    pub fn program(&self) -> &Path {
-        &self.program
-    }
-
-    /// The command that keeps `program`, but for its streams and environment.
-    pub(super) fn command(&self, cwd: &Path, program: &Path, args: &[OsString]) -> Command {
-        use std::os::unix::process::CommandExt;
-
-        let mut command = Command::new(&self.program);
-        command
-            .arg0(DISPLAY_NAME)
-            .arg(ARGUMENT)
-            .arg(cwd)
-            .arg(program)
-            .args(args);
-        command
-    }
-}
-
 /// First thing in `main`: if this process was started as a keeper, is one and returns its exit code.
 pub fn keep_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    let keep = || Keeping::begin(arguments).map(|keeping| keeping.map(Keeping::until_all_are_gone));
+    let keep = || Keeping::begin().map(|keeping| keeping.map(Keeping::until_all_are_gone));
     Some(
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(keep)) {
             Ok(Ok(_)) => ExitCode::SUCCESS,
@@ -160,7 +118,7 @@ struct Keeping {
 
 impl Keeping {
     /// Starts the child; nothing if it could not be started and the other side knows why.
-    fn begin(mut arguments: impl Iterator<Item = OsString>) -> io::Result<Option<Self>> {
+    fn begin() -> io::Result<Option<Self>> {
         launch::close_inherited_descriptors();
         let control = rustix::stdio::stdin();
         // In the terminal's session a Ctrl-C would reach us beside the one order that counts.
@@ -168,13 +126,19 @@ impl Keeping {
         adopt_orphans();
         launch::unblock_signals();
         let signals = Signals::listen()?;
-        let (Some(cwd), Some(program)) = (arguments.next(), arguments.next()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        let (terminal, [stdin, stdout, stderr]) = wire::take_over(control)?;
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(stdin).stdout(stdout).stderr(stderr);
-        let leader = match start(Path::new(&cwd), &mut command, terminal) {
+        // The workspace must not be busy because of us.
+        let _ = std::env::set_current_dir("/");
+        let (errand, [stdin, stdout, stderr]) = wire::take_over(control)?;
+        let errand = Errand::decode(&errand).ok_or(io::ErrorKind::InvalidData)?;
+        let mut command = Command::new(&errand.program);
+        command
+            .args(&errand.args)
+            .env_clear()
+            .envs(errand.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(stderr);
+        let leader = match start(Path::new(&errand.cwd), &mut command, errand.terminal) {
             Ok(leader) => leader,
             Err((stage, error)) => {
                 let errno = error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
@@ -182,7 +146,6 @@ impl Keeping {
                 return Ok(None);
             }
         };
-        // The workspace must not be busy because of us.
         let _ = std::env::set_current_dir("/");
         let mut keeping = Self {
             control,
@@ -200,6 +163,14 @@ impl Keeping {
         keeping.say(Notice::Started {
             pid: leader.as_raw_pid().cast_unsigned(),
         });
+        keeping.flush();
+        if errand
+            .environment
+            .iter()
+            .any(|(name, _)| name == "RALPH_ITERATION")
+        {
+            mishap::rehearse("keeper");
+        }
         Ok(Some(keeping))
     }
 
@@ -211,7 +182,6 @@ impl Keeping {
                 break;
             }
             self.flush();
-            mishap::rehearse_in_a_keeper("keeper");
             self.listen();
         }
         self.tree.kill_escaped();
@@ -280,7 +250,7 @@ impl Keeping {
 
     fn obey(&mut self) {
         let mut bytes = [0; MESSAGE_BYTES];
-        match read_exact(self.control, &mut bytes).map(|()| Order::decode(&bytes)) {
+        match wire::read_exact(self.control, &mut bytes).map(|()| Order::decode(&bytes)) {
             Ok(Some(Order::Stop { grace })) => self.terminate(grace),
             Ok(Some(Order::Kill)) => self.kill(Instant::now() + GIVE_UP),
             // An order that makes no sense is as good as none: nobody we know is at the other end.
@@ -372,18 +342,6 @@ fn process_end(status: WaitStatus) -> ProcessEnd {
 /// A grace may be given as "for ever"; a day is that for a process.
 fn after(grace: Duration) -> Instant {
     Instant::now() + grace.min(Duration::from_secs(24 * 60 * 60))
-}
-
-fn read_exact(control: BorrowedFd<'_>, mut bytes: &mut [u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::read(control, &mut *bytes) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => bytes = &mut bytes[count..],
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 fn write_all(control: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {

@@ -1,13 +1,13 @@
 //! The control line between a child's keeper and the process that wanted the child: fixed-size messages
-//! on a socket pair. The first message hands over the child's three streams; end of file means that the
+//! on a socket pair. What comes first hands over the child's three streams and what to start; end of file means that the
 //! other side has died.
 
-use std::io::{self, IoSlice, IoSliceMut, Read};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -158,33 +158,34 @@ fn number(signed: i32) -> u64 {
     i64::from(signed).cast_unsigned()
 }
 
-/// Hands the child's stdin, stdout and stderr to a keeper, which need not be there yet.
+/// Hands the child's stdin, stdout and stderr to a keeper, and what it is to start.
 pub(super) fn hand_over(
-    control: impl AsFd,
-    terminal: Terminal,
+    mut control: impl AsFd + Write,
+    errand: &[u8],
     streams: [BorrowedFd<'_>; STREAMS],
 ) -> io::Result<()> {
-    let payload = [u8::from(terminal == Terminal::Stdout)];
+    let length = (errand.len() as u64).to_le_bytes();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     rights.push(SendAncillaryMessage::ScmRights(&streams));
-    sendmsg(
-        control,
-        &[IoSlice::new(&payload)],
+    let sent = sendmsg(
+        control.as_fd(),
+        &[IoSlice::new(&length)],
         &mut rights,
-        SendFlags::empty(),
+        SendFlags::NOSIGNAL,
     )?;
-    Ok(())
+    control.write_all(&length[sent..])?;
+    control.write_all(errand)
 }
 
 /// The keeper's side of `hand_over`.
-pub(super) fn take_over(control: impl AsFd) -> io::Result<(Terminal, [OwnedFd; STREAMS])> {
-    let mut payload = [0];
+pub(super) fn take_over(control: impl AsFd) -> io::Result<(Vec<u8>, [OwnedFd; STREAMS])> {
+    let mut length = [0; 8];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(
-        control,
-        &mut [IoSliceMut::new(&mut payload)],
+    let received = recvmsg(
+        control.as_fd(),
+        &mut [IoSliceMut::new(&mut length)],
         &mut rights,
         RecvFlags::empty(),
     )?;
@@ -200,15 +201,27 @@ pub(super) fn take_over(control: impl AsFd) -> io::Result<(Terminal, [OwnedFd; S
         // Only the three copies that exec puts in place may reach the child.
         fcntl_setfd(stream, FdFlags::CLOEXEC)?;
     }
-    let terminal = if payload == [1] {
-        Terminal::Stdout
-    } else {
-        Terminal::None
-    };
     let streams = streams
         .try_into()
         .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-    Ok((terminal, streams))
+    read_exact(control.as_fd(), &mut length[received.bytes..])?;
+    let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;
+    let mut errand = vec![0; length];
+    read_exact(control.as_fd(), &mut errand)?;
+    Ok((errand, streams))
+}
+
+/// As much as is asked for, from a line that may only be borrowed.
+pub(super) fn read_exact(control: BorrowedFd<'_>, mut bytes: &mut [u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::read(control, &mut *bytes) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => bytes = &mut bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -261,15 +274,11 @@ mod tests {
     fn streams_are_handed_over_in_order() {
         let (here, there) = UnixStream::pair().unwrap();
         let (reader, writer) = io::pipe().unwrap();
-        hand_over(
-            &here,
-            Terminal::Stdout,
-            [reader.as_fd(), writer.as_fd(), writer.as_fd()],
-        )
-        .unwrap();
+        let streams = [reader.as_fd(), writer.as_fd(), writer.as_fd()];
+        hand_over(&here, b"errand", streams).unwrap();
         drop(writer);
-        let (terminal, [_stdin, stdout, stderr]) = take_over(&there).unwrap();
-        assert_eq!(terminal, Terminal::Stdout);
+        let (errand, [_stdin, stdout, stderr]) = take_over(&there).unwrap();
+        assert_eq!(errand, b"errand");
         rustix::io::write(&stdout, b"out").unwrap();
         rustix::io::write(&stderr, b"err").unwrap();
         drop((stdout, stderr));

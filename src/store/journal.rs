@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use crate::event::{Record, RunEvent, Sink};
+use crate::event::{LineWriter, Record, RunEvent, Sink};
 
 use super::sync::Syncing;
 use super::{StoreError, at, recall};
@@ -21,6 +21,7 @@ pub struct Journal {
     file: File,
     /// Whole records only.
     waiting: Vec<u8>,
+    lines: LineWriter,
     /// Begun when there is something to sync.
     syncing: Option<Syncing>,
 }
@@ -31,6 +32,7 @@ impl Journal {
         Ok(Self {
             file: super::create_new(path)?,
             waiting: Vec::with_capacity(KEPT),
+            lines: LineWriter::default(),
             syncing: None,
         })
     }
@@ -40,6 +42,7 @@ impl Journal {
         Ok(Self {
             file: recall::reopen(path)?,
             waiting: Vec::with_capacity(KEPT),
+            lines: LineWriter::default(),
             syncing: None,
         })
     }
@@ -126,8 +129,7 @@ fn unreadable(line: &[u8]) -> Entry {
 
 impl Sink for Journal {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        serde_json::to_writer(&mut self.waiting, record)?;
-        self.waiting.push(b'\n');
+        self.lines.write(record, &mut self.waiting)?;
         if self.waiting.len() >= BATCH {
             self.write_out()?;
         }

@@ -1,0 +1,128 @@
+//! What a keeper is to start, as it goes over the control line.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::Spec;
+use super::wire::Terminal;
+
+/// A program, where and with what it runs, but for its streams.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Errand {
+    pub(super) terminal: Terminal,
+    pub(super) cwd: OsString,
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
+    /// All of it.
+    pub(super) environment: Vec<(OsString, OsString)>,
+}
+
+impl Errand {
+    pub(super) fn of(spec: &Spec, terminal: Terminal) -> Self {
+        let changed = &spec.environment;
+        let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+            .filter(|(name, _)| {
+                let set = changed.set.iter().any(|(other, _)| other == name);
+                !set && !changed.remove.contains(name)
+            })
+            .collect();
+        environment.extend(changed.set.iter().cloned());
+        Self {
+            terminal,
+            cwd: spec.cwd.clone().into(),
+            program: spec.program.clone().into(),
+            args: spec.args.clone(),
+            environment,
+        }
+    }
+
+    /// A NUL ends every text that a kernel takes, so there can be none within.
+    pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
+        let variables = self.environment.iter().flat_map(|(name, value)| [name, value]);
+        let mut texts = [&self.cwd, &self.program]
+            .into_iter()
+            .chain(&self.args)
+            .chain(variables);
+        if texts.any(|text| text.as_bytes().contains(&0)) {
+            let why = "nul byte found in provided data";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let mut bytes = vec![u8::from(self.terminal == Terminal::Stdout)];
+        put(&mut bytes, &self.cwd);
+        put(&mut bytes, &self.program);
+        bytes.extend((self.args.len() as u64).to_le_bytes());
+        self.args.iter().for_each(|arg| put(&mut bytes, arg));
+        for (name, value) in &self.environment {
+            put(&mut bytes, name);
+            put(&mut bytes, value);
+        }
+        Ok(bytes)
+    }
+
+    /// Nothing if somebody we do not know has written it.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (terminal, mut rest) = bytes.split_first()?;
+        let rest = &mut rest;
+        let terminal = match terminal {
+            0 => Terminal::None,
+            1 => Terminal::Stdout,
+            _ => return None,
+        };
+        let (cwd, program) = (text(rest)?, text(rest)?);
+        let args = (0..number(rest)?).map(|_| text(rest)).collect::<Option<_>>()?;
+        let mut environment = Vec::new();
+        while !rest.is_empty() {
+            environment.push((text(rest)?, text(rest)?));
+        }
+        Some(Self {
+            terminal,
+            cwd,
+            program,
+            args,
+            environment,
+        })
+    }
+}
+
+/// Its length, then the text itself.
+fn put(bytes: &mut Vec<u8>, text: &OsStr) {
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let (number, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(u64::from_le_bytes(*number))
+}
+
+fn text(rest: &mut &[u8]) -> Option<OsString> {
+    let length = usize::try_from(number(rest)?).ok()?;
+    let (text, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(OsString::from_vec(text.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_errand_survives_the_line_and_half_of_one_is_none() {
+        let odd = OsString::from_vec(vec![0xff, b'\n', b'x']);
+        let errand = Errand {
+            terminal: Terminal::Stdout,
+            cwd: "/w".into(),
+            program: "sh".into(),
+            args: vec!["".into(), odd.clone()],
+            environment: vec![("A".into(), odd), ("B".into(), "".into())],
+        };
+        let bytes = errand.encode().unwrap();
+        assert_eq!(Errand::decode(&bytes).as_ref(), Some(&errand));
+        let halves = (0..bytes.len()).filter(|end| Errand::decode(&bytes[..*end]).is_some());
+        // What is left is whole only where all that is missing are variables.
+        assert_eq!(halves.count(), 2);
+        assert_eq!(Errand::decode(b"\x02"), None);
+    }
+}
