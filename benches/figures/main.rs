@@ -30,8 +30,9 @@ const FIGURES: &[(&str, Measure)] = &[
     ("F5", latency::from_line_to_reader),
     ("F6", quiet::idle),
     ("F7", stream::odd_shapes),
-    ("F10", screen::face),
     ("F8", shelf::shelf),
+    ("F9", start::size),
+    ("F10", screen::face),
 ];
 
 fn main() -> ExitCode {

@@ -1,10 +1,14 @@
 //! The parts that this program plays besides measuring: floors and agents.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde::Deserialize;
 
 /// Plays the part that the first argument names, if it names one.
@@ -15,6 +19,8 @@ pub(crate) fn play(arguments: &[String]) -> Option<ExitCode> {
         ("emit", [file]) => emit(file),
         ("stamp", [file, last]) => stamp(file, last),
         ("reference", [corpus, raw]) => reference(corpus, raw),
+        ("reference-terminal", [corpus, raw]) => reference_on_a_terminal(corpus, raw),
+        ("limited", []) => limited(),
         ("lines", [count]) => lines(count),
         ("tick", [count]) => tick(count),
         ("steady", [count]) => crate::screen::steady(count),
@@ -98,21 +104,43 @@ struct Line<'a> {
 
 /// The floor of reading: start the agent, read its pipe, split, parse with types, append the raw bytes.
 fn reference(corpus: &str, raw: &str) -> io::Result<()> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .args(["emit", corpus])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let mut pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut child = emitter(corpus)?.stdout(Stdio::piped()).spawn()?;
+    let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    read_lines(pipe, raw)?;
+    child.wait().map(drop)
+}
+
+/// The same on a raw terminal.
+fn reference_on_a_terminal(corpus: &str, raw: &str) -> io::Result<()> {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    grantpt(&controller)?;
+    unlockpt(&controller)?;
+    let name = ptsname(&controller, Vec::new())?;
+    let theirs = File::options()
+        .write(true)
+        .read(true)
+        .open(OsStr::from_bytes(name.as_bytes()))?;
+    let mut attributes = tcgetattr(&theirs)?;
+    attributes.make_raw();
+    tcsetattr(&theirs, OptionalActions::Now, &attributes)?;
+    let mut child = emitter(corpus)?.stdout(theirs).spawn()?;
+    read_lines(File::from(controller), raw)?;
+    child.wait().map(drop)
+}
+
+fn emitter(corpus: &str) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["emit", corpus]).stdin(Stdio::null());
+    Ok(command)
+}
+
+fn read_lines(mut source: impl Read, raw: &str) -> io::Result<()> {
     let mut raw = File::options().create(true).append(true).open(raw)?;
     let mut buffer = vec![0; 256 * 1024];
     let mut kept: Vec<u8> = Vec::new();
     let mut known = 0_u64;
-    loop {
-        let count = pipe.read(&mut buffer)?;
-        if count == 0 {
-            break;
-        }
+    // The end of a terminal is an error.
+    while let Ok(count @ 1..) = source.read(&mut buffer) {
         raw.write_all(&buffer[..count])?;
         let mut rest = &buffer[..count];
         while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -134,6 +162,17 @@ fn reference(corpus: &str, raw: &str) -> io::Result<()> {
         }
         kept.extend_from_slice(rest);
     }
-    child.wait()?;
     say(&known.to_string())
+}
+
+/// An agent that has reached its usage limit for a long time.
+fn limited() -> io::Result<()> {
+    say(r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#)?;
+    say(
+        r#"{"type":"rate_limit_event","session_id":"s","rate_limit_info":{"status":"rejected","resetsAt":4102444800,"rateLimitType":"five_hour"}}"#,
+    )?;
+    say(
+        r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"session_id":"s","result":"You've hit your limit"}"#,
+    )?;
+    Err(io::ErrorKind::Other.into())
 }

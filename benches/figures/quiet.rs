@@ -8,7 +8,13 @@ use crate::sample::{Figure, ralph, workspace};
 const SECONDS: u64 = 10;
 
 pub(crate) fn idle() -> Vec<Figure> {
-    let place = workspace("quiet", &["silent", "20"], "plain");
+    let mut figures = waiting("the agent is silent", &["silent", "20"], "plain");
+    figures.extend(waiting("a usage limit lasts", &["limited"], "claude"));
+    figures
+}
+
+fn waiting(why: &str, agent: &[&str], transcript: &str) -> Vec<Figure> {
+    let place = workspace("quiet", agent, transcript);
     let mut command = ralph();
     command.args(["run", "-q", "-p", "x y"]).current_dir(place);
     let child = command
@@ -21,17 +27,22 @@ pub(crate) fn idle() -> Vec<Figure> {
     let before = Spent::of(child.id());
     std::thread::sleep(Duration::from_secs(SECONDS));
     let after = Spent::of(child.id());
+    assert!(matches!(child.try_wait(), Ok(None)), "it was to wait");
     let _ = child.kill();
     let _ = child.wait();
     let share = (after.ticks - before.ticks) as f64 / (SECONDS as f64 * 100.0) * 100.0;
     let wakes = (after.wakes - before.wakes) as f64 / SECONDS as f64;
     vec![
         Figure::plain(
-            "CPU while the agent is silent",
+            &format!("processor time while {why}"),
             format!("{share:.2} %"),
             "≤ 0.1 %",
         ),
-        Figure::plain("wake-ups a second", format!("{wakes:.1}"), "≤ 2"),
+        Figure::plain(
+            &format!("wake-ups a second while {why}"),
+            format!("{wakes:.1}"),
+            "≤ 2",
+        ),
     ]
 }
 

@@ -27,13 +27,13 @@ pub(crate) fn face() -> Vec<Figure> {
         "silent",
         &["silent", "30"],
         "CPU with the screen, the agent silent",
-        "≤ 1 %",
+        "≤ 0.5 %",
     );
     figures.extend(waiting(
         "steady",
         &["steady", "600"],
         "CPU with the screen, 20 events a second",
-        "≤ 5 %",
+        "≤ 2 %",
     ));
     // A debug build is for trying the benchmark out.
     let (small, large) = if cfg!(debug_assertions) { (2, 8) } else { (10, 100) };

@@ -1,4 +1,4 @@
-//! F1: how long it takes to begin.
+//! F1: how long it takes to begin; F9: how much there is to load.
 
 use crate::sample::{Figure, interleaved, part, ralph, time, workspace};
 
@@ -20,4 +20,14 @@ pub(crate) fn start_up() -> Vec<Figure> {
         Figure::times("`ralph --version`", version, floor, "≤ 1.5×"),
         Figure::times("`ralph run --dry-run`", dry, dry_floor, "≤ 4×"),
     ]
+}
+
+/// F9: how large the program is. How long it takes to build is measured by hand.
+pub(crate) fn size() -> Vec<Figure> {
+    let bytes = std::fs::metadata(env!("CARGO_BIN_EXE_ralph")).map_or(0, |file| file.len());
+    vec![Figure::plain(
+        "the program, stripped",
+        format!("{:.1} MB", bytes as f64 / 1e6),
+        "≤ 12 MB",
+    )]
 }

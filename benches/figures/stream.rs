@@ -62,23 +62,14 @@ pub(crate) fn place(name: &str, megabytes: u64) -> PathBuf {
     )
 }
 
+const MEGABYTES: u64 = 200;
+/// A terminal is slower by far.
+const TERMINAL_MEGABYTES: u64 = 50;
+
 pub(crate) fn throughput() -> Vec<Figure> {
-    const MEGABYTES: u64 = 200;
-    let corpus = corpus(MEGABYTES).display().to_string();
-    let raw = scratch().join("reference.raw");
-    let reference = || {
-        let _ = std::fs::remove_file(&raw);
-        rate(
-            MEGABYTES,
-            time(part("reference").args([&corpus, &raw.display().to_string()])),
-        )
-    };
     let quiet = || {
         let place = place("stream", MEGABYTES);
-        rate(
-            MEGABYTES,
-            time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(place)),
-        )
+        rate(MEGABYTES, time(run_quietly().current_dir(place)))
     };
     let plain = || {
         let place = place("stream", MEGABYTES);
@@ -94,8 +85,18 @@ pub(crate) fn throughput() -> Vec<Figure> {
         assert!(status.is_ok());
         rate(MEGABYTES, start.elapsed())
     };
-    let (ours, floor) = interleaved(5, quiet, reference);
-    let (shown, shown_floor) = interleaved(5, plain, reference);
+    let on_a_terminal = || {
+        let place = place("stream", TERMINAL_MEGABYTES);
+        let config = place.join("ralph.yml");
+        let text = std::fs::read_to_string(&config).unwrap_or_default();
+        let _ = std::fs::write(&config, text.replace("cli:\n", "cli:\n  pty_mode: true\n"));
+        rate(TERMINAL_MEGABYTES, time(run_quietly().current_dir(place)))
+    };
+    let pipe_floor = || reference("reference", MEGABYTES);
+    let (ours, floor) = interleaved(5, quiet, pipe_floor);
+    let (shown, shown_floor) = interleaved(5, plain, pipe_floor);
+    let terminal_floor = || reference("reference-terminal", TERMINAL_MEGABYTES);
+    let (drawn, drawn_floor) = interleaved(5, on_a_terminal, terminal_floor);
     vec![
         Figure::rates("200 MB of stream-json, quiet face", ours, floor, "≥ 0.7×"),
         Figure::rates(
@@ -104,7 +105,31 @@ pub(crate) fn throughput() -> Vec<Figure> {
             shown_floor,
             "≥ 0.5×",
         ),
+        Figure::rates(
+            "50 MB of stream-json from a terminal, quiet face",
+            drawn,
+            drawn_floor,
+            "≥ 0.85×",
+        ),
     ]
+}
+
+fn run_quietly() -> Command {
+    let mut command = ralph();
+    command.args(["run", "-q", "-p", "x y"]);
+    command
+}
+
+/// How fast the floor reads a session of this size.
+fn reference(name: &str, megabytes: u64) -> f64 {
+    let corpus = corpus(megabytes).display().to_string();
+    let raw = scratch().join("reference.raw");
+    let _ = std::fs::remove_file(&raw);
+    let mut command = part(name);
+    rate(
+        megabytes,
+        time(command.args([&corpus, &raw.display().to_string()])),
+    )
 }
 
 pub(crate) fn odd_shapes() -> Vec<Figure> {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::{Flow, Record, RunEvent, Tag, TranscriptEvent};
+use super::{Flow, Record, RunEvent, TranscriptEvent};
 
 /// Writes records as lines, one after the other.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl LineWriter {
             } => {
                 self.begin(record, *iteration, out);
                 out.extend_from_slice(b"\"text\",\"tag\":\"");
-                out.extend_from_slice(name_of(*tag).as_bytes());
+                out.extend_from_slice(tag.name().as_bytes());
                 out.extend_from_slice(b"\",\"text\":");
                 put_text(text, out);
                 out.extend_from_slice(match flow {
@@ -96,17 +96,6 @@ impl LineWriter {
     }
 }
 
-fn name_of(tag: Tag) -> &'static str {
-    match tag {
-        Tag::Ai => "AI",
-        Tag::Think => "THINK",
-        Tag::Sys => "SYS",
-        Tag::Tool => "TOOL",
-        Tag::Prompt => "PROMPT",
-        Tag::User => "USER",
-    }
-}
-
 fn put_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -165,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::ToolRef;
+    use crate::event::{Tag, ToolRef};
 
     fn both(record: &Record) -> (String, String) {
         let mut by_hand = Vec::new();

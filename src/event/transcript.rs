@@ -55,6 +55,20 @@ pub enum Tag {
     User,
 }
 
+impl Tag {
+    /// As records have it, and as readers see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ai => "AI",
+            Self::Think => "THINK",
+            Self::Sys => "SYS",
+            Self::Tool => "TOOL",
+            Self::Prompt => "PROMPT",
+            Self::User => "USER",
+        }
+    }
+}
+
 /// How a text joins the one of the same tag before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

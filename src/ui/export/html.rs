@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use super::story::{Block, Chapter, Gate, Story, Text, Tool, speaker, tool_end};
+use super::story::{Block, Chapter, Gate, Story, Text, Tool, tool_end};
 use super::{Cover, figures};
 use crate::event::{GateResult, Record, Sink, Tag};
 use crate::ui::{Tone, Turn, Verdict, clean::clean, iteration_verdict, iteration_word, words};
@@ -191,7 +191,7 @@ fn said(tag: Tag, text: &Text, nested: bool) -> String {
         return String::new();
     }
     let (class, shown) = (if nested { " nested" } else { "" }, text.shown());
-    let label = speaker(tag);
+    let label = tag.name();
     match tag {
         Tag::Ai | Tag::User => format!(
             "<div class=\"said{class}\"><span class=\"label\">{label}</span>\n{}</div>\n",

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::story::{Block, Chapter, Gate, Story, Tool, speaker, tool_end};
+use super::story::{Block, Chapter, Gate, Story, Tool, tool_end};
 use super::{Cover, figures};
 use crate::event::{Record, Sink, Tag};
 use crate::ui::{Turn, clean::clean, words};
@@ -63,7 +63,7 @@ impl<W: Write> Markdown<W> {
                 }
                 Block::Said { tag: Tag::Prompt, .. } => {}
                 Block::Said { tag, text: said, .. } => {
-                    text.push_str(&format!("**{}**\n\n{}\n", speaker(*tag), fenced(&said.shown())));
+                    text.push_str(&format!("**{}**\n\n{}\n", tag.name(), fenced(&said.shown())));
                 }
                 Block::Tool(tool) => text.push_str(&self::tool(tool)),
                 Block::Gate(gate) => text.push_str(&self::gate(gate)),

@@ -384,18 +384,6 @@ fn level_label(level: Level) -> &'static str {
     }
 }
 
-/// Whose words a text is, for a reader.
-pub(super) fn speaker(tag: Tag) -> &'static str {
-    match tag {
-        Tag::Ai => "AI",
-        Tag::Think => "THINK",
-        Tag::Sys => "SYS",
-        Tag::Tool => "TOOL",
-        Tag::Prompt => "PROMPT",
-        Tag::User => "USER",
-    }
-}
-
 /// How a call ended, as a mark and figures: `✓ 12ms`.
 pub(super) fn tool_end(tool: &Tool) -> (&'static str, String) {
     let mark = match tool.status {
