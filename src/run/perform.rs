@@ -278,18 +278,18 @@ impl Hands<'_> {
     fn start_agent(&mut self, spec: &Spec, agent: AgentSession) -> Result<u32, ProcessError> {
         let agent = Arc::new(agent);
         let reader = Arc::clone(&agent);
-        self.start(
-            spec,
-            SessionKind::Agent(agent),
-            move |generation, report| match report {
-                Report::Output { stream, chunk } => Message::Said {
-                    generation,
-                    said: reader.take(stream, &chunk),
-                    chunk,
-                },
-                Report::Ended(_) => Message::Child { generation, report },
+        let message = move |generation, report| match report {
+            Report::Output { stream, chunk } => Message::Said {
+                generation,
+                said: reader.take(stream, &chunk),
+                chunk,
             },
-        )
+            Report::Ended(_) => Message::Child { generation, report },
+        };
+        let pid = self.start(spec, SessionKind::Agent(agent), message)?;
+        // While this agent works, there is time to get ready for the next one.
+        self.setup.keeper.prepare();
+        Ok(pid)
     }
 
     fn start(
