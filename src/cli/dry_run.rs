@@ -1,5 +1,6 @@
 //! `ralph run --dry-run`: the exact call that an iteration would make. Starts nothing.
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -75,7 +76,11 @@ pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> 
 
 /// The prompt of the first iteration, byte for byte, and nothing else.
 pub(super) fn show_prompt(plan: &Plan, terminal: &Terminal) -> Result<Exit, CliError> {
-    let (prompt, _) = plan.first_call(Path::new("prompt.md"))?;
+    let (mut prompt, _) = plan.first_call(Path::new("prompt.md"))?;
+    // A person's next command begins on a line of its own.
+    if std::io::stdout().is_terminal() && !prompt.ends_with('\n') {
+        prompt.push('\n');
+    }
     terminal.print(&prompt).map_err(CliError::Output)?;
     Ok(Exit::Success)
 }

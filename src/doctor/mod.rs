@@ -201,6 +201,11 @@ fn some_agent(scene: &Scene<'_>) -> Finding {
     let (state, detail, remedy) = match (usable, own) {
         (_, Some(own)) => (State::Good, own, None),
         (Some(checked), None) => (State::Good, format!("{} can be used", checked.agent.name), None),
+        (None, None) if scene.configuration.is_err() => (
+            State::Absent,
+            "cannot be told while the configuration is wrong".to_owned(),
+            None,
+        ),
         (None, None) => (
             State::Broken,
             format!("none of {} is usable", AGENTS.len()),

@@ -164,6 +164,8 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 const UNSTATED_LIMIT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
 /// A stated reset is met a little late rather than a little early.
 const AFTER_RESET: Duration = Duration::from_secs(1);
+/// A reset that lies no further back than this is one that has come.
+const JUST_PASSED: Duration = Duration::from_secs(60);
 /// How often in a row a stated reset is believed. "Try again in 1s", said for ever, would be a loop that nothing ends.
 const BELIEVED: u64 = 3;
 /// A child that outlives its stop ladder by this much is killed once more.

@@ -334,6 +334,7 @@ impl Engine {
             attempt: self.attempt,
             iterations: self.iterations_ended,
             usage: self.spent.clone(),
+            elapsed_ms: rounds::millis(at),
             changed,
         };
         out.push(Action::Emit(RunEvent::RunResumed(Box::new(resumption))));

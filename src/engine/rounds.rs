@@ -240,12 +240,15 @@ impl Engine {
         self.wait(at, Pause::RateLimit, wait, out);
     }
 
-    /// How long until a wall-clock time; `None` if it has passed, or this limit has already been waited for in vain.
+    /// How long until a limit is said to end; `None` if that is long past. An agent may take its time to go, so what has
+    /// just passed is over, and not unknown.
     pub(super) fn until(&self, at: Duration, reset: Timestamp) -> Option<Duration> {
         let now = self.policy.started_at.checked_add(at).ok()?;
-        Duration::try_from(reset.duration_since(now))
-            .ok()
-            .filter(|wait| !wait.is_zero())
+        let left = reset.duration_since(now);
+        match Duration::try_from(left) {
+            Ok(left) => Some(left),
+            Err(_) => (left.unsigned_abs() < JUST_PASSED).then_some(Duration::ZERO),
+        }
     }
 
     pub(super) fn wait(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {

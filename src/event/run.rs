@@ -133,6 +133,9 @@ pub struct Resumption {
     pub iterations: u64,
     /// What they had used.
     pub usage: Usage,
+    /// How long the run had taken before, on its own clock.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elapsed_ms: u64,
     /// Settings that are different from now on, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,

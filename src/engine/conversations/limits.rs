@@ -179,3 +179,29 @@ fn a_machine_that_slept_through_the_wait_goes_on_when_it_wakes_and_its_sleep_is_
     talk.launch(eight_hours, 1, 2);
     assert_eq!(talk.iteration(eight_hours + 90, "LOOP_COMPLETE"), complete());
 }
+
+/// It may take a while to go after it has told when its limit ends.
+#[test]
+fn a_limit_that_has_just_ended_is_over_and_one_of_yesterday_says_nothing() {
+    let rejected_until = |second: i64| {
+        let mut talk = Talk::launched(Policy {
+            started_at: Timestamp::from_second(1_000_000).expect("a time"),
+            ..policy()
+        });
+        let resets_at = Timestamp::from_second(1_000_000 + second).ok();
+        let rejected = Meta::RateLimit {
+            status: RateLimitStatus::Rejected,
+            resets_at,
+            limit: None,
+        };
+        assert_eq!(talk.meta(1, rejected), []);
+        fails(&mut talk, 10);
+        talk.engine.deadline().expect("a wait") - secs(10)
+    };
+    assert_eq!(rejected_until(12), secs(3));
+    assert_eq!(rejected_until(8), secs(1));
+    assert!(
+        rejected_until(-80_000) > secs(30),
+        "about a minute, as where nothing is said"
+    );
+}

@@ -1,6 +1,6 @@
 //! What the user did to the run, and what the run asks the user.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::face::{Face, labels};
 use super::status::Activity;
@@ -10,6 +10,9 @@ use crate::ui::words;
 impl Face {
     pub(super) fn run_resumed(&mut self, resumption: &Resumption, at: Timestamp) {
         self.run_started(&resumption.header, at);
+        // What it took before counts, and the time in between does not.
+        let before = SignedDuration::from_millis(i64::try_from(resumption.elapsed_ms).unwrap_or(0));
+        self.run_started = at.checked_sub(before).unwrap_or(at);
         self.used = resumption.usage.clone();
         let iteration = resumption.iteration;
         self.note(labels::NOTE, &format!("going on with iteration {iteration}"));

@@ -1290,6 +1290,29 @@ fn a_resumed_run_goes_on_with_its_totals() {
 }
 
 #[test]
+fn a_resumed_run_counts_the_time_that_it_took_before_and_not_the_night_between() {
+    let page = told(PLAIN, |story| {
+        story.wait(3_600_000);
+        story.tell(RunEvent::RunResumed(Box::new(Resumption {
+            header: header(),
+            iteration: 4,
+            attempt: 1,
+            iterations: 3,
+            usage: Usage::default(),
+            elapsed_ms: 60_000,
+            changed: Vec::new(),
+        })));
+        story.iteration(4, 1, None);
+        story.wait(5_000);
+        story.end_iteration(
+            IterationOutcome::Continued { rejected_by: None },
+            Usage::default(),
+        );
+    });
+    assert!(page.contains("so far: 1m05s"), "{page}");
+}
+
+#[test]
 fn a_huge_message_gives_its_memory_back() {
     let mut out = Vec::new();
     let mut story = Story::new(PLAIN, &mut out);
@@ -1335,6 +1358,7 @@ fn a_run_that_goes_on_and_listens_to_its_user() {
             attempt: 2,
             iterations: 3,
             usage: Usage::default(),
+            elapsed_ms: 0,
             changed: vec!["event_loop.max_iterations: 10 → 20".into()],
         })));
         for order in [

@@ -199,6 +199,7 @@ impl Story {
                 attempt: 2,
                 iterations: 1,
                 usage: usage(49_000),
+                elapsed_ms: 0,
                 changed: vec!["event_loop.max_iterations: 5 → 10".into()],
             })));
         story
