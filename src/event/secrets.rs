@@ -259,6 +259,19 @@ mod tests {
         Secrets::of(variables)
     }
 
+    fn call_with(input: Json) -> RunEvent {
+        let tool = ToolStart {
+            id: "1".to_owned(),
+            name: "Bash".to_owned(),
+            input: Some(input),
+            parent: None,
+        };
+        RunEvent::Transcript {
+            iteration: 1,
+            event: TranscriptEvent::ToolStart { tool },
+        }
+    }
+
     fn left_out(text: &str) -> String {
         let secrets = secrets(&[
             ("MY_API_KEY", "sk-123456"),
@@ -313,19 +326,9 @@ mod tests {
             ("B_TOKEN", "tool_start"),
             ("C_SECRET", "hunter2hunter2"),
         ]);
-        let call = RunEvent::Transcript {
-            iteration: 1,
-            event: TranscriptEvent::ToolStart {
-                tool: ToolStart {
-                    id: "1".to_owned(),
-                    name: "Bash".to_owned(),
-                    input: Some(Json::from(
-                        json!({"type": "hunter2hunter2", "command": "login hunter2hunter2", "n": [1, "transcript"]}),
-                    )),
-                    parent: None,
-                },
-            },
-        };
+        let call = call_with(Json::from(
+            json!({"type": "hunter2hunter2", "command": "login hunter2hunter2", "n": [1, "transcript"]}),
+        ));
         let clean = serde_json::to_value(secrets.leave_out_of(call)).expect("an event is JSON");
         let input = json!({"type": "[redacted]", "command": "login [redacted]", "n": [1, "[redacted]"]});
         assert_eq!(clean["event"]["tool"]["input"], input);
@@ -342,18 +345,8 @@ mod tests {
             r#"{"a":"\u0068ttps://token/of/mine"}"#,
         ] {
             let raw: &serde_json::value::RawValue = serde_json::from_str(input).expect("JSON");
-            let call = RunEvent::Transcript {
-                iteration: 1,
-                event: TranscriptEvent::ToolStart {
-                    tool: ToolStart {
-                        id: "1".to_owned(),
-                        name: "Bash".to_owned(),
-                        input: Some(Json::from(raw)),
-                        parent: None,
-                    },
-                },
-            };
-            let clean = serde_json::to_value(secrets.leave_out_of(call)).expect("an event is JSON");
+            let clean = serde_json::to_value(secrets.leave_out_of(call_with(Json::from(raw))))
+                .expect("an event is JSON");
             assert_eq!(clean["event"]["tool"]["input"]["a"], "[redacted]");
         }
     }

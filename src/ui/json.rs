@@ -4,12 +4,13 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::event::{Record, Sink};
+use crate::event::{LineWriter, Record, Sink};
 
 /// Writes each record as one line, in one `write`, so that lines of two writers never mix.
 pub struct JsonLines<W: Write> {
     writer: W,
     line: Vec<u8>,
+    lines: LineWriter,
 }
 
 /// A line longer than this gives its memory back after it was written.
@@ -20,6 +21,7 @@ impl<W: Write> JsonLines<W> {
         Self {
             writer,
             line: Vec::new(),
+            lines: LineWriter::default(),
         }
     }
 
@@ -28,6 +30,10 @@ impl<W: Write> JsonLines<W> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, value)?;
         self.line.push(b'\n');
+        self.put()
+    }
+
+    fn put(&mut self) -> io::Result<()> {
         let written = self.writer.write_all(&self.line);
         if self.line.capacity() > KEPT_CAPACITY {
             self.line = Vec::new();
@@ -40,7 +46,9 @@ impl<W: Write> super::Face for JsonLines<W> {}
 
 impl<W: Write> Sink for JsonLines<W> {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        self.write(record)
+        self.line.clear();
+        self.lines.write(record, &mut self.line)?;
+        self.put()
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -43,10 +43,10 @@ pub struct Table {
 const GAP: usize = 2;
 
 impl Table {
-    pub fn new<const N: usize>(header: [&str; N]) -> Self {
-        let header = header.map(|title| Cell::new(title, Tone::Strong));
+    pub fn new<'a>(header: impl IntoIterator<Item = &'a str>) -> Self {
+        let header = header.into_iter().map(|title| Cell::new(title, Tone::Strong));
         Self {
-            rows: vec![header.into()],
+            rows: vec![header.collect()],
         }
     }
 

@@ -19,7 +19,7 @@ fn refusal(sandbox: &Sandbox, arguments: &[&str]) -> String {
 fn what_is_not_there_is_named_with_a_remedy() {
     let sandbox = fake("", ONE);
     insta::assert_snapshot!(refusal(&sandbox, &["run", "task.yml"]), @"
-    error: there is no tasks file [SANDBOX]/work/task.yml
+    error: there is no tasks file [WORKSPACE]/task.yml
       check the path; docs/bench.md shows how such a file is written
     [exit 2]
     ");
@@ -51,7 +51,7 @@ fn what_is_not_there_is_named_with_a_remedy() {
     [exit 2]
     ");
     insta::assert_snapshot!(refusal(&sandbox, &["run", "--continue", "tasks.yml"]), @"
-    error: [SANDBOX]/work/tasks.yml has not been benched yet
+    error: [WORKSPACE]/tasks.yml has not been benched yet
       leave --continue out to begin; to see the benches: ralph bench list
     [exit 2]
     ");
@@ -73,7 +73,7 @@ fn mistakes_in_the_file_are_shown_where_they_are() {
     let sandbox = fake("", "tasks:\n  - {name: one, promt: p, verify: 'true'}\n");
     insta::assert_snapshot!(refusal(&sandbox, &["run", "tasks.yml"]), @"
     error: `tasks[0].promt` is not a known key
-     --> [SANDBOX]/work/tasks.yml:7:17
+     --> [WORKSPACE]/tasks.yml:7:17
       |
     7 |   - {name: one, promt: p, verify: 'true'}
       |                 ^^^^^
@@ -83,7 +83,7 @@ fn mistakes_in_the_file_are_shown_where_they_are() {
     ");
     let missing = fake("", "tasks:\n  - {name: one, prompt_file: p.md, verify: 'true'}\n");
     insta::assert_snapshot!(refusal(&missing, &["run", "tasks.yml"]), @"
-    error: task `one`: cannot read its prompt file [SANDBOX]/work/p.md: No such file or directory (os error 2)
+    error: task `one`: cannot read its prompt file [WORKSPACE]/p.md: No such file or directory (os error 2)
       check the path; it is relative to the tasks file
     [exit 2]
     ");
@@ -92,7 +92,7 @@ fn mistakes_in_the_file_are_shown_where_they_are() {
         "tasks:\n  - {name: one, prompt: p, copy: from, verify: 'true'}\n",
     );
     insta::assert_snapshot!(refusal(&nothing, &["run", "tasks.yml"]), @"
-    error: task `one`: there is no directory [SANDBOX]/work/from to copy
+    error: task `one`: there is no directory [WORKSPACE]/from to copy
       check `copy`; it is relative to the tasks file
     [exit 2]
     ");
@@ -111,11 +111,11 @@ fn somebody_elses_tasks_file_is_asked_about_once() {
     sandbox.git(&["add", "."]);
     insta::assert_snapshot!(refusal(&sandbox, &["run", "tasks.yml"]), @"
     error: This repository's files would have ralph run:
-      [SANDBOX]/work/tasks.yml (tracked, in a repository with a remote)
-        agent own: [SANDBOX]/work/own.sh
+      [WORKSPACE]/tasks.yml (tracked, in a repository with a remote)
+        agent own: [WORKSPACE]/own.sh
         setup of one: make ready
         verify of one: true
-      [SANDBOX]/work/own.sh (tracked, in a repository with a remote)
+      [WORKSPACE]/own.sh (tracked, in a repository with a remote)
         itself, as an agent
       they can come from somebody else, so nothing of it was started
       to allow it, until one byte of it changes: ralph trust --tasks tasks.yml

@@ -78,7 +78,7 @@ fn where_all_is_well_the_doctor_says_so() {
     let told = doctor(&sandbox, &["--model", "opus"]).exits_with(0);
     insta::assert_snapshot!(steady(&sandbox, &told.stdout), @"
     configuration
-      ✓ [SANDBOX]/work/ralph.yml decides cli.backend, gates
+      ✓ [WORKSPACE]/ralph.yml decides cli.backend, gates
       ✓ environment      decides event_loop.max_iterations
       ✓ command line     decides cli.model
 
@@ -100,7 +100,7 @@ fn where_all_is_well_the_doctor_says_so() {
       ✓ ralph.yml        yours (tracked, in a repository without a remote); would run: the gate t: true
 
     workspace
-      ✓ directory        [SANDBOX]/work
+      ✓ directory        [WORKSPACE]
       ✓ git              main, clean
       ✓ lock             free
 

@@ -67,7 +67,7 @@ fn the_doctor_looks_at_hats_gates_and_hooks() {
       ✓ good             git --version
       ! bad              mkae test (`mkae` is not found)
                          → install it, or correct its `run`; to try it: ralph gates run bad
-      ✗ nowhere          [SANDBOX]/work/nowhere is not a directory, so it can never pass
+      ✗ nowhere          [WORKSPACE]/nowhere is not a directory, so it can never pass
                          → make the directory, or correct its `cwd`
 
     hooks

@@ -222,12 +222,14 @@ impl Sandbox {
         true
     }
 
-    /// Text with this sandbox's own place taken out of it.
+    /// Text with this sandbox's own places taken out of it.
     pub(crate) fn without_places(&self, text: &str) -> String {
         let root = self.root.path();
         let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        text.replace(&*real.to_string_lossy(), "[SANDBOX]")
-            .replace(&*root.to_string_lossy(), "[SANDBOX]")
+        [real.as_path(), root].iter().fold(text.to_owned(), |text, root| {
+            text.replace(&*root.join("work").to_string_lossy(), "[WORKSPACE]")
+                .replace(&*root.to_string_lossy(), "[SANDBOX]")
+        })
     }
 }
 

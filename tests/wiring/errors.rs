@@ -133,13 +133,13 @@ fn no_prompt_an_empty_one_and_a_missing_file() {
     [exit 2]
     "#);
     insta::assert_snapshot!(refusal(&sandbox, &["run", "-P", "TASK.md"]), @"
-    error: cannot read the prompt file [SANDBOX]/work/TASK.md: No such file or directory (os error 2)
+    error: cannot read the prompt file [WORKSPACE]/TASK.md: No such file or directory (os error 2)
       check the path, or give the prompt with -p TEXT
     [exit 2]
     ");
     let sandbox = sandbox.with_file("PROMPT.md", " \n\n");
     insta::assert_snapshot!(refusal(&sandbox, &["run"]), @"
-    error: the prompt file [SANDBOX]/work/PROMPT.md is empty
+    error: the prompt file [WORKSPACE]/PROMPT.md is empty
       say what the agent is to do
     [exit 2]
     ");
@@ -153,7 +153,7 @@ fn mistakes_in_the_configuration() {
     };
     insta::assert_snapshot!(refused("event_loop:\n  max_iteration: 5\n"), @"
     error: `event_loop.max_iteration` is not a known key
-     --> [SANDBOX]/work/ralph.yml:2:3
+     --> [WORKSPACE]/ralph.yml:2:3
       |
     2 |   max_iteration: 5
       |   ^^^^^^^^^^^^^
@@ -163,7 +163,7 @@ fn mistakes_in_the_configuration() {
     ");
     insta::assert_snapshot!(refused("adapters:\n  claud:\n    enabled: false\n"), @"
     error: `adapters.claud` is not a known agent
-     --> [SANDBOX]/work/ralph.yml:2:3
+     --> [WORKSPACE]/ralph.yml:2:3
       |
     2 |   claud:
       |   ^^^^^
@@ -173,7 +173,7 @@ fn mistakes_in_the_configuration() {
     ");
     insta::assert_snapshot!(refused("event_loop:\n  max_iterations: many\n"), @"
     error: `event_loop.max_iterations` must be a whole number, but is `many`
-     --> [SANDBOX]/work/ralph.yml:2:19
+     --> [WORKSPACE]/ralph.yml:2:19
       |
     2 |   max_iterations: many
       |                   ^^^^
@@ -182,7 +182,7 @@ fn mistakes_in_the_configuration() {
     ");
     insta::assert_snapshot!(refused("cli:\n  prompt_mode: pipe\n"), @"
     error: `cli.prompt_mode` must be `arg` or `stdin`, but is `pipe`
-     --> [SANDBOX]/work/ralph.yml:2:16
+     --> [WORKSPACE]/ralph.yml:2:16
       |
     2 |   prompt_mode: pipe
       |                ^^^^
@@ -191,7 +191,7 @@ fn mistakes_in_the_configuration() {
     ");
     insta::assert_snapshot!(refused("cli: [\n"), @"
     error: `cli` must be a section of `key: value` lines, but is a list
-     --> [SANDBOX]/work/ralph.yml:1:6
+     --> [WORKSPACE]/ralph.yml:1:6
       |
     1 | cli: [
       |      ^
@@ -200,7 +200,7 @@ fn mistakes_in_the_configuration() {
     ");
     let sandbox = Sandbox::new().with_agent("claude");
     insta::assert_snapshot!(refusal(&sandbox, &["run", "-p", "x", "--config", "other.yml"]), @"
-    error: configuration file [SANDBOX]/work/other.yml does not exist
+    error: configuration file [WORKSPACE]/other.yml does not exist
       check its path, or leave it out
     [exit 2]
     ");
@@ -258,7 +258,7 @@ fn a_working_directory_that_is_gone() {
         .stderr(std::process::Stdio::piped());
     let told = Running::start(&mut command).finish().exits_with(1);
     insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
-    error: the working directory [SANDBOX]/work/gone is not accessible: No such file or directory (os error 2)
+    error: the working directory [WORKSPACE]/gone is not accessible: No such file or directory (os error 2)
       change to a directory that exists, and that you may enter
     ");
 }
@@ -270,7 +270,7 @@ fn an_unwritable_workspace() {
         .with_file(".agent", "a file in the way");
     let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(1);
     insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
-    error: cannot create [SANDBOX]/work/.agent/runs: Not a directory (os error 20)
+    error: cannot create [WORKSPACE]/.agent/runs: Not a directory (os error 20)
       check free space and permissions; what was written before is still there
     ");
 }

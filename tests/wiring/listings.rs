@@ -93,7 +93,7 @@ fn doctor_is_content_with_one_agent_and_says_what_is_broken_without() {
       ✓ commands         nothing here has ralph run anything but the agent
 
     workspace
-      ✓ directory        [SANDBOX]/work
+      ✓ directory        [WORKSPACE]
       · git              not a repository
       ✓ lock             free
 
@@ -121,7 +121,7 @@ fn doctor_shows_a_mistake_in_the_configuration() {
     insta::assert_snapshot!(steady(&sandbox, &told.stdout), @"
     configuration
       ✗ ralph.yml        `cli.bakend` is not a known key
-           --> [SANDBOX]/work/ralph.yml:2:3
+           --> [WORKSPACE]/ralph.yml:2:3
             |
           2 |   bakend: claude
             |   ^^^^^^
@@ -141,7 +141,7 @@ fn doctor_shows_a_mistake_in_the_configuration() {
       ✓ an agent to run  claude can be used
 
     workspace
-      ✓ directory        [SANDBOX]/work
+      ✓ directory        [WORKSPACE]
       · git              not a repository
       ✓ lock             free
 
@@ -195,7 +195,7 @@ fn a_dry_run_shows_the_exact_call_and_starts_nothing() {
                  ..
                  -p
                  $'fix it\n\n(From ralph, which runs you in a loop: when the whole task is done and checked, and only then, end your final message with a line that contains nothing but LOOP_COMPLETE. If work remains, leave it out; you will be called again with the same task. ralph then runs these checks itself: `make test`.)'
-    cwd          [SANDBOX]/work
+    cwd          [WORKSPACE]
     stdin        /dev/null
     stdout       pty
     set          RALPH_RUN_ID=RUN

@@ -229,12 +229,12 @@ fn mistakes_in_the_list_are_shown_before_anything_starts() {
         sandbox.without_places(&told.stderr)
     };
     insta::assert_snapshot!(refused(None), @"
-    error: configuration file [SANDBOX]/work/prices.yml does not exist
+    error: configuration file [WORKSPACE]/prices.yml does not exist
       check its path, or leave it out
     ");
     insta::assert_snapshot!(refused(Some("models:\n  opus: { input: 15, output: $75 }\n")), @"
     error: `models.opus.output` must be a number, but is `$75`
-     --> [SANDBOX]/work/prices.yml:2:30
+     --> [WORKSPACE]/prices.yml:2:30
       |
     2 |   opus: { input: 15, output: $75 }
       |                              ^^^

@@ -165,7 +165,7 @@ fn refused(sandbox: &Sandbox, arguments: &[&str]) -> String {
 fn runs_that_cannot_be_told_are_explained() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(refused(&sandbox, &["replay", "latest"]), @"
-    error: there is no run in [SANDBOX]/work/.agent/runs
+    error: there is no run in [WORKSPACE]/.agent/runs
       call ralph where the run was started, or name the run's directory
       a file of raw output is named by its path
     [exit 2]
@@ -187,7 +187,7 @@ fn runs_that_cannot_be_told_are_explained() {
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "latest"]), @"
-    error: [SANDBOX]/work/.agent/runs/20261115-214501-aaaa is not the directory of a run: it has no events.jsonl
+    error: [WORKSPACE]/.agent/runs/20261115-214501-aaaa is not the directory of a run: it has no events.jsonl
       to see the runs of this directory: ralph runs
     [exit 2]
     ");
@@ -201,7 +201,7 @@ fn runs_that_cannot_be_told_are_explained() {
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "latest"]), @"
-    warning: [SANDBOX]/work/.agent/runs/20261115-214501-aaaa/events.jsonl holds no record
+    warning: [WORKSPACE]/.agent/runs/20261115-214501-aaaa/events.jsonl holds no record
     [exit 0]
     ");
 }

@@ -251,7 +251,7 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
     Run [RUN]
     ✓ Complete: the agent gave LOOP_COMPLETE.
     agent  claude fake-agent 9.9.9
-    workspace  [SANDBOX]/work
+    workspace  [WORKSPACE]
     began [DATE]
     ended [DATE]
     iterations  2 of 100
@@ -271,9 +271,9 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
     LOOP_COMPLETE
 
     Files
-    [SANDBOX]/work/.agent/runs/[RUN]/events.jsonl  all that happened, a JSON record each
-    [SANDBOX]/work/.agent/runs/[RUN]/summary.md  how it ended
-    [SANDBOX]/work/.agent/runs/[RUN]/iterations  prompt.md, stdout.raw, stderr.raw and outcome.json of each
+    [WORKSPACE]/.agent/runs/[RUN]/events.jsonl  all that happened, a JSON record each
+    [WORKSPACE]/.agent/runs/[RUN]/summary.md  how it ended
+    [WORKSPACE]/.agent/runs/[RUN]/iterations  prompt.md, stdout.raw, stderr.raw and outcome.json of each
 
     Next
     to read it: ralph logs [RUN]
@@ -477,7 +477,7 @@ fn clean_does_not_follow_a_shelf_that_leads_elsewhere() {
     symlink(sandbox.path("elsewhere"), &runs).expect("a link");
     let told = sandbox.ralph(&["clean", "--keep", "0", "-y"]).exits_with(2);
     insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
-    error: [SANDBOX]/work/.agent/runs is a symbolic link
+    error: [WORKSPACE]/.agent/runs is a symbolic link
       nothing was removed; go to where it leads, and remove old runs there by hand
     ");
     assert_eq!(fs::read_dir(sandbox.path("elsewhere")).expect("runs").count(), 7);
@@ -494,7 +494,7 @@ fn a_run_is_exported_as_a_text() {
     ✓ Complete: the agent gave LOOP_COMPLETE.
 
     - agent: claude fake-agent 9.9.9
-    - workspace: [SANDBOX]/work
+    - workspace: [WORKSPACE]
     - began: [DATE]
     - ended: [DATE]
     - iterations: 2 of 100
@@ -642,7 +642,7 @@ fn runs_that_cannot_be_looked_at_are_explained() {
     for command in ["show", "logs", "export"] {
         let told = sandbox.ralph(&[command, "20250107"]).exits_with(2);
         insta::allow_duplicates! { insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
-        error: [SANDBOX]/work/.agent/runs/20250107-000000-gggg is not the directory of a run: it has no events.jsonl
+        error: [WORKSPACE]/.agent/runs/20250107-000000-gggg is not the directory of a run: it has no events.jsonl
           to see the runs of this directory: ralph runs
         "); }
     }

@@ -149,17 +149,14 @@ fn is_alike(one: &CellResult, other: &CellResult) -> bool {
     of(one) == of(other)
 }
 
+/// A table of figures, and what stands before them.
+fn headed(before: &[&str]) -> Table {
+    let figures = ["PASSED", "SAID DONE", "ITERATIONS", "TIME", "TOKENS", "COST"];
+    Table::new(before.iter().copied().chain(figures))
+}
+
 fn by_task(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "TASK",
-        "AGENT",
-        "PASSED",
-        "SAID DONE",
-        "ITERATIONS",
-        "TIME",
-        "TOKENS",
-        "COST",
-    ]);
+    let mut table = headed(&["TASK", "AGENT"]);
     let mut last = None;
     for row in rows {
         // A task is named once, at its first agent.
@@ -174,15 +171,7 @@ fn by_task(rows: &[Row]) -> Table {
 }
 
 fn by_agent(rows: &[Row]) -> Table {
-    let mut table = Table::new([
-        "IN ALL",
-        "PASSED",
-        "SAID DONE",
-        "ITERATIONS",
-        "TIME",
-        "TOKENS",
-        "COST",
-    ]);
+    let mut table = headed(&["IN ALL"]);
     rows.iter().for_each(|row| table.row(common(row)));
     table
 }
