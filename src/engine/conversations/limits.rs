@@ -205,3 +205,57 @@ fn a_limit_that_has_just_ended_is_over_and_one_of_yesterday_says_nothing() {
         "about a minute, as where nothing is said"
     );
 }
+
+#[test]
+fn a_usage_limit_is_waited_out_and_the_same_iteration_runs_again_uncounted() {
+    let mut rules = policy();
+    rules.limits.runtime = secs(100);
+    let mut talk = Talk::launched(rules);
+    let resets_at = Some(Timestamp::from_second(5000).expect("a time"));
+    assert_eq!(
+        talk.meta(
+            10,
+            Meta::RateLimit {
+                status: RateLimitStatus::Rejected,
+                resets_at,
+                limit: None
+            }
+        ),
+        []
+    );
+    assert_eq!(talk.meta(10, finished(false)), []);
+    assert_eq!(talk.exits(10), []);
+    assert_eq!(
+        *talk.last_outcome(),
+        IterationOutcome::RateLimited {
+            resets_at,
+            message: String::new()
+        }
+    );
+    assert_eq!(
+        talk.engine.deadline(),
+        Some(secs(5001)),
+        "longer than max_runtime_seconds, which it does not use up"
+    );
+    assert_eq!(talk.say(5001, Input::Tick), [Action::ReadPrompt]);
+    talk.launch(5001, 1, 2);
+    assert_eq!(talk.iteration(5010, "LOOP_COMPLETE"), complete());
+    assert!(matches!(
+        talk.told.last(),
+        Some(RunEvent::RunEnded { iterations: 1, .. })
+    ));
+}
+
+#[test]
+fn the_user_can_end_a_wait_early() {
+    let mut talk = Talk::launched(policy());
+    assert_eq!(talk.meta(1, error(ErrorClass::RateLimit, "429")), []);
+    assert_eq!(talk.meta(1, finished(false)), []);
+    assert_eq!(talk.exits(1), []);
+    assert!(
+        talk.engine.deadline().is_some_and(|due| due >= secs(49)),
+        "no stated reset: about a minute"
+    );
+    assert_eq!(talk.say(5, Input::Woken), [Action::ReadPrompt]);
+    talk.launch(5, 1, 2);
+}

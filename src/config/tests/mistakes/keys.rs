@@ -1,0 +1,107 @@
+//! Keys that nobody knows, or that stand in the wrong place.
+
+use super::*;
+
+#[test]
+fn unknown_top_level_key() {
+    insta::assert_snapshot!(complaint_about("clii:\n  model: x\n"), @r"
+    `clii` is not a known key
+     --> /tmp/x/project/ralph.yml:1:1
+      |
+    1 | clii:
+      | ^^^^
+      |
+      = help: did you mean `cli`?
+    ");
+}
+
+#[test]
+fn unknown_key_in_a_section() {
+    insta::assert_snapshot!(complaint_about("event_loop:\n  max_iteration: 5\n"), @r"
+    `event_loop.max_iteration` is not a known key
+     --> /tmp/x/project/ralph.yml:2:3
+      |
+    2 |   max_iteration: 5
+      |   ^^^^^^^^^^^^^
+      |
+      = help: did you mean `max_iterations`?
+    ");
+}
+
+#[test]
+fn unknown_key_in_an_adapter() {
+    insta::assert_snapshot!(complaint_about("adapters:\n  claude:\n    timout: 5\n"), @r"
+    `adapters.claude.timout` is not a known key
+     --> /tmp/x/project/ralph.yml:3:5
+      |
+    3 |     timout: 5
+      |     ^^^^^^
+      |
+      = help: did you mean `timeout`?
+    ");
+}
+
+#[test]
+fn unknown_key_in_a_gate() {
+    insta::assert_snapshot!(complaint_about("gates:\n  - name: tests\n    runs: make test\n"), @r"
+    `gates[0].runs` is not a known key
+     --> /tmp/x/project/ralph.yml:3:5
+      |
+    3 |     runs: make test
+      |     ^^^^
+      |
+      = help: did you mean `run`?
+    ");
+}
+
+#[test]
+fn unknown_key_in_a_hat() {
+    insta::assert_snapshot!(complaint_about("hats:\n  builder:\n    trigger: [plan]\n"), @r"
+    `hats.builder.trigger` is not a known key
+     --> /tmp/x/project/ralph.yml:3:5
+      |
+    3 |     trigger: [plan]
+      |     ^^^^^^^
+      |
+      = help: did you mean `triggers`?
+    ");
+}
+
+#[test]
+fn unknown_key_that_resembles_nothing() {
+    insta::assert_snapshot!(complaint_about("cli:\n  banana: 1\n"), @"
+    `cli.banana` is not a known key
+     --> /tmp/x/project/ralph.yml:2:3
+      |
+    2 |   banana: 1
+      |   ^^^^^^
+      |
+      = help: known here: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model
+    ");
+}
+
+#[test]
+fn known_key_in_the_wrong_place() {
+    insta::assert_snapshot!(complaint_about("max_iterations: 5\n"), @r"
+    `max_iterations` is not a known key
+     --> /tmp/x/project/ralph.yml:1:1
+      |
+    1 | max_iterations: 5
+      | ^^^^^^^^^^^^^^
+      |
+      = help: `max_iterations` belongs under `event_loop:`
+    ");
+}
+
+#[test]
+fn unknown_agent_under_adapters() {
+    insta::assert_snapshot!(complaint_about("adapters:\n  claud:\n    enabled: false\n"), @r"
+    `adapters.claud` is not a known agent
+     --> /tmp/x/project/ralph.yml:2:3
+      |
+    2 |   claud:
+      |   ^^^^^
+      |
+      = help: did you mean `claude`?
+    ");
+}

@@ -1,0 +1,315 @@
+//! Longer stories: gates, trouble, many tools at once.
+
+use super::*;
+
+#[test]
+fn a_gate_refuses_and_then_passes() {
+    let text = told(PLAIN, |story| {
+        story.iteration(1, 1, Some("builder"));
+        story.said(TranscriptEvent::message(Tag::Ai, "Done.\n\nLOOP_COMPLETE"));
+        story.end_agent(exit(0), 2);
+        let output: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+        story.gate(GateResult::Failed { end: exit(101) }, &output);
+        story.end_iteration(
+            IterationOutcome::Continued {
+                rejected_by: Some("tests".into()),
+            },
+            usage(),
+        );
+        story.iteration(2, 1, Some("builder"));
+        story.tell(RunEvent::Topic {
+            iteration: 2,
+            event: TopicEvent {
+                topic: "build.done".into(),
+                target: Some("reviewer".into()),
+                payload: "the last test\npasses now".into(),
+            },
+        });
+        story.tell(RunEvent::TopicRerouted {
+            iteration: 2,
+            topic: "odd\x1b[2J".into(),
+            hat: Some("planner".into()),
+            reason: "no hat claims it".into(),
+        });
+        story.said(TranscriptEvent::message(
+            Tag::Ai,
+            "Now it is really done.\n\nLOOP_COMPLETE",
+        ));
+        story.gate(GateResult::Passed, "ok\n");
+        story.end_iteration(
+            IterationOutcome::Completed {
+                marker: "LOOP_COMPLETE".into(),
+            },
+            usage(),
+        );
+        let mut sum = usage();
+        sum.add(&usage());
+        story.end(complete(), sum);
+    });
+    insta::assert_snapshot!(text, @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+
+    ── iteration 1/100 · builder ───────────────────────────────────────── 08:00 ──
+         AI │ Done.
+            │
+            │ LOOP_COMPLETE
+        SYS │ stopped 2 processes that the agent had left behind
+       GATE │ ▸ tests cargo test --quiet
+       GATE │ ✗ tests · 4.2s · exit code 101
+            │   … 8 lines above
+            │   line 9
+            │   line 10
+            │   line 11
+            │   line 12
+            │   line 13
+            │   line 14
+            │   line 15
+            │   line 16
+            │   line 17
+            │   line 18
+            │   line 19
+            │   line 20
+            │
+     REPORT │ ✗ rejected: the agent says that it is done, but the gate tests failed
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ so far: 4.2s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
+
+    ── iteration 2/100 · builder ───────────────────────────────────────── 08:00 ──
+      TOPIC │ build.done → reviewer the last test passes now
+      TOPIC │ odd → planner · no hat claims it
+         AI │ Now it is really done.
+            │
+            │ LOOP_COMPLETE
+       GATE │ ▸ tests cargo test --quiet
+       GATE │ ✓ tests · 4.2s
+            │
+     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ so far: 8.4s · 92.4k tokens (76.0k cached) · $0.25 of $20.00
+
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+      iterations  1 of 100
+      time        1m10s
+      tokens      92,400 (90,000 in, 76,000 of them cached; 2,400 out)
+      cost        $0.25 reported, of $20.00
+      gates       tests passed ×1, failed ×1
+      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+    ");
+}
+
+#[test]
+fn a_night_of_trouble() {
+    let text = told(PLAIN, |story| {
+        story.iteration(3, 1, None);
+        story.tell(RunEvent::Stderr {
+            iteration: 3,
+            text: "warning: config is old\n".into(),
+        });
+        story.tell(RunEvent::Stderr {
+            iteration: 3,
+            text: "Error: connection reset".into(),
+        });
+        story.end_agent(exit(1), 1);
+        story.end_iteration(
+            IterationOutcome::Failed {
+                failure: Failure::Exit {
+                    end: exit(1),
+                    message: "connection reset".into(),
+                },
+            },
+            Usage::default(),
+        );
+        story.tell(RunEvent::Waiting {
+            why: Pause::Backoff,
+            wait_ms: 8000,
+        });
+        story.wait(8000);
+        story.tell(RunEvent::WaitEnded);
+        story.iteration(3, 2, None);
+        story.end_iteration(
+            IterationOutcome::TimedOut {
+                limit: TimeLimit::Idle,
+                after_seconds: 600,
+            },
+            Usage::default(),
+        );
+        story.iteration(3, 3, None);
+        story.said(TranscriptEvent::line(Tag::Ai, "a line"));
+        story.said(TranscriptEvent::line(Tag::Ai, ""));
+        story.said(TranscriptEvent::line(Tag::Ai, "  and another"));
+        story.tell(RunEvent::MarkerIgnored {
+            iteration: 3,
+            marker: "LOOP_COMPLETE".into(),
+            reason: "it stands inside a code fence".into(),
+        });
+        story.end_iteration(
+            IterationOutcome::RateLimited {
+                resets_at: Some(start() + SignedDuration::from_mins(20)),
+                message: "usage limit reached".into(),
+            },
+            Usage::default(),
+        );
+        story.tell(RunEvent::Waiting {
+            why: Pause::RateLimit,
+            wait_ms: 1_192_000,
+        });
+        story.wait(60_000);
+        story.tell(RunEvent::WaitEnded);
+        story.tell(RunEvent::Waiting {
+            why: Pause::Cooldown,
+            wait_ms: 500,
+        });
+        story.tell(RunEvent::Notice {
+            level: Level::Info,
+            text: "no git here".into(),
+        });
+        story.tell(RunEvent::Stopping {
+            reason: "Ctrl-C".into(),
+        });
+        story.end(RunOutcome::Interrupted { by: Interrupt::Int }, Usage::default());
+    });
+    insta::assert_snapshot!(text, @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+
+    ── iteration 3/100 ─────────────────────────────────────────────────── 08:00 ──
+        ERR │ warning: config is old
+            │ Error: connection reset
+        SYS │ the agent ended with exit code 1 after 1m01s
+        SYS │ stopped one process that the agent had left behind
+            │
+     REPORT │ ✗ failed: the agent ended with exit code 1: connection reset
+            │ 1m05s
+            │ so far: 0ms
+       WAIT │ backing off after a failure: waiting 8.0s, until 08:00
+
+    ── iteration 3/100 · attempt 2 ─────────────────────────────────────── 08:00 ──
+            │
+     REPORT │ ✗ timed out: no output for 10m00s
+            │ 1m05s
+            │ so far: 8.0s
+
+    ── iteration 3/100 · attempt 3 ─────────────────────────────────────── 08:00 ──
+         AI │ a line
+            │
+            │   and another
+       WARN │ LOOP_COMPLETE does not count: it stands inside a code fence
+            │
+     REPORT │ ! rate limited until 08:20, not counted: usage limit reached
+            │ 1m05s
+            │ so far: 8.0s
+       WAIT │ rate limit: waiting 19m52s, until 08:20
+       WAIT │ woken 18m52s early, going on
+       WAIT │ cooldown: waiting 500ms, until 08:01
+       NOTE │ no git here
+       WARN │ stopping: Ctrl-C
+
+    ! Interrupted by Ctrl-C.
+      iterations  1 of 100
+      time        1m10s
+      cost        unknown; the limit of $20.00 was not enforced
+      gates       none ran
+      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      next        to go on: ralph run --continue 20260301-080000-3f2a
+    ");
+}
+
+#[test]
+fn parallel_tools_stay_told_apart() {
+    let text = told(PLAIN, |story| {
+        story.iteration(1, 1, None);
+        story.start_tool("a", "Read", json!({"file_path": "src/a.rs"}));
+        story.start_tool("b", "Read", json!({"file_path": "src/b.rs"}));
+        story.start_tool("c", "Task", json!({"description": "Find the bug", "prompt": "…"}));
+        story.start_tool_in(Some("c"), "d", "Grep", json!({"pattern": "todo", "path": "src"}));
+        story.wait(40);
+        story.end_tool("d", ToolStatus::Ok, None);
+        story.said(TranscriptEvent::Text {
+            tag: Tag::Ai,
+            text: "Found it.".into(),
+            flow: Flow::Message,
+            parent: Some("c".into()),
+        });
+        story.tool_output("b", "x\n");
+        story.end_tool("b", ToolStatus::Ok, Some(5));
+        story.end_tool("a", ToolStatus::Fail, Some(7));
+        story.end_tool("zzz", ToolStatus::Unknown, None);
+        story.end_iteration(
+            IterationOutcome::Continued { rejected_by: None },
+            Usage::default(),
+        );
+    });
+    insta::assert_snapshot!(text, @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+
+    ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
+       TOOL │ ▸ Read src/a.rs
+       TOOL │ ▸ Read src/b.rs
+       TOOL │ ▸ Task Find the bug
+       TOOL │ ┊ ▸ Grep todo
+            │ ┊ ✓ 40ms
+         AI │ ┊ Found it.
+       TOOL │ ✓ Read src/b.rs · 5ms · 1 line
+       TOOL │ ✗ Read src/a.rs · 7ms
+       TOOL │ ? tool
+            │
+    ACTIONS │ ✓ Grep todo · 40ms
+            │ ✓ Read src/b.rs · 5ms · 1 line
+            │ ✗ Read src/a.rs · 7ms
+            │ ? tool
+            │ ? Task Find the bug
+     REPORT │ → not done yet, going on
+            │ 1m05s
+    ");
+}
+
+#[test]
+fn many_tools_are_counted_and_failures_listed() {
+    let text = told(PLAIN, |story| {
+        story.iteration(1, 1, None);
+        for call in 0..30 {
+            let id = call.to_string();
+            story.start_tool(
+                &id,
+                if call % 3 == 0 { "Bash" } else { "Edit" },
+                json!({"command": id}),
+            );
+            let status = if call % 4 == 0 {
+                ToolStatus::Fail
+            } else {
+                ToolStatus::Ok
+            };
+            story.end_tool(&id, status, Some(1000));
+        }
+        story.end_iteration(
+            IterationOutcome::Continued { rejected_by: None },
+            Usage::default(),
+        );
+    });
+    let callouts = text
+        .find("ACTIONS")
+        .map(|at| &text[at..])
+        .expect("there were actions");
+    insta::assert_snapshot!(callouts, @"
+    ACTIONS │ 30 calls, 8 failed: Bash ×10 · Edit ×20
+            │ ✗ Bash 0 · 1.0s
+            │ ✗ Edit 4 · 1.0s
+            │ ✗ Edit 8 · 1.0s
+            │ ✗ Bash 12 · 1.0s
+            │ ✗ Edit 16 · 1.0s
+            │ … and 3 more failed
+     REPORT │ → not done yet, going on
+            │ 1m05s
+    ");
+}

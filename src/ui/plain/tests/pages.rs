@@ -1,0 +1,274 @@
+//! The same small session under every setting.
+
+use super::*;
+
+#[test]
+fn a_solo_run_with_tools() {
+    insta::assert_snapshot!(told(PLAIN, solo), @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+
+    ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
+        SYS │ session 3f2a91bc · claude-opus-4
+      THINK │ The parser drops the last line when it has no newline. I should look
+            │ at the reader first. Then I will write a test that fails, and only
+            │ then change the code, because the bug may well be somewhere else
+            │ …
+         AI │ I'll look at the code first.
+            │
+            │ Three things matter:
+            │ - the reader, which cuts the stream into lines and keeps the rest
+            │ - the parser
+       TOOL │ ▸ Read src/lib.rs
+            │ ✓ 12ms · 3 lines
+       TOOL │ ▸ Bash cargo test --workspace --all-features -- --test-threads=1 --n…
+            │ ✗ 48.1s · 2 lines
+         AI │ Fixed.
+            │
+            │ LOOP_COMPLETE
+            │
+       PLAN │ The parser drops the last line when it has no newline. I should look
+            │ at the reader first.
+    ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
+            │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
+     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
+
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+      iterations  1 of 100
+      time        1m10s
+      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
+      cost        $0.12 reported, of $20.00
+      gates       none ran
+      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+    ");
+}
+
+#[test]
+fn a_terminal_gets_wrapped_lines() {
+    insta::assert_snapshot!(told(LIVE, solo), @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+
+    ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
+        SYS │ session 3f2a91bc · claude-opus-4
+      THINK │ The parser drops the last line when it has no newline. I should look
+            │ at the reader first. Then I will write a test that fails, and only
+            │ then change the code, because the bug may well be somewhere else
+            │ …
+         AI │ I'll look at the code first.
+            │
+            │ Three things matter:
+            │ - the reader, which cuts the stream into lines and keeps the rest
+            │ - the parser
+       TOOL │ ▸ Read src/lib.rs
+            │ ✓ 12ms · 3 lines
+       TOOL │ ▸ Bash cargo test --workspace --all-features -- --test-threads=1 --n…
+            │ ✗ 48.1s · 2 lines
+         AI │ Fixed.
+            │
+            │ LOOP_COMPLETE
+            │
+       PLAN │ The parser drops the last line when it has no newline. I should look
+            │ at the reader first.
+    ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
+            │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
+     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
+
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+      iterations  1 of 100
+      time        1m10s
+      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
+      cost        $0.12 reported, of $20.00
+      gates       none ran
+      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+    ");
+}
+
+#[test]
+fn forty_columns_are_enough() {
+    insta::assert_snapshot!(told(PlainOptions { width: 40, ..LIVE }, solo), @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+
+    ── iteration 1/100 ─────────── 08:00 ──
+        SYS │ session 3f2a91bc · claude-op…
+      THINK │ The parser drops the last
+            │ line when it has no newline.
+            │ I should look at the reader
+            │ …
+         AI │ I'll look at the code first.
+            │
+            │ Three things matter:
+            │ - the reader, which cuts the
+            │   stream into lines and keeps
+            │   the rest
+            │ - the parser
+       TOOL │ ▸ Read src/lib.rs
+            │ ✓ 12ms · 3 lines
+       TOOL │ ▸ Bash cargo test --workspac…
+            │ ✗ 48.1s · 2 lines
+         AI │ Fixed.
+            │
+            │ LOOP_COMPLETE
+            │
+       PLAN │ The parser drops the last
+            │ line when it has no newline.
+            │ …
+    ACTIONS │ ✓ Read src… · 12ms · 3 lines
+            │ ✗ Bash ca… · 48.1s · 2 lines
+     REPORT │ ✓ complete: the agent gave
+            │ LOOP_COMPLETE
+            │ 1m05s · 46.2k tokens (38.0k
+            │ cached) · $0.12 reported
+            │ so far: 48.0s · 46.2k tokens
+            │ (38.0k cached) · $0.12 of
+            │ $20.00
+
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+      iterations  1 of 100
+      time        1m10s
+      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
+      cost        $0.12 reported, of $20.00
+      gates       none ran
+      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+    ");
+}
+
+#[test]
+fn verbose_shows_input_output_and_thoughts_in_full() {
+    let options = PlainOptions {
+        verbosity: Verbosity::Verbose,
+        ..LIVE
+    };
+    insta::assert_snapshot!(told(options, solo), @"
+    ralph 0.1.0 · run 20260301-080000-3f2a
+      agent       claude 2.1.0
+      limits      100 iterations · 4h00m · $20.00
+      workspace   /home/me/parser
+      started     2026-03-01 08:00
+
+    ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
+        SYS │ started as process 4242: claude -p Fix it
+        SYS │ session 3f2a91bc · claude-opus-4
+      THINK │ The parser drops the last line when it has no newline. I should look
+            │ at the reader first. Then I will write a test that fails, and only
+            │ then change the code, because the bug may well be somewhere else
+            │ entirely and a test tells me so at once. Let me begin.
+         AI │ I'll look at the code first.
+            │
+            │ Three things matter:
+            │ - the reader, which cuts the stream into lines and keeps the rest
+            │ - the parser
+       TOOL │ ▸ Read src/lib.rs
+            │   file_path: /home/me/parser/src/lib.rs
+            │ ┊ one
+            │ ┊ two
+            │ ┊ three
+            │ ✓ 12ms · 3 lines
+       TOOL │ ▸ Bash cargo test --workspace --all-features -- --test-threads=1 --n…
+            │   command: cargo test --workspace --all-features -- --test-threads=1
+            │   --nocapture 2>&1 | tail -50
+            │ ┊ running 3 tests
+            │ ┊ failed
+            │ ✗ 48.1s · 2 lines
+         AI │ Fixed.
+            │
+            │ LOOP_COMPLETE
+        SYS │ the agent ended with exit code 0 after 1m01s
+            │
+       PLAN │ The parser drops the last line when it has no newline. I should look
+            │ at the reader first.
+    ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
+            │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
+     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
+
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+      iterations  1 of 100
+      time        1m10s
+      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
+      cost        $0.12 reported, of $20.00
+      gates       none ran
+      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+    ");
+}
+
+#[test]
+fn quiet_leaves_only_the_final_report() {
+    let options = PlainOptions {
+        verbosity: Verbosity::Quiet,
+        ..LIVE
+    };
+    insta::assert_snapshot!(told(options, solo), @"
+    ✓ Complete: the agent gave LOOP_COMPLETE.
+      iterations  1 of 100
+      time        1m10s
+      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
+      cost        $0.12 reported, of $20.00
+      gates       none ran
+      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+    ");
+}
+
+#[test]
+fn colours_mark_what_words_already_say() {
+    let text = told(PlainOptions { colour: true, ..LIVE }, solo);
+    insta::assert_snapshot!(shown(&text), @"
+    ␛[1mralph 0.1.0 · run 20260301-080000-3f2a␛[0m
+    ␛[2m  agent       ␛[0mclaude 2.1.0
+    ␛[2m  limits      ␛[0m100 iterations · 4h00m · $20.00
+    ␛[2m  workspace   ␛[0m/home/me/parser
+    ␛[2m  started     ␛[0m2026-03-01 08:00
+
+    ␛[2m── ␛[0m␛[1miteration 1/100␛[0m␛[2m ─────────────────────────────────────────────────── 08:00 ──␛[0m
+        ␛[2mSYS␛[0m␛[2m │␛[0m session 3f2a91bc · claude-opus-4
+      ␛[2mTHINK␛[0m␛[2m │␛[0m ␛[2mThe parser drops the last line when it has no newline. I should look␛[0m
+           ␛[2m │␛[0m ␛[2mat the reader first. Then I will write a test that fails, and only␛[0m
+           ␛[2m │␛[0m ␛[2mthen change the code, because the bug may well be somewhere else␛[0m
+           ␛[2m │␛[0m …
+         ␛[1mAI␛[0m␛[2m │␛[0m I'll look at the code first.
+           ␛[2m │␛[0m
+           ␛[2m │␛[0m Three things matter:
+           ␛[2m │␛[0m - the reader, which cuts the stream into lines and keeps the rest
+           ␛[2m │␛[0m - the parser
+       ␛[36mTOOL␛[0m␛[2m │␛[0m ▸ ␛[36mRead␛[0m src/lib.rs
+           ␛[2m │␛[0m ␛[32m✓␛[0m ␛[2m12ms · 3 lines␛[0m
+       ␛[36mTOOL␛[0m␛[2m │␛[0m ▸ ␛[36mBash␛[0m cargo test --workspace --all-features -- --test-threads=1 --n…
+           ␛[2m │␛[0m ␛[1m␛[31m✗␛[0m ␛[2m48.1s · 2 lines␛[0m
+         ␛[1mAI␛[0m␛[2m │␛[0m Fixed.
+           ␛[2m │␛[0m
+           ␛[2m │␛[0m LOOP_COMPLETE
+           ␛[2m │␛[0m
+       ␛[1mPLAN␛[0m␛[2m │␛[0m The parser drops the last line when it has no newline. I should look
+           ␛[2m │␛[0m at the reader first.
+    ␛[1mACTIONS␛[0m␛[2m │␛[0m ␛[32m✓␛[0m ␛[36mRead␛[0m src/lib.rs ␛[2m· 12ms · 3 lines␛[0m
+           ␛[2m │␛[0m ␛[1m␛[31m✗␛[0m ␛[36mBash␛[0m cargo test --workspace --all-features -- -… ␛[2m· 48.1s · 2 lines␛[0m
+     ␛[1mREPORT␛[0m␛[2m │␛[0m ␛[32m✓␛[0m complete: the agent gave LOOP_COMPLETE
+           ␛[2m │␛[0m 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+           ␛[2m │␛[0m ␛[2mso far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00␛[0m
+
+    ␛[32m✓␛[0m␛[1m Complete: the agent gave LOOP_COMPLETE.␛[0m
+    ␛[2m  iterations  ␛[0m1 of 100
+    ␛[2m  time        ␛[0m1m10s
+    ␛[2m  tokens      ␛[0m46,200 (45,000 in, 38,000 of them cached; 1,200 out)
+    ␛[2m  cost        ␛[0m$0.12 reported, of $20.00
+    ␛[2m  gates       ␛[0mnone ran
+    ␛[2m  journal     ␛[0m/home/me/parser/.agent/runs/20260301-080000-3f2a
+    ");
+    let bare = anstream::adapter::strip_str(&text).to_string();
+    assert_eq!(bare, told(LIVE, solo));
+}
