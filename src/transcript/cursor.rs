@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::claude::{self, Block, Claude, Dialect, InputTokens, Message, ResultText};
-use super::parts::{EventStream, Field, Tools, list, mark_unknown, object, string};
+use super::parts::{EventStream, Field, Tools, mark_unknown, object, string};
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
@@ -84,8 +84,8 @@ impl Cursor {
         let timed = own.timestamp_ms.count().is_some();
         let repeats = own.model_call_id.words().is_some() || (self.streams && !timed);
         let message: Message<'_> = object(own.message);
-        let mut text = string(message.content).unwrap_or_default().into_owned();
-        for raw in list(message.content) {
+        let mut text = message.content.words().unwrap_or_default().to_owned();
+        for raw in message.content.blocks() {
             let block: Block<'_> = object(Some(raw));
             match block.text.text() {
                 Some(words) => text.push_str(words),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{self, Event, Message};
+use super::wire::{self, Event};
 use super::{Claude, ResultText};
 use crate::event::{CostSource, ErrorClass, Meta, RateLimitStatus, Tag, TranscriptEvent, Usage, UsageScope};
 use crate::transcript::parts::{
@@ -45,13 +45,14 @@ impl ApiError {
 
 impl Ending {
     /// A message that no model wrote: an API error, or the answer to a slash command. Never the assistant's.
-    pub(super) fn read_synthetic(
-        &mut self,
-        event: &Event<'_>,
-        message: &Message<'_>,
-        out: &mut Vec<TranscriptEvent>,
-    ) {
-        let text = wire::result_text(message.content);
+    pub(super) fn read_synthetic(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Enclosing<'a> {
+            #[serde(borrow)]
+            content: Option<&'a RawValue>,
+        }
+        let text = wire::result_text(object::<Enclosing<'_>>(event.message).content);
         if let Some(word) = string(event.error) {
             let status = status_named_in(&text, &["API Error: ", "rejected ("]);
             let error = ApiError {

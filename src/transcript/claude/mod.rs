@@ -9,14 +9,14 @@ mod wire;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    Begun, EventStream, Speech, Tools, hidden_prompt, json_text, list, mark_unknown, object, parse,
-    read_plan, say_unreadable, string,
+    Begun, EventStream, Speech, Tools, hidden_prompt, json_text, mark_unknown, object, parse, read_plan,
+    say_unreadable,
 };
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
 use ending::Ending;
 pub(super) use wire::{Block, Message};
-use wire::{Event, Streamed, Wrapper};
+use wire::{Event, Line, Streamed};
 
 pub(super) const FORMAT: Format = Format {
     name: "claude",
@@ -84,36 +84,36 @@ pub(super) struct Claude {
 }
 
 impl EventStream for Claude {
-    type Event<'a> = Event<'a>;
+    type Event<'a> = Line<'a>;
 
-    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let Some(kind) = event.kind.text() else {
+    fn read(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let Some(kind) = read.kind.text() else {
             return say_unreadable(line, "the object has no `type`".to_owned(), out);
         };
-        self.note_session(event, out);
+        self.note_session(read, line, out);
         match kind {
-            "system" => self.read_system(event, out),
-            "assistant" | "message_stop" => self.read_message(event, out),
-            "user" => self.read_user(event, out),
-            "result" => self.read_result(event, out),
             "stream_event" => {
-                let parent = event.parent_tool_use_id.text();
-                if self.read_stream(&event.event.0, parent, out) == Known::No {
-                    let text = json_text(line);
-                    let wrapper: Wrapper<'_> = parse(&text).unwrap_or_default();
-                    read_other(&object(wrapper.event), out);
+                let parent = read.parent_tool_use_id.text();
+                if self.read_stream(&read.event.0, parent, out) == Known::No {
+                    with_all_of(line, |event| read_other(&object(event.event), out));
                 }
             }
+            "assistant" | "message_stop" => self.read_message(read, line, out),
+            "user" => self.read_user(read, out),
+            "system" => with_all_of(line, |event| read_system(event, out)),
+            "result" => with_all_of(line, |event| self.read_result(event, out)),
             "message_start"
             | "content_block_start"
             | "content_block_delta"
             | "content_block_stop"
             | "message_delta" => {
-                let known = self.read_stream(&event.as_streamed(), event.parent_tool_use_id.text(), out);
+                let text = json_text(line);
+                let bare: Streamed<'_> = parse(&text).unwrap_or_default();
+                let known = self.read_stream(&bare, read.parent_tool_use_id.text(), out);
                 debug_assert_eq!(known, Known::Yes);
             }
-            "rate_limit_event" => ending::read_rate_limit(event, out),
-            "error" => ending::read_error(event, out),
+            "rate_limit_event" => with_all_of(line, |event| ending::read_rate_limit(event, out)),
+            "error" => with_all_of(line, |event| ending::read_error(event, out)),
             // What the program tells a program: nothing in it is for the reader of a transcript.
             "control_request"
             | "control_response"
@@ -121,7 +121,7 @@ impl EventStream for Claude {
             | "keep_alive"
             | "ping"
             | "tool_progress" => {}
-            unknown => mark_unknown(unknown, event.words().as_deref(), out),
+            unknown => with_all_of(line, |event| mark_unknown(unknown, event.words().as_deref(), out)),
         }
     }
 
@@ -144,59 +144,37 @@ impl Claude {
     }
 
     /// Every line names the session; it is told once, and by `init` with more.
-    fn note_session(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let begins = event.subtype.is("init");
+    fn note_session(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let begins = read.subtype.is("init");
         // A session that could not be found is named in the failure: that is not one to go on with.
-        let failed = event.is_error.flag() == Some(true);
-        let Some(id) = event.session_id.words().filter(|_| !failed) else {
+        let failed = read.is_error.flag() == Some(true);
+        let Some(id) = read.session_id.words().filter(|_| !failed) else {
             return;
         };
         if begins || self.session.as_deref() != Some(id) {
             self.session = Some(id.to_owned());
-            out.push(TranscriptEvent::meta(Meta::Session {
-                session_id: id.to_owned(),
-                model: event.model.to_text(),
-                version: event.claude_code_version.to_text(),
-            }));
-        }
-    }
-
-    fn read_system(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        match event.subtype.text().unwrap_or_default() {
-            "init" => {}
-            "api_retry" => ending::read_retry(event, out),
-            "compact_boundary" => {
-                let words = event.content.words().unwrap_or("conversation compacted");
-                out.push(TranscriptEvent::message(Tag::Sys, words));
-            }
-            "status" => {
-                if let Some(status) = event.status.words().filter(|status| *status != "requesting") {
-                    out.push(TranscriptEvent::message(Tag::Sys, status));
-                }
-            }
-            "thinking_tokens"
-            | "hook_started"
-            | "hook_progress"
-            | "hook_response"
-            | "task_progress"
-            | "session_state_changed"
-            | "files_persisted" => {}
-            unknown => mark_unknown(&format!("system/{unknown}"), event.words().as_deref(), out),
+            with_all_of(line, |event| {
+                out.push(TranscriptEvent::meta(Meta::Session {
+                    session_id: id.to_owned(),
+                    model: event.model.to_text(),
+                    version: event.claude_code_version.to_text(),
+                }));
+            });
         }
     }
 
     /// A whole message, or one block of it.
-    fn read_message(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let parent = event.parent_tool_use_id.text();
-        let message: Message<'_> = object(event.message);
+    fn read_message(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let parent = read.parent_tool_use_id.text();
+        let message = &read.message.0;
         if message.model.is(SYNTHETIC) {
-            return self.ending.read_synthetic(event, &message, out);
+            return with_all_of(line, |event| self.ending.read_synthetic(event, out));
         }
-        self.begin(&message, parent, out);
-        if let Some(text) = string(event.message).or_else(|| string(message.content)) {
-            self.speech.whole(parent, Tag::Ai, &text, out);
+        self.begin(message, parent, out);
+        if let Some(text) = message.content.words() {
+            self.speech.whole(parent, Tag::Ai, text, out);
         }
-        for raw in list(message.content) {
+        for raw in message.content.blocks() {
             self.read_block(raw, parent, out);
         }
     }
@@ -276,30 +254,30 @@ impl Claude {
         self.speech.dismiss(id);
     }
 
-    fn read_user(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let message: Message<'_> = object(event.message);
-        if let Some(text) = string(event.message).or_else(|| string(message.content)) {
-            self.read_words_of_user(&text, event, out);
+    fn read_user(&mut self, read: &Line<'_>, out: &mut Vec<TranscriptEvent>) {
+        let content = &read.message.0.content;
+        if let Some(text) = content.words() {
+            self.read_words_of_user(text, read, out);
         }
-        for raw in list(message.content) {
+        for raw in content.blocks() {
             let block: Block<'_> = object(Some(raw));
             match block.kind.text() {
                 Some("tool_result") => self.end_tool(&block, out),
-                Some("text") => self.read_words_of_user(block.text.text().unwrap_or_default(), event, out),
-                Some(kind) => self.read_words_of_user(&format!("[{kind}]"), event, out),
-                None => self.read_words_of_user(raw.get(), event, out),
+                Some("text") => self.read_words_of_user(block.text.text().unwrap_or_default(), read, out),
+                Some(kind) => self.read_words_of_user(&format!("[{kind}]"), read, out),
+                None => self.read_words_of_user(raw.get(), read, out),
             }
         }
     }
 
     /// What goes to the model without coming from a tool: the prompt, or a word of the program's own.
-    fn read_words_of_user(&self, text: &str, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let parent = event.parent_tool_use_id.text();
+    fn read_words_of_user(&self, text: &str, read: &Line<'_>, out: &mut Vec<TranscriptEvent>) {
+        let parent = read.parent_tool_use_id.text();
         if parent.is_none() && !self.prompt.is_empty() && text.trim() == self.prompt {
             out.push(hidden_prompt(text));
             return;
         }
-        let tag = match (event.is_synthetic.flag(), event.is_replay.flag()) {
+        let tag = match (read.is_synthetic.flag(), read.is_replay.flag()) {
             (Some(true), _) => Tag::Sys,
             (_, Some(true)) => Tag::Prompt,
             _ => Tag::User,
@@ -364,6 +342,35 @@ impl Claude {
 enum Known {
     Yes,
     No,
+}
+
+/// Reads a line of one of the rarer kinds once more, for all that it has.
+fn with_all_of(line: &str, act: impl FnOnce(&Event<'_>)) {
+    act(&parse(&json_text(line)).unwrap_or_default());
+}
+
+fn read_system(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+    match event.subtype.text().unwrap_or_default() {
+        "init" => {}
+        "api_retry" => ending::read_retry(event, out),
+        "compact_boundary" => {
+            let words = event.content.words().unwrap_or("conversation compacted");
+            out.push(TranscriptEvent::message(Tag::Sys, words));
+        }
+        "status" => {
+            if let Some(status) = event.status.words().filter(|status| *status != "requesting") {
+                out.push(TranscriptEvent::message(Tag::Sys, status));
+            }
+        }
+        "thinking_tokens"
+        | "hook_started"
+        | "hook_progress"
+        | "hook_response"
+        | "task_progress"
+        | "session_state_changed"
+        | "files_persisted" => {}
+        unknown => mark_unknown(&format!("system/{unknown}"), event.words().as_deref(), out),
+    }
 }
 
 /// What else the model's stream may bring.

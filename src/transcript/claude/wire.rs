@@ -1,33 +1,51 @@
 //! The shapes of Claude's stream, flat and borrowed. Whatever may be missing, is optional.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::InputTokens;
 use crate::event::Usage;
-use crate::transcript::parts::{Field, Nested, list, object, string};
+use crate::transcript::parts::{Content, Field, Nested, Worded, list, object, string};
 
-/// One line. The fields of all events in one struct: a tagged enum would have to buffer each line first.
+/// What most lines have: they are read in one pass, so this is kept small. A tagged enum would have to buffer each line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::transcript) struct Event<'a> {
+pub(in crate::transcript) struct Line<'a> {
     #[serde(borrow, rename = "type")]
-    pub(in crate::transcript) kind: Field<'a>,
+    pub(super) kind: Field<'a>,
     #[serde(borrow)]
-    pub(in crate::transcript) subtype: Field<'a>,
+    pub(super) subtype: Field<'a>,
     #[serde(borrow)]
-    pub(in crate::transcript) session_id: Field<'a>,
+    pub(super) session_id: Field<'a>,
     #[serde(borrow)]
-    pub(in crate::transcript) parent_tool_use_id: Field<'a>,
+    pub(super) parent_tool_use_id: Field<'a>,
     #[serde(borrow)]
-    pub(in crate::transcript) message: Option<&'a RawValue>,
+    pub(super) message: Nested<Message<'a>>,
     /// What `stream_event` wraps: most lines of a session are one of these.
     #[serde(borrow)]
     pub(super) event: Nested<Streamed<'a>>,
+    #[serde(borrow, rename = "isReplay")]
+    pub(super) is_replay: Field<'a>,
+    #[serde(borrow, rename = "isSynthetic")]
+    pub(super) is_synthetic: Field<'a>,
     #[serde(borrow)]
-    pub(super) delta: Option<&'a RawValue>,
+    pub(super) is_error: Field<'a>,
+}
+
+/// What a line of the rarer kinds has: the fields of all of them in one struct.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Field<'a>,
     #[serde(borrow)]
-    pub(super) content_block: Option<&'a RawValue>,
+    pub(super) subtype: Field<'a>,
+    #[serde(borrow)]
+    pub(super) message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) event: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
     /// A word where an assistant's message is an API error, an object in an `error` event.
@@ -42,15 +60,9 @@ pub(in crate::transcript) struct Event<'a> {
     #[serde(borrow)]
     pub(super) rate_limit_info: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) tool_use_result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(in crate::transcript) model: Field<'a>,
+    pub(super) model: Field<'a>,
     #[serde(borrow)]
     pub(super) claude_code_version: Field<'a>,
-    #[serde(borrow, rename = "isReplay")]
-    pub(super) is_replay: Field<'a>,
-    #[serde(borrow, rename = "isSynthetic")]
-    pub(super) is_synthetic: Field<'a>,
     #[serde(borrow)]
     pub(super) is_error: Field<'a>,
     #[serde(borrow)]
@@ -74,7 +86,7 @@ pub(in crate::transcript) struct Event<'a> {
     #[serde(borrow)]
     pub(super) status: Field<'a>,
     #[serde(borrow)]
-    pub(in crate::transcript) text: Field<'a>,
+    pub(super) text: Field<'a>,
     #[serde(borrow)]
     pub(super) content: Field<'a>,
     #[serde(borrow)]
@@ -88,32 +100,29 @@ pub(super) struct Streamed<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Field<'a>,
     #[serde(borrow)]
-    pub(super) delta: Nested<Block<'a>>,
+    pub(super) delta: Nested<Delta<'a>>,
     #[serde(borrow)]
     pub(super) message: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
 }
 
-/// A line whose event is read as one that stands alone.
+/// A piece of a block.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Wrapper<'a> {
+pub(super) struct Delta<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Field<'a>,
     #[serde(borrow)]
-    pub(super) event: Option<&'a RawValue>,
+    pub(super) text: Field<'a>,
+    #[serde(borrow)]
+    pub(super) thinking: Field<'a>,
 }
 
-impl<'a> Event<'a> {
-    /// As an event of the model's stream, where it came without a wrapper.
-    pub(super) fn as_streamed(&self) -> Streamed<'a> {
-        Streamed {
-            kind: self.kind.clone(),
-            delta: Nested(object(self.delta)),
-            message: self.message,
-            usage: self.usage,
-        }
-    }
+impl<'de: 'a, 'a> Worded<'de> for Streamed<'a> {}
+impl<'de: 'a, 'a> Worded<'de> for Delta<'a> {}
 
+impl Event<'_> {
     /// Words for the user in an event of an unknown kind.
     pub(super) fn words(&self) -> Option<String> {
         [&self.text, &self.content, &self.summary]
@@ -123,7 +132,7 @@ impl<'a> Event<'a> {
                 [self.message, self.error, self.result]
                     .into_iter()
                     .find_map(string)
-                    .map(std::borrow::Cow::into_owned)
+                    .map(Cow::into_owned)
                     .filter(|words| !words.is_empty())
             })
     }
@@ -137,9 +146,19 @@ pub(in crate::transcript) struct Message<'a> {
     #[serde(borrow)]
     pub(super) model: Field<'a>,
     #[serde(borrow)]
-    pub(in crate::transcript) content: Option<&'a RawValue>,
+    pub(in crate::transcript) content: Content<'a>,
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
+}
+
+/// ralphex's wrappers give a message as what it says.
+impl<'de: 'a, 'a> Worded<'de> for Message<'a> {
+    fn of_words(words: Cow<'de, str>) -> Self {
+        Self {
+            content: Content::Words(words),
+            ..Self::default()
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

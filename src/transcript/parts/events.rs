@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Tools, json_text, parse, say_unreadable};
+use super::{Tools, json_text, parse, say_unreadable, with_whole_characters};
 use crate::event::TranscriptEvent;
 use crate::transcript::Adapter;
 
@@ -18,6 +18,11 @@ pub(in crate::transcript) trait EventStream: Send {
 
 impl<T: EventStream> Adapter for T {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
+        // Hardly any line has terminal sequences around it, and one that has cannot be read: looked for only then.
+        let text = with_whole_characters(line.trim());
+        if let Ok(event) = parse::<T::Event<'_>>(&text) {
+            return self.read(&event, line, out);
+        }
         let text = json_text(line);
         if text.is_empty() {
             return;

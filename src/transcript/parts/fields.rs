@@ -130,11 +130,18 @@ impl<'de> Visitor<'de> for AnyType {
     }
 }
 
+/// What an agent may also give as a text where an object is expected.
+pub(in crate::transcript) trait Worded<'de>: Deserialize<'de> + Default {
+    fn of_words(_: Cow<'de, str>) -> Self {
+        Self::default()
+    }
+}
+
 /// An object that is read in the same pass as the one around it; all of its fields are absent when it is no object.
 #[derive(Debug, Default)]
 pub(in crate::transcript) struct Nested<T>(pub(in crate::transcript) T);
 
-impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Nested<T> {
+impl<'de, T: Worded<'de>> Deserialize<'de> for Nested<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AnObject(PhantomData))
     }
@@ -142,7 +149,7 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Nested<T> {
 
 struct AnObject<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for AnObject<T> {
+impl<'de, T: Worded<'de>> Visitor<'de> for AnObject<T> {
     type Value = Nested<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,8 +160,12 @@ impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for AnObject<T> {
         T::deserialize(MapAccessDeserializer::new(entries)).map(Nested)
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Nested::default())
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Nested(T::of_words(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Nested(T::of_words(Cow::Owned(text.to_owned()))))
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
@@ -201,6 +212,10 @@ pub(in crate::transcript) fn list(raw: Option<&RawValue>) -> Vec<&RawValue> {
 /// A string, when it is one.
 pub(in crate::transcript) fn string(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let text = raw.map(RawValue::get).filter(|text| text.starts_with('"'))?;
+    if memchr::memchr(b'\\', text.as_bytes()).is_none() {
+        // Without an escape a string stands as it is written.
+        return Some(Cow::Borrowed(&text[1..text.len() - 1]));
+    }
     match serde_json::from_str::<Field<'_>>(text) {
         Ok(Field::Text(text)) => Some(text),
         Ok(_) | Err(_) => None,
@@ -223,6 +238,8 @@ mod tests {
         #[serde(borrow)]
         rest: Option<&'a RawValue>,
     }
+
+    impl<'de: 'a, 'a> Worded<'de> for Sample<'a> {}
 
     fn sample(text: &str) -> Sample<'_> {
         serde_json::from_str(text).unwrap()

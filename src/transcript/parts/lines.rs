@@ -21,7 +21,7 @@ pub(in crate::transcript) fn json_text(line: &str) -> Cow<'_, str> {
 
 /// Replaces escaped halves of surrogate pairs that stand alone. JavaScript cuts strings between them, above all
 /// in deltas, and no JSON reader takes them.
-fn with_whole_characters(text: &str) -> Cow<'_, str> {
+pub(in crate::transcript) fn with_whole_characters(text: &str) -> Cow<'_, str> {
     let lone = lone_surrogates(text);
     if lone.is_empty() {
         return Cow::Borrowed(text);

@@ -1,6 +1,7 @@
 //! What several formats share: reading a line and its fields, texts that come in pieces and then whole, tool
 //! calls that must end, and names for failures. Nothing here knows a product.
 
+mod content;
 mod events;
 mod failure;
 mod fields;
@@ -11,10 +12,13 @@ mod said;
 mod speech;
 mod tools;
 
+pub(in crate::transcript) use content::Content;
 pub(in crate::transcript) use events::EventStream;
 pub(in crate::transcript) use failure::{class_of_error, class_of_status, status_named_in};
-pub(in crate::transcript) use fields::{Field, Nested, list, object, string};
-pub(in crate::transcript) use lines::{json_text, mark_unknown, parse, say_unreadable};
+pub(in crate::transcript) use fields::{Field, Nested, Worded, list, object, string};
+pub(in crate::transcript) use lines::{
+    json_text, mark_unknown, parse, say_unreadable, with_whole_characters,
+};
 pub(in crate::transcript) use plan::read_plan;
 pub(in crate::transcript) use prompt::hidden_prompt;
 use said::Said;

@@ -13,7 +13,12 @@ pub(in crate::transcript) struct Said {
 impl Said {
     pub(in crate::transcript) fn push(&mut self, text: &str) {
         self.length += text.len();
-        self.tail.push_str(text);
+        if text.len() > KEPT {
+            self.tail.clear();
+        }
+        // Of a huge text not even a copy is made.
+        self.tail
+            .push_str(&text[text.ceil_char_boundary(text.len().saturating_sub(KEPT))..]);
         // Only at twice the size, so that a long stream does not move memory with every piece.
         if self.tail.len() > 2 * KEPT {
             let from = self.tail.ceil_char_boundary(self.tail.len() - KEPT);

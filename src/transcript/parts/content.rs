@@ -1,0 +1,107 @@
+//! What a message holds: words, or a list of blocks. The blocks are left as they came, since one that nobody knows is
+//! shown as it came.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+#[derive(Debug, Default)]
+pub(in crate::transcript) enum Content<'a> {
+    /// Nothing, or nothing that a message can hold.
+    #[default]
+    Absent,
+    Words(Cow<'a, str>),
+    Blocks(Vec<&'a RawValue>),
+}
+
+impl<'a> Content<'a> {
+    pub(in crate::transcript) fn words(&self) -> Option<&str> {
+        match self {
+            Self::Words(words) => Some(words),
+            Self::Absent | Self::Blocks(_) => None,
+        }
+    }
+
+    pub(in crate::transcript) fn blocks(&self) -> &[&'a RawValue] {
+        match self {
+            Self::Blocks(blocks) => blocks,
+            Self::Absent | Self::Words(_) => &[],
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WordsOrBlocks)
+    }
+}
+
+struct WordsOrBlocks;
+
+impl<'de> Visitor<'de> for WordsOrBlocks {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("words or blocks")
+    }
+
+    fn visit_borrowed_str<E>(self, words: &'de str) -> Result<Self::Value, E> {
+        Ok(Content::Words(Cow::Borrowed(words)))
+    }
+
+    fn visit_str<E>(self, words: &str) -> Result<Self::Value, E> {
+        Ok(Content::Words(Cow::Owned(words.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(block) = items.next_element::<&RawValue>()? {
+            blocks.push(block);
+        }
+        Ok(Content::Blocks(blocks))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Content::Absent)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Content::Absent)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Content::Absent)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Content::Absent)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Content::Absent)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::Absent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_blocks_are_told_apart_and_anything_else_is_absent() {
+        let read = |text: &'static str| serde_json::from_str::<Content<'_>>(text).unwrap();
+        assert_eq!(read(r#""a\nb""#).words(), Some("a\nb"));
+        let blocks = read(r#"[{"type":"text"},"bare",[1]]"#);
+        let blocks: Vec<&str> = blocks.blocks().iter().map(|raw| raw.get()).collect();
+        assert_eq!(blocks, [r#"{"type":"text"}"#, "\"bare\"", "[1]"]);
+        for other in ["null", "true", "1", "-1", "1.5", r#"{"a":[{}]}"#] {
+            assert!(matches!(read(other), Content::Absent), "{other}");
+        }
+    }
+}
