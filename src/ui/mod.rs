@@ -13,6 +13,7 @@ mod lent;
 mod modes;
 mod painter;
 mod plain;
+mod said;
 mod sentences;
 mod table;
 mod terminal;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::page::one_line;
+use super::one_line::one_line;
 use crate::event::Json;
 
 /// Fields that say what a call does, best first, as the tools of the known agents name them.

@@ -68,7 +68,7 @@ pub(super) struct Iteration {
     pub(super) plan: Vec<PlanItem>,
     /// The beginning of what the agent thought.
     pub(super) thought: String,
-    pub(super) said: super::transcript::Said,
+    pub(super) said: crate::ui::said::SaidBefore,
     /// The session line that was shown.
     pub(super) session_line: String,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::face::{Face, SessionUsage, labels};
-use super::page::one_line;
+use super::one_line::one_line;
 use crate::event::{FileChangeKind, Meta, PlanItem, PlanStatus, RateLimitStatus};
 use crate::ui::{Tone, sentences, words};
 

@@ -6,6 +6,7 @@ mod callouts;
 mod face;
 mod flow;
 mod meta;
+mod one_line;
 mod page;
 mod report;
 mod status;
@@ -16,8 +17,7 @@ mod tools;
 mod transcript;
 
 pub(super) use argument::{fields, first_argument};
-pub(super) use page::{head, one_line};
-pub(super) use transcript::Fingerprint;
+pub(super) use one_line::{head, one_line};
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -3,9 +3,8 @@
 
 use std::io::Write as _;
 
-use unicode_width::UnicodeWidthChar;
-
 use super::flow::Wrap;
+use super::one_line::one_line;
 use crate::ui::{Tone, clean::clean};
 
 /// The word in the gutter that says whose line it is.
@@ -330,41 +329,4 @@ impl Page {
         }
         self.wrap.forget_written(count);
     }
-}
-
-/// The text on one line: cleaned, every run of white space one space, cut with `…` at so many columns.
-/// Gives its columns too. Reads no further than it shows.
-pub(in crate::ui) fn one_line(text: &str, room: usize) -> (String, usize) {
-    // A cut text needs no more of its source than this; what is cleaned away may make it a little shorter.
-    let source = head(text, room.saturating_mul(4).saturating_add(4096));
-    let mut line = String::new();
-    let (mut columns, mut fits) = (0, 0);
-    let mut space = false;
-    for c in clean(source).trim().chars() {
-        if c.is_whitespace() {
-            space = true;
-            continue;
-        }
-        let before = if std::mem::take(&mut space) { " " } else { "" };
-        let wide = before.len() + c.width().unwrap_or(0);
-        if columns + wide > room {
-            line.truncate(fits);
-            if room > 0 {
-                line.push('…');
-            }
-            return (line, room.min(columns + 1));
-        }
-        line.push_str(before);
-        line.push(c);
-        columns += wide;
-        if columns < room {
-            fits = line.len();
-        }
-    }
-    (line, columns)
-}
-
-/// The first bytes of a text, cut between characters.
-pub(in crate::ui) fn head(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
 }

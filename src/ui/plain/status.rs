@@ -70,7 +70,7 @@ impl Face {
         match self.iteration.tools.open.split_last() {
             None => "working".into(),
             Some((tool, others)) => {
-                let argument = super::page::one_line(&tool.argument, 40).0;
+                let argument = super::one_line::one_line(&tool.argument, 40).0;
                 let more = match others.len() {
                     0 => String::new(),
                     count => format!(" +{count}"),

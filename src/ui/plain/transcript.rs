@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use super::argument::{fields, first_argument};
 use super::face::{Face, labels};
-use super::page::{Label, head, one_line};
+use super::one_line::{head, one_line};
+use super::page::Label;
 use super::tools::{EndedTool, OpenTool};
 use crate::event::{Flow, Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
 use crate::ui::Tone;
@@ -14,37 +15,6 @@ const EXCERPT_ROWS: usize = 3;
 /// How much of the thoughts is kept for the PLAN callout.
 const THOUGHT_BYTES: usize = 600;
 const NAME_COLUMNS: usize = 60;
-
-/// What the assistant has said, as two numbers: enough to know whether a final message was shown already.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(super) struct Said {
-    message: Fingerprint,
-    everything: Fingerprint,
-}
-
-/// A hash of a text that arrives in pieces, blind to white space.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::ui) struct Fingerprint(u64);
-
-impl Default for Fingerprint {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fingerprint {
-    pub(in crate::ui) fn add(&mut self, text: &str) {
-        for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    pub(in crate::ui) fn of(text: &str) -> Self {
-        let mut print = Self::default();
-        print.add(text);
-        print
-    }
-}
 
 impl Face {
     pub(super) fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) {
@@ -96,10 +66,9 @@ impl Face {
         if tag == Tag::Ai {
             let said = &mut self.iteration.said;
             if !goes_on {
-                said.message = Fingerprint::default();
+                said.begin_message();
             }
-            said.message.add(text);
-            said.everything.add(text);
+            said.add(text);
         }
         let thought = &mut self.iteration.thought;
         if tag == Tag::Think && thought.len() < THOUGHT_BYTES {
@@ -237,12 +206,8 @@ impl Face {
 
     pub(super) fn finished(&mut self, success: bool, reason: Option<&str>, text: Option<&str>) {
         let text = text.filter(|text| !text.trim().is_empty());
-        if let Some(text) = text {
-            let said = self.iteration.said;
-            let print = Fingerprint::of(text);
-            if print != said.message && print != said.everything {
-                self.text(Tag::Ai, text, Flow::Message, None);
-            }
+        if let Some(text) = text.filter(|text| !self.iteration.said.has(text)) {
+            self.text(Tag::Ai, text, Flow::Message, None);
         }
         if !success {
             let reason = reason.unwrap_or("it did not say why");

@@ -10,7 +10,8 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::block::{Block, Body, Excerpt, Gate, Note, Said, Tool, ToolState};
 use super::{meta, notes};
 use crate::event::{Flow, Json, Meta, PlanItem, Record, RunEvent, Tag, ToolEnd, ToolStart, TranscriptEvent};
-use crate::ui::plain::{Fingerprint, first_argument, head, one_line};
+use crate::ui::plain::{first_argument, head, one_line};
+use crate::ui::said::SaidBefore;
 use crate::ui::{Tone, words};
 
 /// A block that has grown to this size is full; what is said further goes into the next one.
@@ -42,8 +43,7 @@ pub(in crate::ui::tui) struct Transcript {
     open_tools: Vec<(String, u64)>,
     /// The block to which more text can be added.
     open_text: Option<OpenText>,
-    message: Fingerprint,
-    everything: Fingerprint,
+    said: SaidBefore,
     session_line: String,
 }
 
@@ -155,10 +155,9 @@ impl Transcript {
         let goes_on = self.say(TextKind::Said(tag), text, flow, parent);
         if tag == Tag::Ai && parent.is_none() {
             if !goes_on {
-                self.message = Fingerprint::default();
+                self.said.begin_message();
             }
-            self.message.add(text);
-            self.everything.add(text);
+            self.said.add(text);
         }
     }
 
@@ -276,8 +275,7 @@ impl Transcript {
             }
             Meta::Finished { text: Some(text), .. } if !text.trim().is_empty() => {
                 // Most agents repeat their last message here; some say it only here.
-                let print = Fingerprint::of(text);
-                if print != self.message && print != self.everything {
+                if !self.said.has(text) {
                     self.text(Tag::Ai, text, Flow::Message, None);
                 }
             }
