@@ -2,6 +2,7 @@
 //! content, not a name.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use super::sandbox::Sandbox;
 use super::stage::WHOLE;
@@ -47,6 +48,30 @@ fn a_tracked_file_of_a_repository_with_a_remote_is_asked_about() {
     assert!(shown.stdout.contains("allowed      "), "{shown:?}");
     assert_eq!(sandbox.ralph(&["trust", "--revoke"]).code, 0);
     assert_eq!(sandbox.ralph(&["run"]).code, 2, "revoked");
+}
+
+#[test]
+fn the_program_of_an_agent_may_be_of_any_size() {
+    let sandbox = Sandbox::new()
+        .file("project/big-agent", "#!/bin/sh\necho LOOP_COMPLETE\nexit 0\n")
+        .file("project/ralph.yml", CUSTOM.replace("my-agent", "./big-agent"));
+    let program = fs::File::options()
+        .append(true)
+        .open(sandbox.project().join("big-agent"))
+        .unwrap();
+    program.set_len(40 << 20).unwrap();
+    program
+        .set_permissions(fs::Permissions::from_mode(0o755))
+        .unwrap();
+    // What is open for writing cannot be executed.
+    drop(program);
+    let run = sandbox.ralph(&["run"]);
+    assert_eq!(run.code, 0, "{run:?}");
+
+    let foreign = sandbox.cloned();
+    assert_eq!(foreign.ralph(&["run"]).code, 2);
+    assert_eq!(foreign.ralph(&["trust"]).code, 0);
+    assert_eq!(foreign.ralph(&["run"]).code, 0);
 }
 
 #[test]

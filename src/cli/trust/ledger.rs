@@ -84,9 +84,9 @@ impl Ledger {
     }
 
     /// What was allowed by this content, or lay at this path, is allowed no more.
-    pub(super) fn revoke(&mut self, content: &str, path: &Path) {
+    pub(super) fn revoke(&mut self, content: Option<&str>, path: &Path) {
         self.entries
-            .retain(|entry| entry.content != content && entry.path != path);
+            .retain(|entry| content != Some(entry.content.as_str()) && entry.path != path);
     }
 
     pub(super) fn save(&self) -> io::Result<()> {

@@ -6,7 +6,7 @@ mod git;
 mod ledger;
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -27,15 +27,13 @@ pub(super) use findings::findings;
 use git::{Git, Owner};
 use ledger::{Entry, Ledger};
 
-/// More than this is no configuration, and no script.
-const MOST_BYTES: u64 = 16 << 20;
-
 /// One file that would have something executed.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Subject {
     pub(super) path: PathBuf,
     pub(super) commands: Vec<String>,
-    content: String,
+    /// Nobody asks for the content of what is the user's own.
+    content: Option<String>,
     /// Whose it is, and how that is known.
     standing: Standing,
     why: String,
@@ -154,7 +152,7 @@ pub(super) fn trust(arguments: &TrustArguments, terminal: &Terminal) -> Result<E
     } else if arguments.revoke {
         subjects
             .iter()
-            .for_each(|subject| ledger.revoke(&subject.content, &subject.path));
+            .for_each(|subject| ledger.revoke(subject.content.as_deref(), &subject.path));
         ledger.save().map_err(CliError::Ledger)?;
         format!("forgot {}\n", counted(subjects.len()))
     } else {
@@ -191,7 +189,7 @@ fn counted(files: usize) -> String {
 fn remember(ledger: &mut Ledger, subjects: &[Subject]) -> Result<(), CliError> {
     for subject in subjects {
         ledger.allow(Entry {
-            content: subject.content.clone(),
+            content: subject.content.clone().unwrap_or_default(),
             path: subject.path.clone(),
             commands: subject.commands.clone(),
             at: Timestamp::now(),
@@ -264,10 +262,6 @@ fn executes(context: &Context, loaded: &Loaded, scope: Scope) -> Vec<Executes> {
 
 fn judge(executes: Executes, git: &Git, ledger: &Ledger) -> Result<Subject, CliError> {
     let Executes { file, commands } = executes;
-    let content = digest(&file).map_err(|source| CliError::Unreadable {
-        path: file.clone(),
-        source,
-    })?;
     let own_directory = user_directory().and_then(|ours| ours.parent().map(Path::to_owned));
     let is_users = own_directory.is_some_and(|base| {
         ["ralph", "ralphex"]
@@ -279,10 +273,20 @@ fn judge(executes: Executes, git: &Git, ledger: &Ledger) -> Result<Subject, CliE
     } else {
         git.owner(&file)
     };
-    let (standing, why) = match owner {
-        Owner::User(why) => (Standing::Own, why.to_owned()),
-        Owner::Others(why) if ledger.allows(&content) => (Standing::Allowed, why),
-        Owner::Others(why) => (Standing::Unknown, why),
+    let (standing, why, content) = match owner {
+        Owner::User(why) => (Standing::Own, why.to_owned(), None),
+        Owner::Others(why) => {
+            let content = digest(&file).map_err(|source| CliError::Unreadable {
+                path: file.clone(),
+                source,
+            })?;
+            let standing = if ledger.allows(&content) {
+                Standing::Allowed
+            } else {
+                Standing::Unknown
+            };
+            (standing, why, Some(content))
+        }
     };
     Ok(Subject {
         path: file,
@@ -316,16 +320,19 @@ fn digest(path: &Path) -> io::Result<String> {
 
 /// The name and the length go in too, so that no two sets of files look alike.
 fn hash_file(path: &Path, hash: &mut Sha256) -> io::Result<()> {
-    let length = path.metadata()?.len();
-    if length > MOST_BYTES {
-        return Err(io::Error::other(format!("larger than {MOST_BYTES} bytes")));
-    }
-    let bytes = fs::read(path)?;
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
     hash.update(path.file_name().unwrap_or_default().as_encoded_bytes());
     hash.update([0]);
-    hash.update(bytes.len().to_le_bytes());
-    hash.update(&bytes);
-    Ok(())
+    hash.update(length.to_le_bytes());
+    // Piece by piece: an agent's program may have hundreds of megabytes.
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(()),
+            count => hash.update(&piece[..count]),
+        }
+    }
 }
 
 pub(super) fn described(subjects: &[Subject]) -> String {
