@@ -19,6 +19,9 @@ pub const STDOUT_CHUNKS: usize = 32;
 /// The most chunks of stderr that exist at a time.
 pub const STDERR_CHUNKS: usize = 8;
 
+/// What comes so soon after the last report is reported together: somebody who prints much in small pieces, as
+/// everybody does on a terminal, would keep us busier with reports than with what they say.
+const TOGETHER: Duration = Duration::from_millis(1);
 /// How long a stream may stay open when all that could rightly write to it is gone.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// What the tree can have left in the pipe; beyond it, a stranger is talking.
@@ -89,9 +92,19 @@ impl Drain {
         let mut chunk = pool.take();
         let mut deadline = None;
         let mut late_bytes = 0;
+        let mut reported: Option<Instant> = None;
         loop {
             let look = fill(&mut chunk, &self.source);
             let count = chunk.len();
+            let due = reported.map(|at| at + TOGETHER);
+            if matches!(look, Look::Empty)
+                && count > 0
+                && !self.gone.has_happened()
+                && due > Some(Instant::now())
+            {
+                self.wait_for_more(due);
+                continue;
+            }
             if count > 0 {
                 mishap::rehearse_in_a_run(match self.stream {
                     StreamName::Stdout => "stdout",
@@ -104,6 +117,7 @@ impl Drain {
                 if matches!(look, Look::End) {
                     return Drained::ToTheEnd;
                 }
+                reported = Some(Instant::now());
                 chunk = pool.take();
             }
             if deadline.is_none() && self.gone.has_happened() {
@@ -122,15 +136,17 @@ impl Drain {
     }
 
     fn wait(&self, deadline: Option<Instant>) {
-        let source = (self.source.as_fd(), PollFlags::IN);
         match deadline {
             Some(_) => {
-                ready::wait([source], deadline);
+                ready::wait([(self.source.as_fd(), PollFlags::IN)], deadline);
             }
-            None => {
-                ready::wait([source, (self.gone.as_fd(), PollFlags::IN)], None);
-            }
+            None => self.wait_for_more(None),
         }
+    }
+
+    fn wait_for_more(&self, until: Option<Instant>) {
+        let source = (self.source.as_fd(), PollFlags::IN);
+        ready::wait([source, (self.gone.as_fd(), PollFlags::IN)], until);
     }
 }
 
