@@ -298,17 +298,23 @@ impl Engine {
 
     /// Takes in one thing that happened; says what is to be done about it, in order.
     pub fn step(&mut self, at: Duration, input: Input) -> Vec<Action> {
-        let mut out = Vec::with_capacity(1);
+        let mut out = Vec::new();
+        self.take(at, input, &mut out);
+        out
+    }
+
+    /// The same for who has room for the answer.
+    pub fn take(&mut self, at: Duration, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Started(header) => {
                 out.push(Action::Emit(RunEvent::RunStarted(header)));
-                self.warn_of_a_blind_budget(&mut out);
+                self.warn_of_a_blind_budget(out);
                 self.iteration = 1;
-                self.begin(at, &mut out);
+                self.begin(at, out);
             }
-            Input::Resumed { header, changed } => self.resumed(at, header, changed, &mut out),
-            Input::Looked { fingerprint } => self.look(at, fingerprint, &mut out),
-            Input::Prompt(prompt) => self.prompt_read(at, prompt, &mut out),
+            Input::Resumed { header, changed } => self.resumed(at, header, changed, out),
+            Input::Looked { fingerprint } => self.look(at, fingerprint, out),
+            Input::Prompt(prompt) => self.prompt_read(at, prompt, out),
             Input::Launched { pid, command } => {
                 let iteration = self.iteration;
                 out.push(Action::Emit(RunEvent::AgentStarted {
@@ -319,7 +325,7 @@ impl Engine {
             }
             Input::CouldNotStart { error } => {
                 if let State::Working(_) = &self.state {
-                    self.settle(at, IterationOutcome::CouldNotStart { error }, &mut out);
+                    self.settle(at, IterationOutcome::CouldNotStart { error }, out);
                 }
             }
             Input::Heard => {
@@ -327,8 +333,8 @@ impl Engine {
                     work.heard_something(at);
                 }
             }
-            Input::Typed(key) => self.typed(at, key, &mut out),
-            Input::Transcript(event) => self.hear(at, event, &mut out),
+            Input::Typed(key) => self.typed(at, key, out),
+            Input::Transcript(event) => self.hear(at, event, out),
             Input::Stderr(text) => {
                 if let State::Working(work) = &mut self.state {
                     work.hear_stderr(&text);
@@ -343,16 +349,15 @@ impl Engine {
                     work.strayed = files;
                 }
             }
-            Input::Exited { end, swept } => self.exited(at, end, swept, &mut out),
-            Input::GateEnded { end, output } => self.gate_ended(at, end, &output, &mut out),
-            Input::Interrupted(by) => self.interrupt(at, by, &mut out),
-            Input::Woken => self.wake(at, &mut out),
-            Input::Told { id, order } => self.told(at, id, order, &mut out),
-            Input::Answered(answer) => self.answered(at, answer, &mut out),
-            Input::Tick => self.tick(at, &mut out),
+            Input::Exited { end, swept } => self.exited(at, end, swept, out),
+            Input::GateEnded { end, output } => self.gate_ended(at, end, &output, out),
+            Input::Interrupted(by) => self.interrupt(at, by, out),
+            Input::Woken => self.wake(at, out),
+            Input::Told { id, order } => self.told(at, id, order, out),
+            Input::Answered(answer) => self.answered(at, answer, out),
+            Input::Tick => self.tick(at, out),
         }
-        self.note(&out);
-        out
+        self.note(out);
     }
 
     /// What was told to the world is also known here.

@@ -122,24 +122,31 @@ impl Said {
     }
 
     fn append(&mut self, text: &str) {
+        if self.message.is_empty() && text.len() > 2 * LONGEST_MESSAGE {
+            let (fence, end) = end_of(text);
+            self.message.extend([&*fence, end]);
+            return;
+        }
         self.message.push_str(text);
         if self.message.len() > 2 * LONGEST_MESSAGE {
             self.forget_the_beginning();
         }
     }
 
-    /// Cuts at the beginning of a line, and keeps an open code fence open.
     fn forget_the_beginning(&mut self) {
-        let wanted = self.message.len() - LONGEST_MESSAGE;
-        let cut = (wanted..)
-            .find(|&index| self.message.is_char_boundary(index))
-            .unwrap_or(wanted);
-        let cut = self.message[cut..]
-            .find('\n')
-            .map_or(cut, |newline| cut + newline + 1);
-        let fence = marker::fence_left_open(&self.message[..cut]).map(|line| format!("{line}\n"));
-        self.message.replace_range(..cut, &fence.unwrap_or_default());
+        let (fence, end) = end_of(&self.message);
+        let cut = self.message.len() - end.len();
+        self.message.replace_range(..cut, &fence);
     }
+}
+
+/// What is judged of a text that is too long: its end, from the beginning of a line on, and before it the line of a code
+/// fence that was left open.
+fn end_of(text: &str) -> (String, &str) {
+    let cut = text.ceil_char_boundary(text.len() - LONGEST_MESSAGE);
+    let cut = text[cut..].find('\n').map_or(cut, |newline| cut + newline + 1);
+    let fence = marker::fence_left_open(&text[..cut]).map(|line| format!("{line}\n"));
+    (fence.unwrap_or_default(), &text[cut..])
 }
 
 /// An output without the prompt that some agents print before they begin; what it shows as an example is no event.
@@ -284,6 +291,16 @@ mod tests {
         assert!(matches!(verdict(&events, None), Claim::Ignored { .. }));
         events.push(text("```\nLOOP_COMPLETE", Flow::Delta));
         assert_eq!(verdict(&events, None), done());
+    }
+
+    #[test]
+    fn a_huge_message_in_one_piece_is_judged_by_its_end_too() {
+        let filler = "x".repeat(3 * LONGEST_MESSAGE) + "\n";
+        let verdict_on = |message: &str| verdict(&[text(message, Flow::Message)], None);
+        assert_eq!(verdict_on(&format!("{filler}LOOP_COMPLETE")), done());
+        let fenced = format!("```\n{filler}LOOP_COMPLETE\n");
+        assert!(matches!(verdict_on(&fenced), Claim::Ignored { .. }));
+        assert_eq!(verdict_on(&format!("{fenced}```\nLOOP_COMPLETE")), done());
     }
 
     #[test]

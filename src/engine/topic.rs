@@ -1,13 +1,16 @@
 //! Topics: `<event topic="…">payload</event>` in what the assistant said. Finds them; routes nothing.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use crate::event::TopicEvent;
 
 const OPEN: &str = "<event";
 const CLOSE: &str = "</event>";
+/// Every message is looked through: made once.
+static OPENINGS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(OPEN));
 /// The inside of a tag is two short attributes. Looking further for its end would take, in a long text full of
 /// beginnings, longer than the agent took to write it.
 const LONGEST_TAG: usize = 4096;
@@ -55,7 +58,7 @@ impl Iterator for Tags<'_> {
 
     fn next(&mut self) -> Option<Tag> {
         loop {
-            let start = self.from + memmem::find(&self.text.as_bytes()[self.from..], OPEN.as_bytes())?;
+            let start = self.from + OPENINGS.find(&self.text.as_bytes()[self.from..])?;
             self.from = start + OPEN.len();
             let rest = &self.text[self.from..];
             let inside = &rest[..rest.floor_char_boundary(LONGEST_TAG)];

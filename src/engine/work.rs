@@ -153,7 +153,7 @@ impl Work {
     pub(crate) fn hear(&mut self, event: &TranscriptEvent, markers: &Markers) -> Vec<TopicEvent> {
         match event {
             TranscriptEvent::Text { tag, text, .. } => {
-                self.any_output |= !text.trim().is_empty();
+                self.any_output = self.any_output || !text.trim().is_empty();
                 self.worked |= matches!(tag, Tag::Ai | Tag::Think);
             }
             TranscriptEvent::ToolStart { tool } => {

@@ -5,70 +5,47 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::{Flow, Record, RunEvent, TranscriptEvent};
+use super::{Flow, Meta, Record, RunEvent, ToolStart, TranscriptEvent};
 
 /// Writes records as lines, one after the other.
 #[derive(Debug, Default)]
 pub struct LineWriter {
     /// The last second that was written, and how.
     second: Option<(i64, Vec<u8>)>,
+    /// What stands between the number and the kind of a transcript's event, for the last time and iteration.
+    middle: Option<(Timestamp, u64, Vec<u8>)>,
 }
 
 impl LineWriter {
     /// Adds the record and a line end.
     pub fn write(&mut self, record: &Record, out: &mut Vec<u8>) -> serde_json::Result<()> {
-        match &record.event {
-            RunEvent::Transcript {
-                iteration,
-                event:
-                    TranscriptEvent::Text {
-                        tag,
-                        text,
-                        flow,
-                        parent: None,
-                    },
-            } => {
-                self.begin(record, *iteration, out);
-                out.extend_from_slice(b"\"text\",\"tag\":\"");
-                out.extend_from_slice(tag.name().as_bytes());
-                out.extend_from_slice(b"\",\"text\":");
-                put_text(text, out);
-                out.extend_from_slice(match flow {
-                    Flow::Message => b"}}\n",
-                    Flow::Delta => b",\"flow\":\"delta\"}}\n",
-                    Flow::Line => b",\"flow\":\"line\"}}\n",
-                });
-                Ok(())
-            }
-            RunEvent::Transcript {
-                iteration,
-                event: TranscriptEvent::ToolOutput { tool, text },
-            } => {
-                self.begin(record, *iteration, out);
-                out.extend_from_slice(b"\"tool_output\",\"tool\":{\"id\":");
-                put_text(&tool.id, out);
-                out.extend_from_slice(b"},\"text\":");
-                put_text(text, out);
-                out.extend_from_slice(b"}}\n");
-                Ok(())
-            }
-            _ => {
-                serde_json::to_writer(&mut *out, record)?;
-                out.push(b'\n');
-                Ok(())
-            }
-        }
+        let RunEvent::Transcript { iteration, event } = &record.event else {
+            serde_json::to_writer(&mut *out, record)?;
+            out.push(b'\n');
+            return Ok(());
+        };
+        out.extend_from_slice(b"{\"seq\":");
+        put_number(record.seq, out);
+        self.put_middle(record.at, *iteration, out);
+        put_event(event, out)?;
+        out.extend_from_slice(b"}\n");
+        Ok(())
     }
 
-    /// All that stands before the kind of a transcript's event.
-    fn begin(&mut self, record: &Record, iteration: u64, out: &mut Vec<u8>) {
-        // A vector takes all that is written to it.
-        let _ = write!(out, "{{\"seq\":{},\"at\":\"", record.seq);
-        self.put_time(record.at, out);
-        let _ = write!(
-            out,
-            "\",\"type\":\"transcript\",\"iteration\":{iteration},\"event\":{{\"type\":"
-        );
+    /// The same for all that happened at once.
+    fn put_middle(&mut self, at: Timestamp, iteration: u64, out: &mut Vec<u8>) {
+        let known = self.middle.as_ref();
+        if known.is_none_or(|(time, number, _)| (*time, *number) != (at, iteration)) {
+            let mut text = b",\"at\":\"".to_vec();
+            self.put_time(at, &mut text);
+            text.extend_from_slice(b"\",\"type\":\"transcript\",\"iteration\":");
+            put_number(iteration, &mut text);
+            text.extend_from_slice(b",\"event\":");
+            self.middle = Some((at, iteration, text));
+        }
+        if let Some((_, _, text)) = &self.middle {
+            out.extend_from_slice(text);
+        }
     }
 
     fn put_time(&mut self, at: Timestamp, out: &mut Vec<u8>) {
@@ -93,6 +70,102 @@ impl LineWriter {
             out.extend_from_slice(digits.trim_end_matches('0').as_bytes());
         }
         out.push(b'Z');
+    }
+}
+
+fn put_event(event: &TranscriptEvent, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    match event {
+        TranscriptEvent::Text {
+            tag,
+            text,
+            flow,
+            parent: None,
+        } => {
+            out.extend_from_slice(b"{\"type\":\"text\",\"tag\":\"");
+            out.extend_from_slice(tag.name().as_bytes());
+            out.push(b'"');
+            put_field("text", text, out);
+            out.extend_from_slice(match flow {
+                Flow::Message => b"}",
+                Flow::Delta => b",\"flow\":\"delta\"}",
+                Flow::Line => b",\"flow\":\"line\"}",
+            });
+        }
+        TranscriptEvent::ToolOutput { tool, text } => {
+            out.extend_from_slice(b"{\"type\":\"tool_output\",\"tool\":{\"id\":");
+            put_text(&tool.id, out);
+            out.push(b'}');
+            put_field("text", text, out);
+            out.push(b'}');
+        }
+        TranscriptEvent::ToolStart { tool } => put_tool_start(tool, out),
+        TranscriptEvent::Meta {
+            meta:
+                Meta::Finished {
+                    success,
+                    reason,
+                    text,
+                    turns,
+                    duration_ms,
+                },
+        } => {
+            out.extend_from_slice(b"{\"type\":\"meta\",\"meta\":{\"kind\":\"finished\",\"success\":");
+            out.extend_from_slice(if *success { b"true" } else { b"false" });
+            for (name, text) in [("reason", reason), ("text", text)] {
+                text.iter().for_each(|text| put_field(name, text, out));
+            }
+            for (name, number) in [("turns", turns), ("duration_ms", duration_ms)] {
+                if let Some(number) = number {
+                    put_name(name, out);
+                    put_number(*number, out);
+                }
+            }
+            out.extend_from_slice(b"}}");
+        }
+        TranscriptEvent::Text { parent: Some(_), .. }
+        | TranscriptEvent::ToolEnd { .. }
+        | TranscriptEvent::Usage { .. }
+        | TranscriptEvent::Meta { .. } => serde_json::to_writer(out, event)?,
+    }
+    Ok(())
+}
+
+fn put_tool_start(tool: &ToolStart, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"tool_start\",\"tool\":{\"id\":");
+    put_text(&tool.id, out);
+    put_field("name", &tool.name, out);
+    if let Some(input) = &tool.input {
+        put_name("input", out);
+        out.extend_from_slice(input.as_str().as_bytes());
+    }
+    if let Some(parent) = &tool.parent {
+        put_field("parent", parent, out);
+    }
+    out.extend_from_slice(b"}}");
+}
+
+/// A field after others.
+fn put_field(name: &str, text: &str, out: &mut Vec<u8>) {
+    put_name(name, out);
+    put_text(text, out);
+}
+
+fn put_name(name: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+fn put_number(mut number: u64, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 20];
+    let mut first = digits.len() - 1;
+    loop {
+        digits[first] = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        if number == 0 {
+            return out.extend_from_slice(&digits[first..]);
+        }
+        first -= 1;
     }
 }
 
@@ -154,7 +227,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::{Tag, ToolRef};
+    use crate::event::{Json, Tag, ToolEnd, ToolRef, ToolStatus, Usage};
 
     fn both(record: &Record) -> (String, String) {
         let mut by_hand = Vec::new();
@@ -185,12 +258,29 @@ mod tests {
             ],
             text in texts(),
             id in texts(),
-            kind in 0..19_usize,
+            kind in 0..27_usize,
         ) {
             let tags = [Tag::Ai, Tag::Think, Tag::Sys, Tag::Tool, Tag::Prompt, Tag::User];
             let flows = [Flow::Message, Flow::Delta, Flow::Line];
             let event = match kind {
                 18 => TranscriptEvent::ToolOutput { tool: ToolRef { id }, text },
+                19 => TranscriptEvent::Text { tag: Tag::Ai, text, flow: Flow::Delta, parent: Some(id) },
+                20 => TranscriptEvent::ToolEnd { tool: ToolEnd { id, status: ToolStatus::Ok, duration_ms: Some(seq) } },
+                21 => TranscriptEvent::Usage { usage: Usage { prompt_tokens: Some(seq), model: Some(id), ..Usage::default() } },
+                22 | 23 => TranscriptEvent::ToolStart { tool: ToolStart {
+                    id,
+                    input: (kind == 22).then(|| Json::from(serde_json::json!({ "command": text, "n": [seq] }))),
+                    parent: (kind == 23).then(|| text.clone()),
+                    name: text,
+                } },
+                24 | 25 => TranscriptEvent::meta(Meta::Finished {
+                    success: seq % 2 == 0,
+                    reason: (kind == 24).then_some(id),
+                    text: (iteration % 2 == 0).then_some(text),
+                    turns: (kind == 25).then_some(seq),
+                    duration_ms: (seq % 3 == 0).then_some(iteration),
+                }),
+                26 => TranscriptEvent::meta(Meta::ParseError { message: text }),
                 kind => TranscriptEvent::Text { tag: tags[kind / 3], text, flow: flows[kind % 3], parent: None },
             };
             let at = Timestamp::from_nanosecond(nanoseconds).unwrap();

@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use memchr::memmem;
 use serde_json::Value;
 
-use super::{Json, RunEvent, TranscriptEvent};
+use super::{Json, Meta, RunEvent, TranscriptEvent};
 
 /// What stands in a secret's place.
 const REDACTED: &str = "[redacted]";
@@ -61,6 +60,8 @@ pub struct Secrets {
     /// The values, then the shapes, then the beginning of a private key.
     finder: AhoCorasick,
     values: usize,
+    /// No secret has fewer bytes.
+    shortest: usize,
     /// A value has letters that JSON writes in another way.
     escaped: bool,
 }
@@ -94,6 +95,13 @@ impl Secrets {
         Self {
             finder,
             values: values.len(),
+            shortest: values
+                .iter()
+                .map(String::len)
+                .chain(SHAPES.iter().map(|(prefix, rest)| prefix.len() + rest))
+                .chain([KEY_BEGINS.len()])
+                .min()
+                .unwrap_or(0),
             escaped: values.iter().any(|value| value.contains(needs_escape)),
         }
     }
@@ -117,21 +125,27 @@ impl Secrets {
         clean().ok().flatten().unwrap_or(event)
     }
 
-    /// A quick look, right about most events, which have no secret. Where JSON may hide a letter of one (an agent
-    /// writes a tool's input as it likes), it is not to be relied upon.
+    /// A quick look, right about most events, which have no secret.
     fn may_be_in(&self, event: &RunEvent) -> bool {
-        let seems_to_be = |text: &[u8]| {
-            let hides = |escape: &str| memmem::find(text, escape.as_bytes()).is_some();
-            self.finder.is_match(text) || hides("\\u") || hides("\\/")
-        };
-        self.escaped
-            || match short_texts_of(event) {
-                Some(texts) => texts
-                    .into_iter()
-                    .flatten()
-                    .any(|text| seems_to_be(text.as_bytes())),
-                None => serde_json::to_vec(event).map_or(true, |written| seems_to_be(&written)),
+        match texts_of(event) {
+            Some((texts, input)) => {
+                let mut texts = texts.into_iter().flatten();
+                texts.any(|text| self.seems_to_be_in(text.as_bytes()))
+                    || input.is_some_and(|json| self.may_be_in_json(json.as_str().as_bytes()))
             }
+            None => serde_json::to_vec(event).map_or(true, |written| self.may_be_in_json(&written)),
+        }
+    }
+
+    /// Where JSON may hide a letter of one (an agent writes a tool's input as it likes), a look is not to be relied upon.
+    fn may_be_in_json(&self, json: &[u8]) -> bool {
+        let hides =
+            || memchr::memchr_iter(b'\\', json).any(|at| matches!(json.get(at + 1), Some(b'u' | b'/')));
+        self.escaped || self.seems_to_be_in(json) || hides()
+    }
+
+    fn seems_to_be_in(&self, text: &[u8]) -> bool {
+        text.len() >= self.shortest && self.finder.is_match(text)
     }
 
     /// The text as it may be shown.
@@ -157,6 +171,9 @@ impl Secrets {
 
     /// The text without its secrets, if it has any.
     fn left_out(&self, text: &str) -> Option<String> {
+        if text.len() < self.shortest {
+            return None;
+        }
         let mut clean = String::new();
         let mut done = 0;
         for found in self.finder.find_iter(text) {
@@ -214,20 +231,22 @@ fn is_of_a_key(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
 }
 
-/// All texts of what agents do by the thousand; others are looked at as they will be written.
-fn short_texts_of(event: &RunEvent) -> Option<[Option<&str>; 4]> {
+/// All texts of what agents do by the thousand or say at length, and what a tool was given. Other events are looked at
+/// as they will be written.
+fn texts_of(event: &RunEvent) -> Option<([Option<&str>; 3], Option<&Json>)> {
     let RunEvent::Transcript { event, .. } = event else {
         return None;
     };
     match event {
-        TranscriptEvent::ToolStart { tool } => Some([
-            Some(&tool.id),
-            Some(&tool.name),
-            tool.input.as_ref().map(Json::as_str),
-            tool.parent.as_deref(),
-        ]),
-        TranscriptEvent::ToolEnd { tool } => Some([Some(&tool.id), None, None, None]),
-        TranscriptEvent::Usage { usage } => Some([usage.model.as_deref(), None, None, None]),
+        TranscriptEvent::ToolStart { tool } => {
+            let texts = [Some(&*tool.id), Some(&*tool.name), tool.parent.as_deref()];
+            Some((texts, tool.input.as_ref()))
+        }
+        TranscriptEvent::ToolEnd { tool } => Some(([Some(&*tool.id), None, None], None)),
+        TranscriptEvent::Usage { usage } => Some(([usage.model.as_deref(), None, None], None)),
+        TranscriptEvent::Meta {
+            meta: Meta::Finished { reason, text, .. },
+        } => Some(([reason.as_deref(), text.as_deref(), None], None)),
         TranscriptEvent::Text { .. } | TranscriptEvent::ToolOutput { .. } | TranscriptEvent::Meta { .. } => {
             None
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
 #[derive(Debug, Clone, Copy)]
@@ -10,12 +11,26 @@ pub(super) struct Clock {
     elapsed: Duration,
 }
 
+/// When something happened, on the run's clock and on the wall. All that came in one message happened at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) elapsed: Duration,
+    pub(super) at: Timestamp,
+}
+
 impl Clock {
     /// A clock that already shows some time: that of a run that goes on.
     pub(super) fn start_at(elapsed: Duration) -> Self {
         Self {
             start: now(),
             elapsed,
+        }
+    }
+
+    pub(super) fn now(self) -> Moment {
+        Moment {
+            elapsed: self.elapsed(),
+            at: Timestamp::now(),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use crate::engine::Input;
 use crate::event::RunOutcome;
-use crate::process::{Chunk, Ended, Report};
+use crate::process::{Ended, Report};
 use crate::store::IterationFiles;
 
-use super::inbox::Generation;
+use super::inbox::{Generation, Spoken};
 use super::session::SessionKind;
 use super::workspace::Workspace;
 use super::{Hands, RunError};
@@ -22,24 +22,29 @@ impl Hands<'_> {
         }
         match (report, self.session.as_mut().map(|session| &mut session.work)) {
             (Report::Output { chunk, .. }, Some(SessionKind::Gate(excerpt))) => excerpt.take(&chunk),
-            (Report::Output { .. }, Some(SessionKind::Agent(_)) | None) => {}
+            (Report::Output { .. }, Some(SessionKind::Agent { .. }) | None) => {}
             (Report::Ended(ended), _) => self.ended(ended)?,
         }
         Ok(())
     }
 
-    /// What the agent has said goes to the engine, and to whoever looks at its screen.
+    /// What the agent has said is kept, and goes to the engine and to whoever looks at its screen.
     pub(super) fn listen(
         &mut self,
         generation: Generation,
-        chunk: Chunk,
+        Spoken { stream, chunk }: Spoken,
         said: Vec<Input>,
     ) -> Result<Option<RunOutcome>, RunError> {
         if !self.is_of_the_present_child(generation) {
             return Ok(None);
         }
-        if let Some(sitting) = &self.sitting {
-            sitting.paint(chunk);
+        if let Some(SessionKind::Agent { raw, .. }) = self.session.as_mut().map(|session| &mut session.work) {
+            raw.append(stream, &chunk).map_err(RunError::Raw)?;
+        }
+        match &self.sitting {
+            Some(sitting) => sitting.paint(chunk),
+            // Whoever drains the stream can use the room.
+            None => drop(chunk),
         }
         for input in said {
             self.driven.overhear(&input);
@@ -58,8 +63,8 @@ impl Hands<'_> {
         let mut complaint = None;
         let (todo, driven) = (&mut self.todo, &mut self.driven);
         match &session.work {
-            SessionKind::Agent(agent) => {
-                let said = agent.finish();
+            SessionKind::Agent { reading, .. } => {
+                let said = reading.finish();
                 said.iter().for_each(|input| driven.overhear(input));
                 todo.extend(said);
                 let strayed = self.tree.as_mut().map(Workspace::strayed);

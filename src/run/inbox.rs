@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::engine::{Answer, Input, Key};
-use crate::event::Interrupt;
+use crate::event::{Interrupt, StreamName};
 use crate::mishap::{self, Watching};
 use crate::process::{Chunk, Report};
 use crate::ui::tui::Wish;
@@ -24,12 +24,11 @@ pub(super) enum Message {
         generation: Generation,
         report: Report,
     },
-    /// What some bytes of the agent say, or why they could not be kept. As long as the bytes are here, no more than a
-    /// few others are read.
+    /// Some bytes of the agent, and what they say. As long as the bytes are here, no more than a few others are read.
     Said {
         generation: Generation,
-        chunk: Chunk,
-        said: std::io::Result<Vec<Input>>,
+        bytes: Spoken,
+        said: Vec<Input>,
     },
     Signal(i32),
     /// What went wrong with it, if something did.
@@ -43,6 +42,12 @@ pub(super) enum Message {
     Wish(Wish),
     /// ralph itself has made a mistake, on another thread.
     Mistake,
+}
+
+/// What came on one of the agent's streams.
+pub(super) struct Spoken {
+    pub(super) stream: StreamName,
+    pub(super) chunk: Chunk,
 }
 
 pub(super) struct Inbox {

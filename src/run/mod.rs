@@ -44,7 +44,7 @@ use jiff::Timestamp;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
 use crate::agent::Selected;
-use crate::engine::{Engine, Input};
+use crate::engine::{Action, Engine, Input};
 use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Secrets, Sink};
 use crate::mishap;
 use crate::process::Keeper;
@@ -54,7 +54,7 @@ use crate::transcript::jq::Filter;
 use crate::ui::{Face, Keyboard};
 
 use ask::Answers;
-use clock::Clock;
+use clock::{Clock, Moment};
 use driven::Driven;
 use hooks::Hooking;
 use inbox::{Generation, Inbox, Message};
@@ -154,6 +154,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
             changed,
         } => (Input::Resumed { header, changed }, elapsed, seq, received),
     };
+    let clock = Clock::start_at(elapsed);
     let mut hands = Hands {
         hooking: Hooking::begin(setup.hooks.clone(), setup.keeper.clone(), inbox.sender()),
         secrets: Secrets::of(std::env::vars_os()),
@@ -166,7 +167,9 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         inbox,
         journal,
         face: Some(face),
-        clock: Clock::start_at(elapsed),
+        clock,
+        now: clock.now(),
+        actions: Vec::new(),
         seq,
         generation: 0,
         iteration: 0,
@@ -194,6 +197,10 @@ struct Hands<'a> {
     /// Gone when nobody can see it any more.
     face: Option<&'a mut dyn Face>,
     clock: Clock,
+    /// When that happened which is being dealt with.
+    now: Moment,
+    /// Empty between two steps; here for its room.
+    actions: Vec<Action>,
     seq: u64,
     generation: Generation,
     /// The iteration whose child runs now, or ran last, and its files until its outcome is written.
@@ -220,19 +227,21 @@ impl Hands<'_> {
     fn work(&mut self) -> Result<RunOutcome, RunError> {
         loop {
             while let Some(input) = self.todo.pop_front() {
+                self.now = self.clock.now();
                 if let Some(outcome) = self.step(input)? {
                     return Ok(outcome);
                 }
             }
-            match self.next_message()? {
+            let message = self.next_message()?;
+            self.now = self.clock.now();
+            match message {
                 Some(Message::Child { generation, report }) => self.hear(generation, report)?,
                 Some(Message::Said {
                     generation,
-                    chunk,
+                    bytes,
                     said,
                 }) => {
-                    let said = said.map_err(RunError::Raw)?;
-                    if let Some(outcome) = self.listen(generation, chunk, said)? {
+                    if let Some(outcome) = self.listen(generation, bytes, said)? {
                         return Ok(outcome);
                     }
                 }
@@ -255,12 +264,15 @@ impl Hands<'_> {
     /// Tells the engine what happened, and does what it asks for; returns how the run ended if that was its end.
     fn step(&mut self, input: Input) -> Result<Option<RunOutcome>, RunError> {
         self.rehearse("engine");
-        for action in self.setup.engine.step(self.clock.elapsed(), input) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.setup.engine.take(self.now.elapsed, input, &mut actions);
+        for action in actions.drain(..) {
             if let Some(outcome) = self.perform(action)? {
                 self.flush()?;
                 return Ok(Some(outcome));
             }
         }
+        self.actions = actions;
         Ok(None)
     }
 
@@ -302,7 +314,7 @@ impl Hands<'_> {
     fn record(&mut self, event: RunEvent) -> Result<(), RunError> {
         let record = Record {
             seq: self.seq + 1,
-            at: Timestamp::now(),
+            at: self.now.at,
             event,
         };
         self.rehearse("journal");
@@ -328,8 +340,9 @@ impl Hands<'_> {
     fn break_off(&mut self) {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             (self.session, self.listening, self.sitting) = (None, None, None);
+            self.now = self.clock.now();
             let reason = format!("a mistake in ralph: {}", mishap::mistake().unwrap_or_default());
-            let ended = self.setup.engine.broken_off(self.clock.elapsed(), reason);
+            let ended = self.setup.engine.broken_off(self.now.elapsed, reason);
             let ended = self.secrets.leave_out_of(ended);
             let _ = self.keep(&ended);
             let _ = self.record(ended);

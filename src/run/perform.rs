@@ -8,15 +8,13 @@ use std::sync::mpsc::Sender;
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
-use crate::process::{
-    Child, Environment, LineSplitter, ProcessError, Report, Size, Spec, Stdin, Transport, scratch,
-};
+use crate::process::{Child, Environment, ProcessError, Report, Size, Spec, Stdin, Transport, scratch};
 use crate::transcript::{Opening, jq};
 use crate::ui::Keyboard;
 
 use super::ask::Answers;
-use super::inbox::{Generation, Message};
-use super::session::{AgentSession, Excerpt, Session, SessionKind, Stream};
+use super::inbox::{Generation, Message, Spoken};
+use super::session::{AgentSession, Excerpt, Raw, Session, SessionKind};
 use super::typed::Sitting;
 use super::{Hands, Progress, RunError, gate, summary};
 
@@ -99,7 +97,9 @@ impl Hands<'_> {
     fn wait_for_hooks(&mut self) -> Result<(), RunError> {
         self.flush()?;
         while self.hooking.waiting > 0 {
-            match self.inbox.wait(None) {
+            let message = self.inbox.wait(None);
+            self.now = self.clock.now();
+            match message {
                 Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
                 Some(Message::Signal(signal)) => {
                     if let Some(Input::Interrupted(_)) = super::inbox::meaning(signal) {
@@ -174,16 +174,10 @@ impl Hands<'_> {
         let prompt = &*self.setup.agent.wording(prompt);
         let files = self.setup.run.iteration(iteration, attempt)?;
         let prompt_file = files.write_prompt(prompt)?;
-        let streams = (
-            Stream {
-                raw: files.raw_stdout()?,
-                lines: LineSplitter::new(self.setup.max_line_bytes),
-            },
-            Stream {
-                raw: files.raw_stderr()?,
-                lines: LineSplitter::new(self.setup.max_line_bytes),
-            },
-        );
+        let raw = Raw {
+            stdout: files.raw_stdout()?,
+            stderr: files.raw_stderr()?,
+        };
         (self.iteration, self.files) = (iteration, Some(files));
         let failed = |error: &dyn std::fmt::Display| {
             Ok(Input::CouldNotStart {
@@ -209,14 +203,15 @@ impl Hands<'_> {
         );
         let command = command.collect();
         let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
-        let session = AgentSession::new(adapter, streams, scratch, invocation.usage_file.clone());
+        let usage_file = invocation.usage_file.clone();
+        let session = AgentSession::new(adapter, self.setup.max_line_bytes, scratch, usage_file);
         let started = match invocation.terminal {
             Terminal::Pipe | Terminal::Pty => {
                 let spec = spec(invocation, environment, &self.setup.workspace);
-                self.start_agent(&spec, session)
+                self.start_agent(&spec, session, raw)
                     .map_err(|error| error.to_string())
             }
-            Terminal::Screen => self.start_on_a_screen(invocation, environment, session),
+            Terminal::Screen => self.start_on_a_screen(invocation, environment, (session, raw)),
         };
         Ok(match started {
             Ok(pid) => Input::Launched { pid, command },
@@ -229,7 +224,7 @@ impl Hands<'_> {
         &mut self,
         invocation: Invocation,
         environment: Environment,
-        session: AgentSession,
+        (session, raw): (AgentSession, Raw),
     ) -> Result<u32, String> {
         let unusable = |error: std::io::Error| format!("the terminal cannot be used: {error}");
         self.listening = None;
@@ -239,7 +234,7 @@ impl Hands<'_> {
         spec.stdout = Transport::Screen(sitting.size());
         self.sitting = Some(sitting);
         let pid = self
-            .start_agent(&spec, session.on_a_screen())
+            .start_agent(&spec, session.on_a_screen(), raw)
             .map_err(|error| error.to_string());
         let screen = self.session.as_ref().and_then(|session| session.child.screen());
         let attended = match (&pid, &mut self.sitting, screen) {
@@ -275,18 +270,18 @@ impl Hands<'_> {
     }
 
     /// What the agent prints is read where it is drained; what it says comes by the inbox.
-    fn start_agent(&mut self, spec: &Spec, agent: AgentSession) -> Result<u32, ProcessError> {
-        let agent = Arc::new(agent);
-        let reader = Arc::clone(&agent);
+    fn start_agent(&mut self, spec: &Spec, agent: AgentSession, raw: Raw) -> Result<u32, ProcessError> {
+        let reading = Arc::new(agent);
+        let reader = Arc::clone(&reading);
         let message = move |generation, report| match report {
             Report::Output { stream, chunk } => Message::Said {
                 generation,
                 said: reader.take(stream, &chunk),
-                chunk,
+                bytes: Spoken { stream, chunk },
             },
             Report::Ended(_) => Message::Child { generation, report },
         };
-        let pid = self.start(spec, SessionKind::Agent(agent), message)?;
+        let pid = self.start(spec, SessionKind::Agent { reading, raw }, message)?;
         // While this agent works, there is time to get ready for the next one.
         self.setup.keeper.prepare();
         Ok(pid)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
 use crate::engine::Input;
-use crate::event::{Meta, StreamName, Tag, TranscriptEvent};
+use crate::event::{Flow, Meta, StreamName, Tag, TranscriptEvent};
 use crate::mishap;
 use crate::process::{Child, LineSplitter};
 use crate::store::RawOutput;
@@ -24,29 +24,41 @@ pub(super) struct Session {
 }
 
 pub(super) enum SessionKind {
-    /// Shared with the threads that drain its streams: they read what they drain, beside the loop that judges it.
-    Agent(Arc<AgentSession>),
+    Agent {
+        /// Shared with the threads that drain its streams: they read what they drain, beside the loop that judges it.
+        reading: Arc<AgentSession>,
+        raw: Raw,
+    },
     Gate(Excerpt),
+}
+
+/// What an agent prints, byte for byte.
+pub(super) struct Raw {
+    pub(super) stdout: RawOutput,
+    pub(super) stderr: RawOutput,
+}
+
+impl Raw {
+    pub(super) fn append(&mut self, stream: StreamName, bytes: &[u8]) -> io::Result<()> {
+        match stream {
+            StreamName::Stdout => self.stdout.append(bytes),
+            StreamName::Stderr => self.stderr.append(bytes),
+        }
+    }
 }
 
 pub(super) struct AgentSession {
     stdout: Mutex<Reading>,
-    stderr: Mutex<Stream>,
+    stderr: Mutex<LineSplitter>,
     /// The agent's own directory for temporary files; goes when the agent has gone.
     _scratch: TempDir,
     /// Where it will have written what it used.
     usage_file: Option<PathBuf>,
 }
 
-/// One of a child's two outputs.
-pub(super) struct Stream {
-    pub(super) raw: RawOutput,
-    pub(super) lines: LineSplitter,
-}
-
 /// The output in which an agent tells what it does.
 struct Reading {
-    stream: Stream,
+    lines: LineSplitter,
     adapter: Box<dyn Adapter>,
     events: Vec<TranscriptEvent>,
     /// Where it is a screen.
@@ -56,19 +68,19 @@ struct Reading {
 impl AgentSession {
     pub(super) fn new(
         adapter: Box<dyn Adapter>,
-        (stdout, stderr): (Stream, Stream),
+        max_line_bytes: usize,
         scratch: TempDir,
         usage_file: Option<PathBuf>,
     ) -> Self {
         let reading = Reading {
-            stream: stdout,
+            lines: LineSplitter::new(max_line_bytes),
             adapter,
             events: Vec::new(),
             screen: None,
         };
         Self {
             stdout: Mutex::new(reading),
-            stderr: Mutex::new(stderr),
+            stderr: Mutex::new(LineSplitter::new(max_line_bytes)),
             _scratch: scratch,
             usage_file,
         }
@@ -80,28 +92,24 @@ impl AgentSession {
         self
     }
 
-    /// Keeps the bytes, and tells what they say.
-    pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> io::Result<Vec<Input>> {
+    /// Tells what the bytes say.
+    pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> Vec<Input> {
         mishap::rehearse("adapter");
         let mut said = vec![Input::Heard];
         match stream {
-            StreamName::Stdout => held(&self.stdout).take(bytes, &mut said)?,
+            StreamName::Stdout => held(&self.stdout).take(bytes, &mut said),
             StreamName::Stderr => {
-                let Stream { raw, lines } = &mut *held(&self.stderr);
-                raw.append(bytes)?;
-                lines.feed(bytes, |line| said.push(Input::Stderr(lossy(line.bytes))));
+                held(&self.stderr).feed(bytes, |line| said.push(Input::Stderr(lossy(line.bytes))));
             }
         }
-        Ok(said)
+        said
     }
 
     /// The child has ended: last lines without a line ending, and whatever the adapter still holds.
     pub(super) fn finish(&self) -> Vec<Input> {
         let mut said = Vec::new();
         held(&self.stdout).finish(self.usage_file.as_deref(), &mut said);
-        held(&self.stderr)
-            .lines
-            .finish(|line| said.push(Input::Stderr(lossy(line.bytes))));
+        held(&self.stderr).finish(|line| said.push(Input::Stderr(lossy(line.bytes))));
         said
     }
 }
@@ -112,24 +120,22 @@ fn held<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Reading {
-    fn take(&mut self, bytes: &[u8], said: &mut Vec<Input>) -> io::Result<()> {
-        self.stream.raw.append(bytes)?;
+    fn take(&mut self, bytes: &[u8], said: &mut Vec<Input>) {
         let (adapter, events) = (&mut self.adapter, &mut self.events);
         match &mut self.screen {
             Some(screen) => screen.feed(bytes, |line| adapter.feed(line, events)),
-            None => self
-                .stream
-                .lines
-                .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events)),
+            None => self.lines.feed(bytes, |line| {
+                let before = events.len();
+                read(adapter.as_mut(), line.bytes, line.cut, events);
+                join(events, before);
+            }),
         }
         said.extend(events.drain(..).map(Input::Transcript));
-        Ok(())
     }
 
     fn finish(&mut self, usage_file: Option<&Path>, said: &mut Vec<Input>) {
         let (adapter, events) = (&mut self.adapter, &mut self.events);
-        self.stream
-            .lines
+        self.lines
             .finish(|line| read(adapter.as_mut(), line.bytes, line.cut, events));
         if let Some(screen) = &mut self.screen {
             screen.finish(|line| adapter.feed(line, events));
@@ -154,6 +160,31 @@ pub(super) fn read(adapter: &mut dyn Adapter, bytes: &[u8], cut: u64, events: &m
     match std::str::from_utf8(bytes) {
         Ok(line) => adapter.feed(line, events),
         Err(_) => adapter.feed(&String::from_utf8_lossy(bytes), events),
+    }
+}
+
+/// Pieces of one text that arrived together are told together: the event at `piece` becomes a part of the one before.
+fn join(events: &mut Vec<TranscriptEvent>, piece: usize) {
+    let (before, new) = events.split_at_mut(piece);
+    let (
+        Some(TranscriptEvent::Text {
+            tag, text, parent, ..
+        }),
+        Some(next),
+    ) = (before.last_mut(), new.first())
+    else {
+        return;
+    };
+    if let TranscriptEvent::Text {
+        tag: its_tag,
+        text: more,
+        flow: Flow::Delta,
+        parent: its_parent,
+    } = next
+        && (its_tag, its_parent) == (&*tag, &*parent)
+    {
+        text.push_str(more);
+        events.remove(piece);
     }
 }
 
@@ -214,6 +245,50 @@ impl Excerpt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn text(tag: Tag, text: &str, flow: Flow, parent: Option<&str>) -> TranscriptEvent {
+        TranscriptEvent::Text {
+            tag,
+            text: text.to_owned(),
+            flow,
+            parent: parent.map(str::to_owned),
+        }
+    }
+
+    fn joined(given: Vec<TranscriptEvent>) -> Vec<TranscriptEvent> {
+        let mut events = Vec::new();
+        for event in given {
+            events.push(event);
+            let piece = events.len() - 1;
+            join(&mut events, piece);
+        }
+        events
+    }
+
+    #[test]
+    fn pieces_that_arrive_together_become_one_text() {
+        let pieces = vec![
+            text(Tag::Ai, "LOOP", Flow::Message, None),
+            text(Tag::Ai, "_COM", Flow::Delta, None),
+            text(Tag::Ai, "PLETE", Flow::Delta, None),
+        ];
+        let whole = [text(Tag::Ai, "LOOP_COMPLETE", Flow::Message, None)];
+        assert_eq!(joined(pieces), whole);
+    }
+
+    #[test]
+    fn lines_messages_and_what_another_says_stay_apart() {
+        let apart = vec![
+            text(Tag::Ai, "a", Flow::Message, None),
+            text(Tag::Think, "b", Flow::Delta, None),
+            text(Tag::Ai, "c", Flow::Delta, None),
+            text(Tag::Ai, "d", Flow::Delta, Some("task")),
+            text(Tag::Ai, "e", Flow::Line, Some("task")),
+            TranscriptEvent::meta(Meta::Cut { bytes: 1 }),
+            text(Tag::Ai, "f", Flow::Delta, Some("task")),
+        ];
+        assert_eq!(joined(apart.clone()), apart);
+    }
 
     #[test]
     fn an_excerpt_keeps_both_ends_and_says_what_it_left_out() {
