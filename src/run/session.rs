@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
 use crate::engine::Input;
-use crate::event::{Flow, Meta, StreamName, Tag, TranscriptEvent};
+use crate::event::{Meta, StreamName, Tag, TranscriptEvent};
 use crate::mishap;
 use crate::process::{Child, LineSplitter};
 use crate::store::RawOutput;
@@ -124,11 +124,9 @@ impl Reading {
         let (adapter, events) = (&mut self.adapter, &mut self.events);
         match &mut self.screen {
             Some(screen) => screen.feed(bytes, |line| adapter.feed(line, events)),
-            None => self.lines.feed(bytes, |line| {
-                let before = events.len();
-                read(adapter.as_mut(), line.bytes, line.cut, events);
-                join(events, before);
-            }),
+            None => self
+                .lines
+                .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events)),
         }
         said.extend(events.drain(..).map(Input::Transcript));
     }
@@ -160,31 +158,6 @@ pub(super) fn read(adapter: &mut dyn Adapter, bytes: &[u8], cut: u64, events: &m
     match std::str::from_utf8(bytes) {
         Ok(line) => adapter.feed(line, events),
         Err(_) => adapter.feed(&String::from_utf8_lossy(bytes), events),
-    }
-}
-
-/// Pieces of one text that arrived together are told together: the event at `piece` becomes a part of the one before.
-fn join(events: &mut Vec<TranscriptEvent>, piece: usize) {
-    let (before, new) = events.split_at_mut(piece);
-    let (
-        Some(TranscriptEvent::Text {
-            tag, text, parent, ..
-        }),
-        Some(next),
-    ) = (before.last_mut(), new.first())
-    else {
-        return;
-    };
-    if let TranscriptEvent::Text {
-        tag: its_tag,
-        text: more,
-        flow: Flow::Delta,
-        parent: its_parent,
-    } = next
-        && (its_tag, its_parent) == (&*tag, &*parent)
-    {
-        text.push_str(more);
-        events.remove(piece);
     }
 }
 
@@ -245,50 +218,6 @@ impl Excerpt {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn text(tag: Tag, text: &str, flow: Flow, parent: Option<&str>) -> TranscriptEvent {
-        TranscriptEvent::Text {
-            tag,
-            text: text.to_owned(),
-            flow,
-            parent: parent.map(str::to_owned),
-        }
-    }
-
-    fn joined(given: Vec<TranscriptEvent>) -> Vec<TranscriptEvent> {
-        let mut events = Vec::new();
-        for event in given {
-            events.push(event);
-            let piece = events.len() - 1;
-            join(&mut events, piece);
-        }
-        events
-    }
-
-    #[test]
-    fn pieces_that_arrive_together_become_one_text() {
-        let pieces = vec![
-            text(Tag::Ai, "LOOP", Flow::Message, None),
-            text(Tag::Ai, "_COM", Flow::Delta, None),
-            text(Tag::Ai, "PLETE", Flow::Delta, None),
-        ];
-        let whole = [text(Tag::Ai, "LOOP_COMPLETE", Flow::Message, None)];
-        assert_eq!(joined(pieces), whole);
-    }
-
-    #[test]
-    fn lines_messages_and_what_another_says_stay_apart() {
-        let apart = vec![
-            text(Tag::Ai, "a", Flow::Message, None),
-            text(Tag::Think, "b", Flow::Delta, None),
-            text(Tag::Ai, "c", Flow::Delta, None),
-            text(Tag::Ai, "d", Flow::Delta, Some("task")),
-            text(Tag::Ai, "e", Flow::Line, Some("task")),
-            TranscriptEvent::meta(Meta::Cut { bytes: 1 }),
-            text(Tag::Ai, "f", Flow::Delta, Some("task")),
-        ];
-        assert_eq!(joined(apart.clone()), apart);
-    }
 
     #[test]
     fn an_excerpt_keeps_both_ends_and_says_what_it_left_out() {

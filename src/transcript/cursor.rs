@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::claude::{self, Block, Claude, Dialect, InputTokens, Message, ResultText};
+use super::claude::{self, Claude, Dialect, InputTokens, Message, ResultText, block_as_it_came};
 use super::parts::{EventStream, Field, Tools, mark_unknown, object, string};
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
@@ -85,11 +85,13 @@ impl Cursor {
         let repeats = own.model_call_id.words().is_some() || (self.streams && !timed);
         let message: Message<'_> = object(own.message);
         let mut text = message.content.words().unwrap_or_default().to_owned();
-        for raw in message.content.blocks() {
-            let block: Block<'_> = object(Some(raw));
+        for (index, block) in message.content.blocks().enumerate() {
             match block.text.text() {
                 Some(words) => text.push_str(words),
-                None => out.push(TranscriptEvent::message(Tag::Sys, raw.get())),
+                None => {
+                    let words = block_as_it_came(own.message, index);
+                    out.push(TranscriptEvent::message(Tag::Sys, words));
+                }
             }
         }
         let speech = &mut self.family.speech;

@@ -43,7 +43,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Reads one agent session, line by line. Never fails: what it cannot read, it shows.
 pub trait Adapter: Send {
-    /// One line, without its line ending.
+    /// One line, without its line ending. `out` may hold what the lines before it said: a piece that goes on with the
+    /// last text there becomes a part of it, so what arrives together is told together.
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>);
 
     /// The agent has ended: whatever is still open is closed.
@@ -84,14 +85,16 @@ pub struct Capabilities {
     pub terminal_event: bool,
 }
 
-/// Reads a whole transcript at once, for the tests of the formats.
+/// Reads a whole transcript whose lines arrive one by one, for the tests of the formats.
 #[cfg(test)]
 fn read_all(format: &str, prompt: &str, text: &str) -> Vec<TranscriptEvent> {
     let format = find(format).expect("a format of this name");
     let mut adapter = (format.open)(&Opening { prompt });
     let mut out = Vec::new();
     for line in text.split('\n') {
-        adapter.feed(line, &mut out);
+        let mut said = Vec::new();
+        adapter.feed(line, &mut said);
+        out.append(&mut said);
     }
     adapter.flush(&mut out);
     out

@@ -30,7 +30,10 @@ impl Fixture {
         let mut out = Vec::new();
         let mut adapter = self.open();
         for line in self.lines() {
-            adapter.feed(line, &mut out);
+            // Each as if it had arrived alone.
+            let mut said = Vec::new();
+            adapter.feed(line, &mut said);
+            out.append(&mut said);
         }
         adapter.flush(&mut out);
         out

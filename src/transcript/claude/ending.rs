@@ -46,18 +46,12 @@ impl ApiError {
 impl Ending {
     /// A message that no model wrote: an API error, or the answer to a slash command. Never the assistant's.
     pub(super) fn read_synthetic(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Enclosing<'a> {
-            #[serde(borrow)]
-            content: Option<&'a RawValue>,
-        }
-        let text = wire::result_text(object::<Enclosing<'_>>(event.message).content);
+        let text = wire::words_of(event.message);
         if let Some(word) = string(event.error) {
             let status = status_named_in(&text, &["API Error: ", "rejected ("]);
             let error = ApiError {
                 class: class_of(&word, status, &text),
-                message: text.clone(),
+                message: text.clone().into_owned(),
                 status,
                 word: word.into_owned(),
             };

@@ -6,8 +6,6 @@ mod ending;
 mod tests;
 mod wire;
 
-use serde_json::value::RawValue;
-
 use super::parts::{
     Begun, EventStream, Speech, Tools, hidden_prompt, json_text, mark_unknown, object, parse, read_plan,
     say_unreadable,
@@ -15,8 +13,8 @@ use super::parts::{
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
 use ending::Ending;
-pub(super) use wire::{Block, Message};
-use wire::{Event, Line, Streamed};
+use wire::{Block, Event, Line, Streamed};
+pub(super) use wire::{Message, block_as_it_came};
 
 pub(super) const FORMAT: Format = Format {
     name: "claude",
@@ -99,7 +97,7 @@ impl EventStream for Claude {
                 }
             }
             "assistant" | "message_stop" => self.read_message(read, line, out),
-            "user" => self.read_user(read, out),
+            "user" => self.read_user(read, line, out),
             "system" => with_all_of(line, |event| read_system(event, out)),
             "result" => with_all_of(line, |event| self.read_result(event, out)),
             "message_start"
@@ -174,8 +172,17 @@ impl Claude {
         if let Some(text) = message.content.words() {
             self.speech.whole(parent, Tag::Ai, text, out);
         }
-        for raw in message.content.blocks() {
-            self.read_block(raw, parent, out);
+        for (index, block) in message.content.blocks().enumerate() {
+            if self.read_block(block, parent, out) == Known::No {
+                with_all_of(line, |event| {
+                    out.push(TranscriptEvent::Text {
+                        tag: Tag::Sys,
+                        text: wire::block_as_it_came(event.message, index),
+                        flow: Flow::Message,
+                        parent: parent.map(str::to_owned),
+                    });
+                });
+            }
         }
     }
 
@@ -203,22 +210,22 @@ impl Claude {
         }
     }
 
-    fn read_block(&mut self, raw: &RawValue, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
-        let block: Block<'_> = object(Some(raw));
+    fn read_block(
+        &mut self,
+        block: &Block<'_>,
+        parent: Option<&str>,
+        out: &mut Vec<TranscriptEvent>,
+    ) -> Known {
         match (block.kind.text(), block.text.text(), block.thinking.text()) {
             // ralphex asks for no `type` where there is a `text`.
             (Some("text") | None, Some(text), _) => self.speech.whole(parent, Tag::Ai, text, out),
             (Some("thinking"), _, Some(text)) => self.speech.whole(parent, Tag::Think, text, out),
             (Some("redacted_thinking"), _, _) => {}
-            (Some("tool_use"), _, _) if block.id.text().is_some() => self.start_tool(&block, parent, out),
-            (Some("tool_result"), _, _) => self.end_tool(&block, out),
-            _ => out.push(TranscriptEvent::Text {
-                tag: Tag::Sys,
-                text: raw.get().to_owned(),
-                flow: Flow::Message,
-                parent: parent.map(str::to_owned),
-            }),
+            (Some("tool_use"), _, _) if block.id.text().is_some() => self.start_tool(block, parent, out),
+            (Some("tool_result"), _, _) => self.end_tool(block, out),
+            _ => return Known::No,
         }
+        Known::Yes
     }
 
     fn start_tool(&mut self, block: &Block<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
@@ -238,7 +245,7 @@ impl Claude {
 
     fn end_tool(&mut self, block: &Block<'_>, out: &mut Vec<TranscriptEvent>) {
         let id = block.tool_use_id.text().unwrap_or_default();
-        self.tools.output(id, &wire::result_text(block.content), out);
+        self.tools.output(id, wire::result_text(block.content), out);
         let status = match block.is_error.flag() {
             Some(true) => ToolStatus::Fail,
             Some(false) | None => ToolStatus::Ok,
@@ -254,18 +261,20 @@ impl Claude {
         self.speech.dismiss(id);
     }
 
-    fn read_user(&mut self, read: &Line<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn read_user(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         let content = &read.message.0.content;
         if let Some(text) = content.words() {
             self.read_words_of_user(text, read, out);
         }
-        for raw in content.blocks() {
-            let block: Block<'_> = object(Some(raw));
+        for (index, block) in content.blocks().enumerate() {
             match block.kind.text() {
-                Some("tool_result") => self.end_tool(&block, out),
+                Some("tool_result") => self.end_tool(block, out),
                 Some("text") => self.read_words_of_user(block.text.text().unwrap_or_default(), read, out),
                 Some(kind) => self.read_words_of_user(&format!("[{kind}]"), read, out),
-                None => self.read_words_of_user(raw.get(), read, out),
+                None => with_all_of(line, |event| {
+                    let words = wire::block_as_it_came(event.message, index);
+                    self.read_words_of_user(&words, read, out);
+                }),
             }
         }
     }

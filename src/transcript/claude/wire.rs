@@ -146,7 +146,7 @@ pub(in crate::transcript) struct Message<'a> {
     #[serde(borrow)]
     pub(super) model: Field<'a>,
     #[serde(borrow)]
-    pub(in crate::transcript) content: Content<'a>,
+    pub(in crate::transcript) content: Content<'a, Block<'a>>,
     #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
 }
@@ -184,6 +184,28 @@ pub(in crate::transcript) struct Block<'a> {
     pub(super) is_error: Field<'a>,
 }
 
+impl<'de: 'a, 'a> Worded<'de> for Block<'a> {}
+
+/// A message whose blocks are left as they came: one that nobody knows is shown like that.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct AsItCame<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+/// One of a message's blocks as it came.
+pub(in crate::transcript) fn block_as_it_came(message: Option<&RawValue>, index: usize) -> String {
+    let message: AsItCame<'_> = object(message);
+    let block = list(message.content).get(index).map(|raw| raw.get());
+    block.unwrap_or_default().to_owned()
+}
+
+/// The words of a message that are no model's.
+pub(super) fn words_of(message: Option<&RawValue>) -> Cow<'_, str> {
+    result_text(object::<AsItCame<'_>>(message).content)
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Tokens<'a> {
@@ -219,9 +241,9 @@ pub(super) fn usage(raw: Option<&RawValue>, counted: InputTokens) -> Usage {
 }
 
 /// The text of a tool's result: a string, or a list in which other things than text are named.
-pub(super) fn result_text(raw: Option<&RawValue>) -> String {
+pub(super) fn result_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     if let Some(text) = string(raw) {
-        return text.into_owned();
+        return text;
     }
     let parts: Vec<String> = list(raw)
         .into_iter()
@@ -240,7 +262,7 @@ pub(super) fn result_text(raw: Option<&RawValue>) -> String {
             .map(RawValue::get)
             .filter(|text| *text != "[]")
             .unwrap_or_default()
-            .to_owned();
+            .into();
     }
-    parts.join("\n")
+    parts.join("\n").into()
 }

@@ -1,22 +1,24 @@
-//! What a message holds: words, or a list of blocks. The blocks are left as they came, since one that nobody knows is
-//! shown as it came.
+//! What a message holds: words, or a list of blocks.
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+
+use super::{Nested, Worded};
 
 #[derive(Debug, Default)]
-pub(in crate::transcript) enum Content<'a> {
+pub(in crate::transcript) enum Content<'a, B> {
     /// Nothing, or nothing that a message can hold.
     #[default]
     Absent,
     Words(Cow<'a, str>),
-    Blocks(Vec<&'a RawValue>),
+    /// What is no object has no field.
+    Blocks(Vec<Nested<B>>),
 }
 
-impl<'a> Content<'a> {
+impl<B> Content<'_, B> {
     pub(in crate::transcript) fn words(&self) -> Option<&str> {
         match self {
             Self::Words(words) => Some(words),
@@ -24,24 +26,25 @@ impl<'a> Content<'a> {
         }
     }
 
-    pub(in crate::transcript) fn blocks(&self) -> &[&'a RawValue] {
-        match self {
-            Self::Blocks(blocks) => blocks,
+    pub(in crate::transcript) fn blocks(&self) -> impl Iterator<Item = &B> {
+        let blocks = match self {
+            Self::Blocks(blocks) => &blocks[..],
             Self::Absent | Self::Words(_) => &[],
-        }
+        };
+        blocks.iter().map(|block| &block.0)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+impl<'de: 'a, 'a, B: Worded<'de>> Deserialize<'de> for Content<'a, B> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WordsOrBlocks)
+        deserializer.deserialize_any(WordsOrBlocks(PhantomData))
     }
 }
 
-struct WordsOrBlocks;
+struct WordsOrBlocks<B>(PhantomData<B>);
 
-impl<'de> Visitor<'de> for WordsOrBlocks {
-    type Value = Content<'de>;
+impl<'de, B: Worded<'de>> Visitor<'de> for WordsOrBlocks<B> {
+    type Value = Content<'de, B>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("words or blocks")
@@ -57,7 +60,7 @@ impl<'de> Visitor<'de> for WordsOrBlocks {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut blocks = Vec::new();
-        while let Some(block) = items.next_element::<&RawValue>()? {
+        while let Some(block) = items.next_element()? {
             blocks.push(block);
         }
         Ok(Content::Blocks(blocks))
@@ -91,15 +94,25 @@ impl<'de> Visitor<'de> for WordsOrBlocks {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde::Deserialize;
+
+    use super::{Content, Worded};
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Block {
+        size: u64,
+    }
+
+    impl Worded<'_> for Block {}
 
     #[test]
     fn words_and_blocks_are_told_apart_and_anything_else_is_absent() {
-        let read = |text: &'static str| serde_json::from_str::<Content<'_>>(text).unwrap();
+        let read = |text: &'static str| serde_json::from_str::<Content<'_, Block>>(text).unwrap();
         assert_eq!(read(r#""a\nb""#).words(), Some("a\nb"));
-        let blocks = read(r#"[{"type":"text"},"bare",[1]]"#);
-        let blocks: Vec<&str> = blocks.blocks().iter().map(|raw| raw.get()).collect();
-        assert_eq!(blocks, [r#"{"type":"text"}"#, "\"bare\"", "[1]"]);
+        let blocks = read(r#"[{"size":3},"bare",[1],{"size":5,"more":[{}]}]"#);
+        let sizes: Vec<u64> = blocks.blocks().map(|block| block.size).collect();
+        assert_eq!(sizes, [3, 0, 0, 5]);
         for other in ["null", "true", "1", "-1", "1.5", r#"{"a":[{}]}"#] {
             assert!(matches!(read(other), Content::Absent), "{other}");
         }

@@ -205,6 +205,17 @@ impl Voice {
         }
         strand.message.push(text);
         strand.spoken = true;
+        if flow == Flow::Delta
+            && let Some(TranscriptEvent::Text {
+                tag: last,
+                text: before,
+                parent,
+                ..
+            }) = out.last_mut()
+            && (*last, &*parent) == (tag, &self.parent)
+        {
+            return before.push_str(text);
+        }
         out.push(TranscriptEvent::Text {
             tag,
             text: text.to_owned(),
@@ -265,7 +276,24 @@ mod tests {
         speech.piece(None, Tag::Ai, "COMPLETE", &mut out);
         assert_eq!(speech.begin(None, "m1"), Begun::Same);
         speech.whole(None, Tag::Ai, "LOOP_COMPLETE", &mut out);
-        assert_eq!(shown(&out), [(Flow::Message, "LOOP_"), (Flow::Delta, "COMPLETE")]);
+        assert_eq!(shown(&out), [(Flow::Message, "LOOP_COMPLETE")]);
+    }
+
+    #[test]
+    fn pieces_that_come_one_by_one_are_told_one_by_one() {
+        let mut speech = Speech::default();
+        let mut told = |text: &str, before: Vec<TranscriptEvent>| {
+            let mut out = before;
+            speech.piece(None, Tag::Ai, text, &mut out);
+            out
+        };
+        assert_eq!(shown(&told("LOOP_", Vec::new())), [(Flow::Message, "LOOP_")]);
+        assert_eq!(shown(&told("COM", Vec::new())), [(Flow::Delta, "COM")]);
+        let thought = vec![TranscriptEvent::message(Tag::Think, "hm")];
+        assert_eq!(
+            shown(&told("PLETE", thought)),
+            [(Flow::Message, "hm"), (Flow::Delta, "PLETE")]
+        );
     }
 
     #[test]
@@ -274,7 +302,7 @@ mod tests {
         speech.piece(None, Tag::Ai, "LOOP_", &mut out);
         assert_eq!(speech.begin_unnamed(None), Begun::Same);
         speech.whole(None, Tag::Ai, "LOOP_COMPLETE", &mut out);
-        assert_eq!(shown(&out), [(Flow::Message, "LOOP_"), (Flow::Delta, "COMPLETE")]);
+        assert_eq!(shown(&out), [(Flow::Message, "LOOP_COMPLETE")]);
         assert!(speech.has_said("LOOP_COMPLETE"));
     }
 

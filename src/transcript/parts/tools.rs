@@ -30,14 +30,20 @@ impl Tools {
     }
 
     /// What a call printed. Of a call that nobody began, it is shown without one.
-    pub(in crate::transcript) fn output(&mut self, id: &str, text: &str, out: &mut Vec<TranscriptEvent>) {
+    pub(in crate::transcript) fn output(
+        &mut self,
+        id: &str,
+        text: impl Into<String>,
+        out: &mut Vec<TranscriptEvent>,
+    ) {
+        let text: String = text.into();
         if text.is_empty() {
             return;
         }
         if self.is_open(id) {
             out.push(TranscriptEvent::ToolOutput {
                 tool: ToolRef { id: id.to_owned() },
-                text: text.to_owned(),
+                text,
             });
         } else {
             out.push(TranscriptEvent::message(Tag::Tool, text));
