@@ -29,7 +29,12 @@ const STRANGERS: &[&str] = &[
 
 fn read(fixture: &Fixture, lines: &[String]) -> Vec<TranscriptEvent> {
     let (mut adapter, mut out) = (fixture.open(), Vec::new());
-    lines.iter().for_each(|line| adapter.feed(line, &mut out));
+    for line in lines {
+        // Each as if it had arrived alone: what stands between two pieces of a text would keep them apart.
+        let mut said = Vec::new();
+        adapter.feed(line, &mut said);
+        out.append(&mut said);
+    }
     adapter.flush(&mut out);
     out
 }
