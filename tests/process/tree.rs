@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::stage::{DEADLINE, PROMPTLY, PTY, Stage, is_alive, keeper, spec_on, wait_until};
 
 /// One of each kind.
-const LEFTOVERS: &str = "fork-and-hold-stdout 3600\nfork-setsid 3600\ndouble-fork 3600\n";
+pub(super) const LEFTOVERS: &str = "fork-and-hold-stdout 3600\nfork-setsid 3600\ndouble-fork 3600\n";
 const PROCESSES: usize = 4;
 
 #[test]
@@ -222,12 +222,13 @@ fn even_ralph_and_keeper_killed_together_leave_no_agent_at_work() {
     wait_until("the end of the agent", PROMPTLY, || !is_alive(agent));
 }
 
-/// Not a test: a process that has a child, for `a_killed_ralph_takes_everything_with_it` to kill.
+/// Not a test: a process that has a child, or had one, for others to kill.
 #[test]
 #[ignore = "is started by another test"]
 fn another_ralph() {
     if let Some(directory) = std::env::var_os("RALPH_TEST_STAGE") {
-        let _child = Child::spawn(&keeper(), &spec_on(directory.as_ref()), |_| {}).unwrap();
+        let keeper = keeper();
+        let _child = Child::spawn(&keeper, &spec_on(directory.as_ref()), |_| {}).unwrap();
         std::thread::sleep(DEADLINE);
     }
 }
@@ -283,11 +284,11 @@ fn the_keeper_is_recognisable_and_holds_no_stream() {
     );
 }
 
-fn keeper_of(child: &Child) -> Pid {
+pub(super) fn keeper_of(child: &Child) -> Pid {
     parent_of(child.pid().cast_signed())
 }
 
-fn parent_of(pid: i32) -> Pid {
+pub(super) fn parent_of(pid: i32) -> Pid {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
     let parent = stat
         .rsplit(')')
