@@ -72,7 +72,7 @@ impl Post {
         // In the terminal's session a Ctrl-C would reach us beside the one order that counts.
         let _ = rustix::process::setsid();
         adopt_orphans();
-        launch::unblock_signals();
+        launch::reset_signals();
         let signals = Signals::listen()?;
         // The workspace must not be busy because of us.
         let _ = std::env::set_current_dir("/");
