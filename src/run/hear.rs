@@ -83,6 +83,7 @@ impl Hands<'_> {
                 });
             }
         }
+        self.past = Some(session);
         self.complain_of_tree(complaint)
     }
 
