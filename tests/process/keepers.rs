@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ralph::event::ProcessEnd;
 use ralph::process::{Keeper, Report};
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::stage::{DEADLINE, PROMPTLY, PTY, Running, Stage, is_alive, keeper, wait_until};
 use super::tree::{LEFTOVERS, keeper_of, parent_of};
@@ -17,14 +17,14 @@ const WAITS: &str = "say ready\nwait-for go\nexit 4";
 
 /// A child that has said that it waits for the word to go on.
 fn waiting_child(stage: &Stage, keeper: &Keeper) -> (Running, i32) {
-    let running = stage.try_spawn_with(keeper).unwrap();
+    let running = stage.try_spawn_with(keeper).expect("a child");
     running.wait_for("ready");
     let its_keeper = keeper_of(&running.child).as_raw_pid();
     (running, its_keeper)
 }
 
 fn let_it_go(stage: &Stage, running: Running) {
-    fs::write(stage.path("go"), "").unwrap();
+    fs::write(stage.path("go"), "").expect("a file of the stage");
     let ended = running.finish().ended;
     assert_eq!((ended.end, ended.swept), (ProcessEnd::Exited { code: 4 }, 0));
 }
@@ -191,6 +191,6 @@ fn a_killed_ralph_takes_a_keeper_without_a_child_with_it() {
     wait_until("the end of the keeper", PROMPTLY, || !is_alive(keeper));
 }
 
-fn pid(number: i32) -> rustix::process::Pid {
-    rustix::process::Pid::from_raw(number).unwrap()
+fn pid(number: i32) -> Pid {
+    Pid::from_raw(number).expect("a pid")
 }
