@@ -5,7 +5,7 @@ use std::io;
 use std::process::{Child, ChildStderr, ChildStdin, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The keepers that live or have not been waited for. Held while one is started, so that a new keeper is
+/// The keepers that live, with or without a child, or have not been waited for. Held while one is started, so that a new keeper is
 /// never taken for an orphan.
 static KEEPERS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
@@ -35,13 +35,8 @@ impl KeeperProcess {
         (self.0.stdin.take(), self.0.stderr.take())
     }
 
-    /// Whether it has not ended yet.
-    pub(super) fn is_alive(&mut self) -> bool {
-        matches!(self.0.try_wait(), Ok(None))
-    }
-
     /// Waits for a keeper that has nothing left to do.
-    pub(super) fn wait(mut self) {
+    pub(super) fn wait(&mut self) {
         let _ = self.0.wait();
         keepers().retain(|pid| *pid != self.0.id());
     }

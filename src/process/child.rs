@@ -1,18 +1,18 @@
 //! One child from start to end: its keeper, its threads, and the orders that it can be given.
 
-use std::io::{self, Write};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::adopt::{self, KeeperProcess};
+use super::adopt;
 use super::errand::Errand;
 use super::feed::{Fed, Feed};
+use super::hire::Hired;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeGone};
+use super::reins::Reins;
 use super::streams::{self, OurEnds, TheirEnds};
-use super::wire::{self, Notice, Order};
+use super::wire::{self, Afterwards, Notice, Order};
 use super::{Ended, Keeper, ProcessError, Report, Screen, Spec, Stdin};
 use crate::event::{ProcessEnd, StreamName};
 use crate::mishap;
@@ -26,7 +26,7 @@ type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
 #[derive(Debug)]
 pub struct Child {
     pid: u32,
-    control: Arc<UnixStream>,
+    reins: Arc<Reins>,
     screen: Option<Screen>,
 }
 
@@ -42,17 +42,19 @@ impl Child {
     ) -> Result<Self, ProcessError> {
         let (theirs, mut ours) = streams::open(spec)?;
         let screen = ours.screen.take();
-        let (control, keeper_process, pid) = start(keeper, spec, theirs)?;
-        let control = Arc::new(control);
+        let (hired, pid) = start(keeper, spec, &theirs)?;
+        drop(theirs);
+        let reins = Arc::new(Reins::of(&hired));
         let watch = Watch {
-            control: Arc::clone(&control),
-            keeper: keeper_process,
+            hired,
+            agency: keeper.clone(),
+            reins: Arc::clone(&reins),
         };
-        // From here on an early return closes the control line, and with it ends the child.
+        // From here on an early return lets the keeper go, and with it ends the child.
         watch
             .begin(spec, ours, Arc::new(report))
             .map_err(|error| ProcessError::spawn(spec, error))?;
-        Ok(Self { pid, control, screen })
+        Ok(Self { pid, reins, screen })
     }
 
     pub fn pid(&self) -> u32 {
@@ -66,17 +68,12 @@ impl Child {
 
     /// SIGTERM to the whole tree, then, after the grace, SIGKILL. Repeating it can only shorten the grace.
     pub fn stop(&self, grace: Duration) {
-        self.order(Order::Stop { grace });
+        self.reins.pull(Order::Stop { grace });
     }
 
     /// SIGKILL to the whole tree.
     pub fn kill(&self) {
-        self.order(Order::Kill);
-    }
-
-    /// A keeper that does not listen any more has nothing left to stop.
-    fn order(&self, order: Order) {
-        let _ = (&*self.control).write_all(&order.encode());
+        self.reins.pull(Order::Kill);
     }
 }
 
@@ -87,50 +84,63 @@ impl Drop for Child {
 }
 
 /// Sends a keeper on its errand, and waits until it has started the program.
-fn start(
-    keeper: &Keeper,
-    spec: &Spec,
-    theirs: TheirEnds,
-) -> Result<(UnixStream, KeeperProcess, u32), ProcessError> {
+fn start(keeper: &Keeper, spec: &Spec, theirs: &TheirEnds) -> Result<(Hired, u32), ProcessError> {
     let keeper_failed = |error| ProcessError::keeper(keeper.program().to_path_buf(), spec, error);
     let errand = Errand::of(spec, theirs.terminal).encode();
     let errand = errand.map_err(|error| ProcessError::spawn(spec, error))?;
-    let ready = keeper.ready().map_err(keeper_failed)?;
-    let (control, process) = ready
-        .into_parts()
-        .ok_or_else(|| keeper_failed(io::ErrorKind::NotConnected.into()))?;
-    let sent = wire::hand_over(&control, &errand, theirs.as_fds());
-    drop(theirs);
-
-    let error = match sent.and_then(|()| Notice::read(&control)) {
-        Ok(Notice::Started { pid }) => return Ok((control, process, pid)),
-        Ok(Notice::Failed { stage, errno }) => ProcessError::refused(spec, stage, errno),
+    let send = |hired: &Hired| {
+        let mut line = &**hired.line();
+        wire::hand_over(line, &errand, theirs.as_fds())?;
+        Notice::read(&mut line)
+    };
+    let free = keeper.take_free().map(|hired| (send(&hired), hired));
+    let (notice, hired) = match free {
+        Some((notice, hired)) if !matches!(&notice, Err(error) if had_gone(error)) => (notice, hired),
+        Some(_) | None => {
+            let hired = keeper.start_new().map_err(keeper_failed)?;
+            (send(&hired), hired)
+        }
+    };
+    Err(match notice {
+        Ok(Notice::Started { pid }) => return Ok((hired, pid)),
+        Ok(Notice::Failed { stage, errno }) => {
+            keeper.take_back(hired);
+            ProcessError::refused(spec, stage, errno)
+        }
         Ok(Notice::Mistaken { bytes }) => {
-            mishap::hear_of(wire::read_words(&control, bytes));
+            mishap::hear_of(wire::read_words(&**hired.line(), bytes));
             keeper_failed(io::ErrorKind::Other.into())
         }
         Ok(Notice::LeaderEnded(_) | Notice::TreeGone { .. }) => {
             keeper_failed(io::ErrorKind::InvalidData.into())
         }
         Err(error) => keeper_failed(error),
-    };
-    drop(control);
-    process.wait();
-    Err(error)
+    })
+}
+
+/// Whether a keeper went before it had read its errand to the end, so that it cannot have started anything: it was killed
+/// while it had no child. Once it has read all, the line would just end.
+fn had_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
 }
 
 /// What is known of the end of a tree.
 struct Gone {
     end: ProcessEnd,
     swept: u64,
-    /// Still to be waited for, unless it was killed.
-    keeper: Option<KeeperProcess>,
+    /// One that leaves by itself, and need not be waited for at once.
+    leaving: Option<Hired>,
 }
 
 /// The thread that waits for the end of a child.
 struct Watch {
-    control: Arc<UnixStream>,
-    keeper: KeeperProcess,
+    hired: Hired,
+    /// Where a keeper goes that is free again.
+    agency: Keeper,
+    reins: Arc<Reins>,
 }
 
 impl Watch {
@@ -155,7 +165,7 @@ impl Watch {
         let stderr = drain(ours.stderr, StreamName::Stderr, STDERR_CHUNKS)?;
         let watch = move || {
             mishap::rehearse_in_a_run("child");
-            let Gone { end, swept, keeper } = self.until_the_tree_is_gone();
+            let Gone { end, swept, leaving } = self.until_the_tree_is_gone();
             gone.announce();
             // Both are awaited before the end is reported, so nothing of theirs can come after it.
             let stdout_complete = stdout.join().is_ok_and(|drained| drained == Drained::ToTheEnd);
@@ -167,28 +177,31 @@ impl Watch {
             }));
             drop(report);
             // Last, since the next child need not wait for the kernel to take this keeper apart.
-            if let Some(keeper) = keeper {
-                keeper.wait();
-            }
+            drop(leaving);
         };
         thread::Builder::new().name("child".into()).spawn(watch)?;
         Ok(())
     }
 
     fn until_the_tree_is_gone(self) -> Gone {
+        let line = Arc::clone(self.hired.line());
         let mut end = KILLED;
         loop {
-            match Notice::read(&*self.control) {
+            match Notice::read(&*line) {
                 Ok(Notice::LeaderEnded(its_end)) => end = its_end,
-                Ok(Notice::TreeGone { swept }) => {
-                    return Gone {
-                        end,
-                        swept,
-                        keeper: Some(self.keeper),
+                Ok(Notice::TreeGone { swept, keeper }) => {
+                    self.reins.let_go();
+                    let leaving = match keeper {
+                        Afterwards::Waits => {
+                            self.agency.take_back(self.hired);
+                            None
+                        }
+                        Afterwards::Leaves => Some(self.hired),
                     };
+                    return Gone { end, swept, leaving };
                 }
                 Ok(Notice::Mistaken { bytes }) => {
-                    mishap::hear_of(wire::read_words(&*self.control, bytes));
+                    mishap::hear_of(wire::read_words(&*line, bytes));
                     break;
                 }
                 Ok(Notice::Started { .. } | Notice::Failed { .. }) => {}
@@ -196,12 +209,11 @@ impl Watch {
             }
         }
         // The keeper was killed. Should it only talk nonsense, then this ends it.
-        let _ = self.control.shutdown(Shutdown::Both);
-        self.keeper.wait();
+        drop(self.hired);
         Gone {
             end,
             swept: adopt::kill_orphans(),
-            keeper: None,
+            leaving: None,
         }
     }
 }

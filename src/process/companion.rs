@@ -44,7 +44,7 @@ impl Drop for Companion {
             // One that is gone needs no goodbye.
             let _ = lifeline.write_all(self.goodbye.as_bytes());
         }
-        if let Some(process) = self.process.take() {
+        if let Some(process) = &mut self.process {
             process.wait();
         }
     }

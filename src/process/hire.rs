@@ -1,6 +1,7 @@
-//! Where keepers come from: the program that plays one, and the one that has been started ahead of its child.
+//! Where keepers come from: the program that plays one, and the one that has no child at the moment.
 
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -15,8 +16,8 @@ use super::keeper::{ARGUMENT, DISPLAY_NAME};
 #[derive(Debug, Clone)]
 pub struct Keeper {
     program: PathBuf,
-    /// One that has been started ahead of its child.
-    spare: Arc<Mutex<Option<Ready>>>,
+    /// One whose child is gone. A second one would only cost memory: agents come one after the other.
+    free: Arc<Mutex<Option<Hired>>>,
 }
 
 impl Keeper {
@@ -32,7 +33,7 @@ impl Keeper {
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
-            spare: Arc::default(),
+            free: Arc::default(),
         }
     }
 
@@ -41,37 +42,40 @@ impl Keeper {
         &self.program
     }
 
-    /// Starts the keeper of the next child ahead of it, so that nobody has to wait for it then. Who cannot be started
-    /// now is started, or complained of, when there is a child.
-    pub fn prepare(&self) {
-        let mut spare = self.spare();
-        if spare.is_none() {
-            *spare = Ready::start(&self.program).ok();
-        }
+    /// The one that is free. It may have been killed while it was.
+    pub(super) fn take_free(&self) -> Option<Hired> {
+        self.free().take()
     }
 
-    /// One that waits for its errand.
-    pub(super) fn ready(&self) -> io::Result<Ready> {
-        let spare = self.spare().take();
-        match spare.and_then(Ready::if_alive) {
-            Some(ready) => Ok(ready),
-            None => Ready::start(&self.program),
-        }
+    pub(super) fn start_new(&self) -> io::Result<Hired> {
+        Hired::start(&self.program)
     }
 
-    fn spare(&self) -> MutexGuard<'_, Option<Ready>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    /// One whose child is gone, and that waits for another.
+    pub(super) fn take_back(&self, keeper: Hired) {
+        let turned_away = {
+            let mut free = self.free();
+            match *free {
+                Some(_) => Some(keeper),
+                None => free.replace(keeper),
+            }
+        };
+        drop(turned_away);
+    }
+
+    fn free(&self) -> MutexGuard<'_, Option<Hired>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A keeper that has no child yet. Dropped, it goes.
+/// A keeper that works for us. Dropped, it ends what it keeps, and goes.
 #[derive(Debug)]
-pub(super) struct Ready {
-    line: Option<UnixStream>,
-    process: Option<KeeperProcess>,
+pub(super) struct Hired {
+    line: Arc<UnixStream>,
+    process: KeeperProcess,
 }
 
-impl Ready {
+impl Hired {
     fn start(program: &Path) -> io::Result<Self> {
         let (line, keepers_end) = UnixStream::pair()?;
         let mut command = Command::new(program);
@@ -84,28 +88,20 @@ impl Ready {
         // The command owns our copy of the keeper's end, and goes here; with it open, the line would never end.
         let process = adopt::start(&mut command)?;
         Ok(Self {
-            line: Some(line),
-            process: Some(process),
+            line: Arc::new(line),
+            process,
         })
     }
 
-    /// Somebody may have killed it while it waited.
-    fn if_alive(mut self) -> Option<Self> {
-        let alive = self.process.as_mut().is_some_and(KeeperProcess::is_alive);
-        alive.then_some(self)
-    }
-
-    pub(super) fn into_parts(mut self) -> Option<(UnixStream, KeeperProcess)> {
-        Some((self.line.take()?, self.process.take()?))
+    pub(super) fn line(&self) -> &Arc<UnixStream> {
+        &self.line
     }
 }
 
-impl Drop for Ready {
+impl Drop for Hired {
     fn drop(&mut self) {
-        // The end of its line is all that it waits for.
-        self.line = None;
-        if let Some(process) = self.process.take() {
-            process.wait();
-        }
+        // The end of its line is all that it waits for. Others may hold the line too, so closing ours would not do.
+        let _ = self.line.shutdown(Shutdown::Both);
+        self.process.wait();
     }
 }

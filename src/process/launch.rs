@@ -26,7 +26,8 @@ pub(super) fn lead_a_session(command: &mut Command, terminal: Terminal) {
         if terminal == Terminal::Stdout {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdout())?;
         }
-        reset_signals();
+        let_a_broken_pipe_kill();
+        unblock_signals();
         die_with_the_keeper();
         leave_no_descriptor();
         io::Result::Ok(())
@@ -37,7 +38,7 @@ pub(super) fn lead_a_session(command: &mut Command, terminal: Terminal) {
 }
 
 /// A parent may have blocked signals for us; without SIGCHLD a keeper would wait for ever.
-pub(super) fn unblock_signals() {
+fn unblock_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `sigemptyset` initialises the set before it is read; no handler or memory is touched.
     unsafe {
@@ -46,13 +47,19 @@ pub(super) fn unblock_signals() {
     }
 }
 
-/// Handlers vanish with exec, but what was ignored stays ignored, and what was blocked stays blocked.
-fn reset_signals() {
-    for signal in SIGNALS {
+/// For a keeper and all that it starts: what was ignored before us would stay ignored in every child. Our own handlers, which
+/// come later, vanish with exec. A broken pipe is an error that a keeper wants to see, so that one waits for the child.
+pub(super) fn reset_signals() {
+    for signal in SIGNALS.filter(|signal| *signal != libc::SIGPIPE) {
         // SAFETY: the default disposition runs no code of ours.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     unblock_signals();
+}
+
+fn let_a_broken_pipe_kill() {
+    // SAFETY: as above.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 /// Even when keeper and ralph are killed in the same instant, the leader does not work on. The keeper has

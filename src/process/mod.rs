@@ -8,8 +8,9 @@
 //!
 //! Every child has a keeper: this same program, started once more as a small parent that adopts all that
 //! the child leaves behind. The keeper lives on one end of a socket; when the other end goes, however it
-//! goes, the keeper stops the whole tree. Why not a process group: agents start each tool in a session of
-//! its own. Why not from here: with several children, orphans could not be told apart.
+//! goes, the keeper stops the whole tree. When nothing of a child is left, its keeper waits for the next one. Why not a
+//! process group: agents start each tool in a session of its own. Why not from here: with several children, orphans
+//! could not be told apart.
 
 mod adopt;
 mod capture;
@@ -20,12 +21,14 @@ mod error;
 mod feed;
 mod hire;
 mod keeper;
+mod keeping;
 mod launch;
 mod lines;
 mod marked;
 mod pool;
 mod read;
 mod ready;
+mod reins;
 mod scratch;
 mod screen;
 mod signals;

@@ -126,9 +126,11 @@ fn parse_stat(pid: Pid, stat: &[u8]) -> Option<Entry> {
     let after_name = memchr::memrchr(b')', stat)? + 1;
     let text = String::from_utf8_lossy(&stat[after_name..]);
     let mut fields = text.split_ascii_whitespace();
+    // Outside of a container it is 0; of a process that goes away while we look, the kernel says -1.
+    let known = |number: &str| Some(Pid::from_raw(number.parse::<i32>().ok()?.max(0)));
     let state = fields.next()?;
-    let parent = Pid::from_raw(fields.next()?.parse().ok()?);
-    let session = Pid::from_raw(fields.nth(1)?.parse().ok()?);
+    let parent = known(fields.next()?)?;
+    let session = known(fields.nth(1)?)?;
     Some(Entry {
         pid,
         parent,
@@ -185,6 +187,12 @@ mod tests {
     fn the_first_process_of_a_container_has_neither_parent_nor_session() {
         let entry = parse_stat(pid(1), b"1 (ralph) S 0 0 0 0 -1").unwrap();
         assert_eq!((entry.parent, entry.session), (None, None));
+    }
+
+    #[test]
+    fn a_process_that_goes_away_meanwhile_has_no_session_any_more() {
+        let entry = parse_stat(pid(7), b"7 (a) X 0 -1 -1 0 -1").unwrap();
+        assert_eq!((entry.parent, entry.session, entry.dead), (None, None, true));
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! The control line between a child's keeper and the process that wanted the child: fixed-size messages
-//! on a socket pair. What comes first hands over the child's three streams and what to start; end of file means that the
-//! other side has died.
+//! The control line between a keeper and the process that wants children: fixed-size messages on a socket pair. A call
+//! hands over the next child's three streams and what to start; end of file means that the other side has died.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -19,6 +18,8 @@ use crate::event::ProcessEnd;
 pub(super) const MESSAGE_BYTES: usize = 9;
 pub(super) type Message = [u8; MESSAGE_BYTES];
 
+/// The message that an errand begins with; it says how long the errand is.
+const CALL: u8 = b'C';
 const STREAMS: usize = 3;
 const LONGEST_WORDS: u64 = 4096;
 
@@ -42,20 +43,43 @@ pub(super) enum Notice {
     Started {
         pid: u32,
     },
-    /// The child could not be started; the keeper is gone.
+    /// The child could not be started; the keeper is free.
     Failed {
         stage: Stage,
         errno: i32,
     },
     LeaderEnded(ProcessEnd),
-    /// No process of the tree is left; the keeper is gone.
+    /// No process of the tree is left, or none that can be ended.
     TreeGone {
         swept: u64,
+        keeper: Afterwards,
     },
     /// The keeper itself has made a mistake; so many bytes about it follow.
     Mistaken {
         bytes: u64,
     },
+}
+
+/// What a keeper does when its child is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Afterwards {
+    /// It waits for another child.
+    Waits,
+    /// It was told to go, or there is something left that it could not end.
+    Leaves,
+}
+
+/// What a keeper without a child hears.
+#[derive(Debug)]
+pub(super) enum Call {
+    Errand {
+        errand: Vec<u8>,
+        streams: [OwnedFd; STREAMS],
+    },
+    /// An order for the child before, which had gone when it was sent.
+    TooLate,
+    /// Nobody is at the other end.
+    Over,
 }
 
 /// How far the keeper came.
@@ -99,7 +123,14 @@ impl Notice {
             } => message(b'X', number(errno)),
             Self::LeaderEnded(ProcessEnd::Exited { code }) => message(b'E', number(code)),
             Self::LeaderEnded(ProcessEnd::Signaled { signal }) => message(b'S', number(signal)),
-            Self::TreeGone { swept } => message(b'G', swept),
+            Self::TreeGone {
+                swept,
+                keeper: Afterwards::Waits,
+            } => message(b'G', swept),
+            Self::TreeGone {
+                swept,
+                keeper: Afterwards::Leaves,
+            } => message(b'L', swept),
             Self::Mistaken { bytes } => message(b'M', bytes),
         }
     }
@@ -121,7 +152,14 @@ impl Notice {
             },
             b'E' => Self::LeaderEnded(ProcessEnd::Exited { code: signed? }),
             b'S' => Self::LeaderEnded(ProcessEnd::Signaled { signal: signed? }),
-            b'G' => Self::TreeGone { swept: value },
+            b'G' => Self::TreeGone {
+                swept: value,
+                keeper: Afterwards::Waits,
+            },
+            b'L' => Self::TreeGone {
+                swept: value,
+                keeper: Afterwards::Leaves,
+            },
             b'M' => Self::Mistaken { bytes: value },
             _ => return None,
         })
@@ -164,31 +202,35 @@ pub(super) fn hand_over(
     errand: &[u8],
     streams: [BorrowedFd<'_>; STREAMS],
 ) -> io::Result<()> {
-    let length = (errand.len() as u64).to_le_bytes();
+    let call = message(CALL, errand.len() as u64);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     rights.push(SendAncillaryMessage::ScmRights(&streams));
     let sent = sendmsg(
         control.as_fd(),
-        &[IoSlice::new(&length)],
+        &[IoSlice::new(&call), IoSlice::new(errand)],
         &mut rights,
         SendFlags::NOSIGNAL,
     )?;
-    control.write_all(&length[sent..])?;
-    control.write_all(errand)
+    control.write_all(&call[sent.min(call.len())..])?;
+    control.write_all(&errand[sent.saturating_sub(call.len())..])
 }
 
-/// The keeper's side of `hand_over`.
-pub(super) fn take_over(control: impl AsFd) -> io::Result<(Vec<u8>, [OwnedFd; STREAMS])> {
-    let mut length = [0; 8];
+/// The keeper's side of `hand_over`. The line keeps the order of what is said, so what comes before a call is for a child
+/// that is gone, and what comes after it is for the new one.
+pub(super) fn take_over(control: impl AsFd) -> io::Result<Call> {
+    let mut bytes = [0; MESSAGE_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(
         control.as_fd(),
-        &mut [IoSliceMut::new(&mut length)],
+        &mut [IoSliceMut::new(&mut bytes)],
         &mut rights,
         RecvFlags::empty(),
     )?;
+    if received.bytes == 0 {
+        return Ok(Call::Over);
+    }
     let streams: Vec<OwnedFd> = rights
         .drain()
         .filter_map(|message| match message {
@@ -201,14 +243,17 @@ pub(super) fn take_over(control: impl AsFd) -> io::Result<(Vec<u8>, [OwnedFd; ST
         // Only the three copies that exec puts in place may reach the child.
         fcntl_setfd(stream, FdFlags::CLOEXEC)?;
     }
-    let streams = streams
-        .try_into()
-        .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-    read_exact(control.as_fd(), &mut length[received.bytes..])?;
-    let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;
-    let mut errand = vec![0; length];
+    read_exact(control.as_fd(), &mut bytes[received.bytes..])?;
+    if Order::decode(&bytes).is_some() {
+        return Ok(Call::TooLate);
+    }
+    let streams = streams.try_into();
+    let ((CALL, length), Ok(streams)) = (parts(&bytes), streams) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let mut errand = vec![0; usize::try_from(length).map_err(io::Error::other)?];
     read_exact(control.as_fd(), &mut errand)?;
-    Ok((errand, streams))
+    Ok(Call::Errand { errand, streams })
 }
 
 /// As much as is asked for, from a line that may only be borrowed.
@@ -217,6 +262,18 @@ pub(super) fn read_exact(control: BorrowedFd<'_>, mut bytes: &mut [u8]) -> io::R
         match rustix::io::read(control, &mut *bytes) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => bytes = &mut bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// All of it, to a line that may only be borrowed.
+pub(super) fn write_all(control: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(control, bytes) {
+            Ok(count) => bytes = &bytes[count..],
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -243,7 +300,14 @@ mod tests {
             },
             Notice::LeaderEnded(ProcessEnd::Exited { code: -1 }),
             Notice::LeaderEnded(ProcessEnd::Signaled { signal: 9 }),
-            Notice::TreeGone { swept: u64::MAX },
+            Notice::TreeGone {
+                swept: u64::MAX,
+                keeper: Afterwards::Waits,
+            },
+            Notice::TreeGone {
+                swept: 0,
+                keeper: Afterwards::Leaves,
+            },
             Notice::Mistaken { bytes: 7 },
         ] {
             assert_eq!(Notice::read(&notice.encode()[..]).unwrap(), notice);
@@ -277,11 +341,44 @@ mod tests {
         let streams = [reader.as_fd(), writer.as_fd(), writer.as_fd()];
         hand_over(&here, b"errand", streams).unwrap();
         drop(writer);
-        let (errand, [_stdin, stdout, stderr]) = take_over(&there).unwrap();
+        let Ok(Call::Errand { errand, streams }) = take_over(&there) else {
+            panic!("no errand");
+        };
+        let [_stdin, stdout, stderr] = streams;
         assert_eq!(errand, b"errand");
         rustix::io::write(&stdout, b"out").unwrap();
         rustix::io::write(&stderr, b"err").unwrap();
         drop((stdout, stderr));
         assert_eq!(io::read_to_string(reader).unwrap(), "outerr");
+    }
+
+    #[test]
+    fn orders_before_a_call_are_too_late_and_orders_after_it_count() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let stop = Order::Stop {
+            grace: Duration::ZERO,
+        };
+        here.write_all(&stop.encode()).unwrap();
+        here.write_all(&Order::Kill.encode()).unwrap();
+        hand_over(&here, b"errand", [null.as_fd(); 3]).unwrap();
+        here.write_all(&Order::Kill.encode()).unwrap();
+        drop(here);
+        assert!(matches!(take_over(&there).unwrap(), Call::TooLate));
+        assert!(matches!(take_over(&there).unwrap(), Call::TooLate));
+        assert!(matches!(take_over(&there).unwrap(), Call::Errand { errand, .. } if errand == b"errand"));
+        let mut order = [0; MESSAGE_BYTES];
+        read_exact(there.as_fd(), &mut order).unwrap();
+        assert_eq!(Order::decode(&order), Some(Order::Kill));
+        assert!(matches!(take_over(&there).unwrap(), Call::Over));
+    }
+
+    #[test]
+    fn nonsense_is_no_call() {
+        let (mut here, there) = UnixStream::pair().unwrap();
+        here.write_all(&message(CALL, 0)).unwrap();
+        assert!(take_over(&there).is_err(), "without streams");
+        here.write_all(b"nonsense!").unwrap();
+        assert!(take_over(&there).is_err());
     }
 }

@@ -88,6 +88,7 @@ impl Hands<'_> {
                 });
             }
         }
+        self.past = Some(session);
         self.complain_of_tree(complaint)
     }
 

@@ -176,6 +176,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         hat: None,
         files: None,
         session: None,
+        past: None,
         driven: Driven::default(),
         todo: VecDeque::new(),
     };
@@ -208,6 +209,8 @@ struct Hands<'a> {
     hat: Option<String>,
     files: Option<IterationFiles>,
     session: Option<Session>,
+    /// The one that has ended, until there is time to clear away its files.
+    past: Option<Session>,
     driven: Driven,
     todo: VecDeque<Input>,
     hooking: Hooking,
@@ -289,6 +292,7 @@ impl Hands<'_> {
             return Ok(Some(message));
         }
         self.flush()?;
+        self.past = None;
         self.tick_face();
         let now = self.clock.elapsed();
         let deadline = self.setup.engine.deadline().map(|due| due.saturating_sub(now));

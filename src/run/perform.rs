@@ -281,10 +281,7 @@ impl Hands<'_> {
             },
             Report::Ended(_) => Message::Child { generation, report },
         };
-        let pid = self.start(spec, SessionKind::Agent { reading, raw }, message)?;
-        // While this agent works, there is time to get ready for the next one.
-        self.setup.keeper.prepare();
-        Ok(pid)
+        self.start(spec, SessionKind::Agent { reading, raw }, message)
     }
 
     fn start(

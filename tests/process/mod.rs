@@ -2,6 +2,8 @@
 
 mod capture;
 mod errors;
+#[cfg(target_os = "linux")]
+mod keepers;
 pub(crate) mod stage;
 mod streams;
 #[cfg(target_os = "linux")]

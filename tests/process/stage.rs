@@ -86,8 +86,12 @@ impl Stage {
     }
 
     pub(crate) fn try_spawn(&self) -> Result<Running, ProcessError> {
+        self.try_spawn_with(&keeper())
+    }
+
+    pub(crate) fn try_spawn_with(&self, keeper: &Keeper) -> Result<Running, ProcessError> {
         let (sender, reports) = mpsc::channel();
-        let child = Child::spawn(&keeper(), &self.spec, move |report| {
+        let child = Child::spawn(keeper, &self.spec, move |report| {
             // A test that has seen enough may have gone.
             let _ = sender.send(report);
         })?;

@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ralph::event::ProcessEnd;
-use ralph::process::Child;
+use ralph::process::{Child, Keeper};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::stage::{DEADLINE, PROMPTLY, PTY, Stage, is_alive, keeper, spec_on, wait_until};
 
 /// One of each kind.
-const LEFTOVERS: &str = "fork-and-hold-stdout 3600\nfork-setsid 3600\ndouble-fork 3600\n";
+pub(super) const LEFTOVERS: &str = "fork-and-hold-stdout 3600\nfork-setsid 3600\ndouble-fork 3600\n";
 const PROCESSES: usize = 4;
 
 #[test]
@@ -222,12 +223,13 @@ fn even_ralph_and_keeper_killed_together_leave_no_agent_at_work() {
     wait_until("the end of the agent", PROMPTLY, || !is_alive(agent));
 }
 
-/// Not a test: a process that has a child, for `a_killed_ralph_takes_everything_with_it` to kill.
+/// Not a test: a process that has a child, or had one, for others to kill.
 #[test]
 #[ignore = "is started by another test"]
 fn another_ralph() {
     if let Some(directory) = std::env::var_os("RALPH_TEST_STAGE") {
-        let _child = Child::spawn(&keeper(), &spec_on(directory.as_ref()), |_| {}).unwrap();
+        let keeper = keeper();
+        let _child = Child::spawn(&keeper, &spec_on(directory.as_ref()), |_| {}).unwrap();
         std::thread::sleep(DEADLINE);
     }
 }
@@ -244,16 +246,36 @@ fn nothing_but_the_three_streams_reaches_the_child() {
 
 #[test]
 fn signals_of_the_child_are_untouched() {
+    assert_no_signal_is_changed_under(&keeper());
+}
+
+/// As under `nohup`, or a program that ignores more than that. What a keeper catches itself is among it.
+#[test]
+fn signals_of_the_child_are_untouched_even_if_they_were_ignored_before_ralph() {
+    let stage = Stage::playing("");
+    let ignoring = stage.path("ignoring");
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let script = format!("#!/bin/sh\ntrap '' HUP INT QUIT USR1 PIPE TERM CHLD TSTP\nexec {ralph} \"$@\"\n");
+    fs::write(&ignoring, script).unwrap();
+    fs::set_permissions(&ignoring, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_no_signal_is_changed_under(&Keeper::at(ignoring));
+}
+
+fn assert_no_signal_is_changed_under(keeper: &Keeper) {
     let mut stage = Stage::playing("");
     stage.spec.program = "/bin/cat".into();
     stage.spec.args = vec!["/proc/self/status".into()];
-    let finished = stage.spawn().finish();
-    let status = String::from_utf8_lossy(&finished.stdout).into_owned();
-    // 32 and 33 belong to the C library, which lets nobody touch them.
-    let ours = !(0b11_u64 << 31);
-    for mask in ["SigBlk:\t", "SigIgn:\t", "SigCgt:\t"] {
-        let value = status.lines().find_map(|line| line.strip_prefix(mask)).unwrap();
-        assert_eq!(u64::from_str_radix(value, 16).unwrap() & ours, 0, "{mask}{value}");
+    // The second child of a keeper has what the first one has.
+    for _ in 0..2 {
+        let finished = stage.try_spawn_with(keeper).expect("a child").finish();
+        let status = String::from_utf8_lossy(&finished.stdout).into_owned();
+        // 32 and 33 belong to the C library, which lets nobody touch them.
+        let ours = !(0b11_u64 << 31);
+        for mask in ["SigBlk:\t", "SigIgn:\t", "SigCgt:\t"] {
+            let value = status.lines().find_map(|line| line.strip_prefix(mask));
+            let signals = value.and_then(|value| u64::from_str_radix(value, 16).ok());
+            assert_eq!(signals.map(|signals| signals & ours), Some(0), "{mask}{value:?}");
+        }
     }
 }
 
@@ -283,11 +305,11 @@ fn the_keeper_is_recognisable_and_holds_no_stream() {
     );
 }
 
-fn keeper_of(child: &Child) -> Pid {
+pub(super) fn keeper_of(child: &Child) -> Pid {
     parent_of(child.pid().cast_signed())
 }
 
-fn parent_of(pid: i32) -> Pid {
+pub(super) fn parent_of(pid: i32) -> Pid {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
     let parent = stat
         .rsplit(')')
