@@ -30,7 +30,7 @@ fn waiting(why: &str, agent: &[&str], transcript: &str) -> Vec<Figure> {
     assert!(matches!(child.try_wait(), Ok(None)), "it was to wait");
     let _ = child.kill();
     let _ = child.wait();
-    let share = (after.ticks - before.ticks) as f64 / (SECONDS as f64 * 100.0) * 100.0;
+    let share = share(&before, &after, SECONDS);
     let wakes = (after.wakes - before.wakes) as f64 / SECONDS as f64;
     vec![
         Figure::plain(
@@ -46,28 +46,33 @@ fn waiting(why: &str, agent: &[&str], transcript: &str) -> Vec<Figure> {
     ]
 }
 
-/// Processor time in hundredths of a second, and how often each thread gave the processor up.
+/// Processor time, and how often each thread gave the processor up.
 pub(crate) struct Spent {
-    pub(crate) ticks: u64,
+    pub(crate) time: Duration,
     pub(crate) wakes: u64,
 }
 
 impl Spent {
     pub(crate) fn of(pid: u32) -> Self {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-        let field = |index: usize| {
-            fields
-                .get(index)
-                .and_then(|field| field.parse::<u64>().ok())
-                .unwrap_or(0)
-        };
-        let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+        let threads: Vec<_> = threads
             .into_iter()
             .flatten()
-            .flatten();
-        let wakes = threads
-            .filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok())
+            .flatten()
+            .map(|thread| thread.path())
+            .collect();
+        let read = |file: &str| -> Vec<String> {
+            let files = threads.iter().map(|thread| thread.join(file));
+            files
+                .filter_map(|file| std::fs::read_to_string(file).ok())
+                .collect()
+        };
+        let nanoseconds = read("schedstat")
+            .iter()
+            .filter_map(|line| line.split(' ').next()?.parse::<u64>().ok())
+            .sum();
+        let wakes = read("status")
+            .iter()
             .filter_map(|status| {
                 let line = status
                     .lines()
@@ -76,8 +81,24 @@ impl Spent {
             })
             .sum();
         Self {
-            ticks: field(11) + field(12),
+            // The one forgets threads that have ended, the other counts in hundredths: neither is ever too much.
+            time: Duration::from_nanos(nanoseconds).max(ticks(pid)),
             wakes,
         }
     }
+}
+
+fn ticks(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    let ticks = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok());
+    Duration::from_millis(ticks.sum::<u64>() * 10)
+}
+
+/// Of a core, in per cent.
+pub(crate) fn share(before: &Spent, after: &Spent, seconds: u64) -> f64 {
+    after.time.saturating_sub(before.time).as_secs_f64() / seconds as f64 * 100.0
 }

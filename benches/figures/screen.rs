@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::quiet::Spent;
+use crate::quiet::{Spent, share};
 use crate::sample::{Figure, median, part, ralph, workspace};
 use crate::stream::place;
 
@@ -51,7 +51,7 @@ fn waiting(name: &str, agent: &[&str], what: &str, target: &'static str) -> Vec<
     let (before, drawn) = (Spent::of(watched.child.id()), watched.drawn);
     watched.drain(until(SECONDS));
     let after = Spent::of(watched.child.id());
-    let share = (after.ticks - before.ticks) as f64 / SECONDS as f64;
+    let share = share(&before, &after, SECONDS);
     let wakes = (after.wakes - before.wakes) as f64 / SECONDS as f64;
     let bytes = (watched.drawn - drawn) / SECONDS;
     let _ = watched.child.kill();
@@ -111,14 +111,14 @@ fn flood(megabytes: u64, repeats: usize) -> Vec<Figure> {
 fn run(place: &Path, flags: &[&str]) -> Cost {
     let start = Instant::now();
     let mut watched = Watched::start(place, &[&["run", "-p", "x y"], flags].concat());
-    let mut ticks = 0;
+    let mut spent = Duration::ZERO;
     while matches!(watched.child.try_wait(), Ok(None)) {
         watched.drain(Instant::now() + Duration::from_millis(5));
-        ticks = Spent::of(watched.child.id()).ticks.max(ticks);
+        spent = Spent::of(watched.child.id()).time.max(spent);
     }
     Cost {
         wall: start.elapsed().as_secs_f64(),
-        cpu: ticks as f64 / 100.0,
+        cpu: spent.as_secs_f64(),
     }
 }
 

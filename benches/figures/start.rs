@@ -22,12 +22,13 @@ pub(crate) fn start_up() -> Vec<Figure> {
     ]
 }
 
-/// F9: how large the program is. How long it takes to build is measured by hand.
+/// F9: how large the program is, as users get it: the profile of benches inherits that of releases, and no package is built
+/// with more in it for the tests' sake than some that weigh nothing. How long it takes to build is measured by hand.
 pub(crate) fn size() -> Vec<Figure> {
     let bytes = std::fs::metadata(env!("CARGO_BIN_EXE_ralph")).map_or(0, |file| file.len());
     vec![Figure::plain(
         "the program, stripped",
-        format!("{:.1} MB", bytes as f64 / 1e6),
+        format!("{:.2} MB", bytes as f64 / 1e6),
         "≤ 12 MB",
     )]
 }

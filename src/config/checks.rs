@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::mistake::{Complaint, quoted, suggestion};
 use super::partial::{AUTO, Partial};
+use super::pattern::PathPattern;
 
 /// The names that a wish may refer to.
 #[derive(Debug, Clone, Copy)]
@@ -230,11 +231,10 @@ fn check_globs(wishes: &Partial) -> Result<(), Complaint> {
             return Err(Complaint::about_value(key, problem)
                 .with_help(Some("write `src/**`, or `docs/*.md`".to_owned())));
         }
-        if let Err(error) = globset::Glob::new(glob) {
+        if let Err(error) = glob.parse::<PathPattern>() {
             let problem = format!(
-                "must be a pattern of paths, but {} is none: {}",
-                quoted(glob),
-                error.kind()
+                "must be a pattern of paths, but {} is none: {error}",
+                quoted(glob)
             );
             return Err(Complaint::about_value(key, problem));
         }

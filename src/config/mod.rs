@@ -13,6 +13,7 @@ mod layers;
 mod mistake;
 mod outline;
 mod partial;
+mod pattern;
 mod prices;
 mod schema;
 mod settings;
@@ -29,6 +30,7 @@ pub use mistake::{Complaint, ConfigError, Mistake};
 pub use partial::{
     Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,
 };
+pub use pattern::{PathPattern, PatternError};
 pub use prices::{ModelPrice, PriceList, load_prices};
 pub use schema::schema;
 pub use settings::{

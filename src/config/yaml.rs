@@ -68,8 +68,6 @@ impl<'a> Document<'a> {
             strict_booleans: true,
             reject_unsupported_tags: true,
             with_snippet: false,
-            // Comments would count against the budget, and half of a good ralph.yml is comments.
-            emit_comments: false,
             // Generous for a person, tight for a bomb: an alias may repeat a text of the size of the file.
             budget: serde_saphyr::budget! { max_aliases: 100, max_events: 200_000, max_documents: 2 },
             alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },

@@ -11,8 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-
+use crate::config::PathPattern;
 use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
 use crate::store::DIRECTORY;
 
@@ -50,7 +49,8 @@ pub(super) struct Workspace {
     keeper: Keeper,
     kind: Kind,
     pub(super) progress: Progress,
-    allowed: Option<GlobSet>,
+    /// `None` allows every change.
+    allowed: Option<Vec<PathPattern>>,
     before: Option<Snapshot>,
 }
 
@@ -76,19 +76,14 @@ impl Workspace {
         if watched.progress == Progress::Unwatched && watched.allowed_paths.is_empty() {
             return None;
         }
-        let mut globs = GlobSetBuilder::new();
-        for glob in &watched.allowed_paths {
-            // The configuration was checked: what does not parse here cannot come.
-            if let Ok(glob) = GlobBuilder::new(glob).literal_separator(true).build() {
-                globs.add(glob);
-            }
-        }
+        // The configuration was checked: what does not parse here cannot come, and would allow nothing.
+        let patterns = watched.allowed_paths.iter().flat_map(|glob| glob.parse());
         let mut workspace = Self {
             root: root.to_owned(),
             keeper: keeper.clone(),
             kind: Kind::Plain,
             progress: watched.progress,
-            allowed: (!watched.allowed_paths.is_empty()).then(|| globs.build().unwrap_or_default()),
+            allowed: (!watched.allowed_paths.is_empty()).then(|| patterns.collect()),
             before: None,
         };
         if let Ok(place) = workspace.git(&["rev-parse", "--show-toplevel", "--show-prefix"]) {
@@ -126,7 +121,8 @@ impl Workspace {
         let names = changed
             .into_iter()
             .map(|path| String::from_utf8_lossy(&path).into_owned());
-        Ok(names.filter(|name| !allowed.is_match(name)).collect())
+        let is_allowed = |name: &String| allowed.iter().any(|pattern| pattern.matches(name));
+        Ok(names.filter(|name| !is_allowed(name)).collect())
     }
 
     fn snapshot(&self) -> Result<Snapshot, String> {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::document::{Direction, Document, Piece, Scroll};
 use super::model::{Block, Body, State, Transcript};
 use super::shelf::Attempt;
-use super::text::{Fold, Row, Thinking, Way, rows_of};
+use super::text::{Fold, Laid, Row, Settled, Thinking, Way, add_rows, lay_out};
 use super::theme::Theme;
 use super::wish::Powers;
 
@@ -119,6 +119,37 @@ struct Cached {
     way: Way,
     gap: bool,
     piece: Rc<Piece>,
+    settled: Settled,
+}
+
+impl Cached {
+    fn new(block: &Block, way: Way, gap: bool) -> Self {
+        let mut laid = lay_out(block, way);
+        if gap && !laid.rows.is_empty() {
+            laid.rows.insert(0, Row::default());
+            laid.settled = laid.settled.below(1);
+        }
+        Self::of(laid, block, way, gap)
+    }
+
+    fn of(laid: Laid, block: &Block, way: Way, gap: bool) -> Self {
+        let (id, rows) = (block.id, laid.rows);
+        Self {
+            version: block.version,
+            way,
+            gap,
+            piece: Rc::new(Piece { id, rows }),
+            settled: laid.settled,
+        }
+    }
+
+    /// The same, if it has changed only by growing; only what was added is laid out.
+    fn grown(self, block: &Block) -> Option<Self> {
+        let Piece { rows, .. } = Rc::into_inner(self.piece)?;
+        let settled = self.settled;
+        let laid = add_rows(Laid { rows, settled }, block, self.way)?;
+        Some(Self::of(laid, block, self.way, self.gap))
+    }
 }
 
 impl View {
@@ -286,6 +317,8 @@ impl View {
                 pieces: HashMap::new(),
             };
         }
+        // Who lays out a piece that has grown wants it for himself.
+        self.document = Rc::default();
         let mut known = std::mem::take(&mut self.cache.pieces);
         let mut pieces = Vec::with_capacity(transcript.blocks.len() + 1);
         let mut before: Option<Group> = None;
@@ -304,13 +337,12 @@ impl View {
             let gap = before.is_some_and(|before| group.stands_apart(before));
             let cached = known
                 .remove(&block.id)
-                .filter(|cached| cached.version == block.version && cached.way == way && cached.gap == gap);
-            let cached = cached.unwrap_or_else(|| Cached {
-                version: block.version,
-                way,
-                gap,
-                piece: Rc::new(piece(block, way, gap)),
-            });
+                .filter(|cached| cached.way == way && cached.gap == gap);
+            let cached = match cached {
+                Some(cached) if cached.version == block.version => Some(cached),
+                older => older.and_then(|cached| cached.grown(block)),
+            };
+            let cached = cached.unwrap_or_else(|| Cached::new(block, way, gap));
             if !cached.piece.rows.is_empty() {
                 before = Some(group);
             }
@@ -319,14 +351,6 @@ impl View {
         }
         Document::new(pieces)
     }
-}
-
-fn piece(block: &Block, way: Way, gap: bool) -> Piece {
-    let mut rows = rows_of(block, way);
-    if gap && !rows.is_empty() {
-        rows.insert(0, Row::default());
-    }
-    Piece { id: block.id, rows }
 }
 
 /// A block of a transcript by its id.

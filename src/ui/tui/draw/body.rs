@@ -1,5 +1,6 @@
 //! The middle of the screen: the document of the view, or an emulated terminal.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use jiff::Timestamp;
@@ -96,11 +97,11 @@ fn rows(buffer: &mut Buffer, area: Rect, now: Timestamp, view: &View) {
 }
 
 /// A row about something that is going on shows since when.
-fn live(row: &Row, now: Timestamp, width: u16, view: &View) -> Line<'static> {
-    let mut line = row.line.clone();
+fn live<'a>(row: &'a Row, now: Timestamp, width: u16, view: &View) -> Cow<'a, Line<'static>> {
     let Some(since) = row.live else {
-        return line;
+        return Cow::Borrowed(&row.line);
     };
+    let mut line = row.line.clone();
     if let Some(mark) = line.spans.get_mut(1) {
         mark.content = spinner(now).into();
     }
@@ -108,7 +109,7 @@ fn live(row: &Row, now: Timestamp, width: u16, view: &View) -> Line<'static> {
     let gap = usize::from(width).saturating_sub(line.width() + time.len() + 1);
     line.spans.push(Span::raw(" ".repeat(gap)));
     line.spans.push(Span::styled(time, view.theme.tone(Tone::Faint)));
-    line
+    Cow::Owned(line)
 }
 
 fn highlight(buffer: &mut Buffer, area: Rect, line: &Line<'_>, view: &View) {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Scene, both_ends, is_about_one, spinner};
@@ -14,7 +14,11 @@ use crate::ui::tui::view::{Tab, View};
 use crate::ui::{Tone, run_verdict, sentences, words};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
-    let [first, second] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
+    let first = Rect { height: 1, ..area };
+    let second = Rect {
+        y: area.y + 1,
+        ..first
+    };
     frame.render_widget(
         both_ends(&who(scene, view), activity(scene, view), first.width),
         first,

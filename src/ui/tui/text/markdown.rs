@@ -16,35 +16,95 @@ pub(in crate::ui::tui) fn markdown(
     theme: Theme,
 ) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
-    let mut fence: Option<&str> = None;
-    for line in text.trim_end().split('\n') {
-        let margin = if rows.is_empty() {
-            margin.clone()
-        } else {
-            margin.further()
+    let sheet = Sheet { margin, width, theme };
+    sheet.go_on(text, &mut rows, Settled::default());
+    rows
+}
+
+/// Where a text is laid out.
+pub(super) struct Sheet<'a> {
+    pub(super) margin: &'a Margin,
+    pub(super) width: usize,
+    pub(super) theme: Theme,
+}
+
+/// How far a text that may grow is laid out for good: all but its last line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::ui::tui) struct Settled {
+    bytes: usize,
+    rows: usize,
+    fence: Option<&'static str>,
+}
+
+impl Settled {
+    /// The same, so many rows further down.
+    #[must_use]
+    pub(in crate::ui::tui) fn below(self, rows: usize) -> Self {
+        Self {
+            rows: self.rows + rows,
+            ..self
+        }
+    }
+
+    /// Whether there is anything that need not be laid out again when the text has become this one.
+    pub(super) fn helps_with(self, text: &str) -> bool {
+        self.bytes > 0 && text.get(self.bytes..).is_some()
+    }
+}
+
+impl Sheet<'_> {
+    /// Lays out what follows the settled part of a clean text, in place of the rows that were there.
+    pub(super) fn go_on<R: From<Line<'static>>>(
+        &self,
+        text: &str,
+        rows: &mut Vec<R>,
+        from: Settled,
+    ) -> Settled {
+        rows.truncate(from.rows);
+        let text = text.trim_end();
+        let mut settled = from;
+        let mut fence = from.fence;
+        let mut start = from.bytes;
+        for line in text.get(start..).unwrap_or_default().split('\n') {
+            settled = Settled {
+                bytes: start,
+                rows: rows.len(),
+                fence,
+            };
+            let laid = self.line(line, start == 0, &mut fence);
+            rows.extend(laid.into_iter().map(R::from));
+            start += line.len() + 1;
+        }
+        settled
+    }
+
+    /// The rows of one line; it may open a fence or close it.
+    fn line(&self, line: &str, is_first: bool, fence: &mut Option<&'static str>) -> Vec<Line<'static>> {
+        let (width, theme) = (self.width, self.theme);
+        let margin = match is_first {
+            true => self.margin.clone(),
+            false => self.margin.further(),
         };
         let trimmed = line.trim_start();
-        if let Some(mark) = fence {
+        if let Some(mark) = *fence {
             if trimmed.starts_with(mark) && trimmed.trim_end().bytes().all(|byte| byte == mark.as_bytes()[0])
             {
-                fence = None;
-            } else {
-                rows.extend(code(line, &margin, width, theme));
+                *fence = None;
+                return Vec::new();
             }
-            continue;
+            return code(line, &margin, width, theme);
         }
-        if let Some(mark) = fence_mark(trimmed) {
-            fence = Some(mark);
-            let language = trimmed.trim_start_matches(mark.as_bytes()[0] as char).trim();
-            if !language.is_empty() || rows.is_empty() {
-                let label = [(language.to_owned(), theme.tone(Tone::Faint))];
-                rows.extend(wrap(&label, &margin, width, Break::Words));
-            }
-            continue;
+        let Some(mark) = fence_mark(trimmed) else {
+            return paragraph(line, &margin, width, theme);
+        };
+        *fence = Some(mark);
+        let language = trimmed.trim_start_matches(mark.as_bytes()[0] as char).trim();
+        if language.is_empty() && !is_first {
+            return Vec::new();
         }
-        rows.extend(paragraph(line, &margin, width, theme));
+        let label = [(language.to_owned(), theme.tone(Tone::Faint))];
+        wrap(&label, &margin, width, Break::Words)
     }
-    rows
 }
 
 fn fence_mark(line: &str) -> Option<&'static str> {
@@ -234,6 +294,29 @@ mod tests {
             "****",
         ] {
             assert_eq!(shown(text, 60), format!("● {text}"));
+        }
+    }
+
+    #[test]
+    fn a_text_that_grows_looks_as_if_it_had_come_at_once() {
+        let text = "# Plan\n\n- one item that is long enough to wrap\n```rust\nfn main() {}\n\n```\n\n**end** of it  \n\n";
+        let margin = Margin::default();
+        let theme = Theme::new(Colour::Used);
+        let sheet = Sheet {
+            margin: &margin,
+            width: 20,
+            theme,
+        };
+        let mut rows: Vec<Line<'_>> = Vec::new();
+        let mut settled = Settled::default();
+        for end in 1..=text.len() {
+            settled = sheet.go_on(&text[..end], &mut rows, settled);
+            assert_eq!(
+                rows,
+                markdown(&text[..end], &margin, 20, theme),
+                "{:?}",
+                &text[..end]
+            );
         }
     }
 

@@ -4,6 +4,6 @@ mod markdown;
 mod rows;
 mod wrap;
 
-pub(super) use markdown::markdown;
-pub(super) use rows::{Fold, Row, Thinking, Way, clip, note_rows, rows_of, text_of};
+pub(super) use markdown::{Settled, markdown};
+pub(super) use rows::{Fold, Laid, Row, Thinking, Way, add_rows, clip, lay_out, note_rows, text_of};
 pub(super) use wrap::Margin;

@@ -1,10 +1,12 @@
 //! What each piece of a transcript looks like, as rows. Everything is cleaned here.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::markdown::markdown;
+use super::markdown::{Settled, Sheet};
 use super::wrap::{Break, Margin, wrap};
 use crate::event::{GateResult, Json, Tag, ToolStatus};
 use crate::ui::plain::{fields, one_line};
@@ -59,16 +61,62 @@ const GATE_ROWS: usize = 8;
 /// A prompt or a line of the agent's own that is longer than this is shown when asked for.
 const ASIDE_ROWS: usize = 6;
 
-pub(in crate::ui::tui) fn rows_of(block: &Block, way: Way) -> Vec<Row> {
-    let indent = if block.nested { 3 } else { 1 };
+/// A piece in rows, and how many of them stay when it grows.
+#[derive(Debug)]
+pub(in crate::ui::tui) struct Laid {
+    pub(in crate::ui::tui) rows: Vec<Row>,
+    pub(in crate::ui::tui) settled: Settled,
+}
+
+impl From<Vec<Row>> for Laid {
+    fn from(rows: Vec<Row>) -> Self {
+        Self {
+            rows,
+            settled: Settled::default(),
+        }
+    }
+}
+
+pub(in crate::ui::tui) fn lay_out(block: &Block, way: Way) -> Laid {
+    let indent = indent(block);
     match &block.body {
         Body::Said(said) => said_rows(said, indent, way),
-        Body::Tool(tool) => tool_rows(tool, indent, way),
-        Body::Gate(gate) => gate_rows(gate, indent, way),
+        Body::Tool(tool) => tool_rows(tool, indent, way).into(),
+        Body::Gate(gate) => gate_rows(gate, indent, way).into(),
         Body::Note(note) => {
             let rows = note_rows(note, indent, way.width, way.theme);
-            shorten(rows, ASIDE_ROWS, way)
+            shorten(rows, ASIDE_ROWS, way).into()
         }
+    }
+}
+
+/// Lays out what a piece has grown by. What cannot be done so comes back as `None`, and is to be laid out as a whole.
+pub(in crate::ui::tui) fn add_rows(laid: Laid, block: &Block, way: Way) -> Option<Laid> {
+    let Body::Said(said) = &block.body else {
+        return None;
+    };
+    // What is to be cleaned may read otherwise once more of it is there.
+    let (Tag::Ai | Tag::User, Cow::Borrowed(text)) = (said.tag, clean(&said.text)) else {
+        return None;
+    };
+    let Laid { mut rows, settled } = laid;
+    if !settled.helps_with(text) {
+        return None;
+    }
+    let (margin, _) = said_margin(said, indent(block), way.theme);
+    let settled = sheet(&margin, way).go_on(text, &mut rows, settled);
+    Some(Laid { rows, settled })
+}
+
+fn indent(block: &Block) -> usize {
+    if block.nested { 3 } else { 1 }
+}
+
+fn sheet(margin: &Margin, way: Way) -> Sheet<'_> {
+    Sheet {
+        margin,
+        width: way.width,
+        theme: way.theme,
     }
 }
 
@@ -99,8 +147,7 @@ fn margin(mark: &'static str, style: Style, indent: usize) -> Margin {
     }
 }
 
-fn said_rows(said: &Said, indent: usize, way: Way) -> Vec<Row> {
-    let theme = way.theme;
+fn said_margin(said: &Said, indent: usize, theme: Theme) -> (Margin, Style) {
     let (mark, style) = match said.tag {
         Tag::Ai => ("●", theme.tone(Tone::Strong)),
         Tag::Think => ("┊", theme.thinking()),
@@ -109,11 +156,16 @@ fn said_rows(said: &Said, indent: usize, way: Way) -> Vec<Row> {
         Tag::Prompt => ("❯", theme.tone(Tone::Faint)),
         Tag::User => ("❯", theme.tone(Tone::Strong)),
     };
-    let text = clean(&said.text);
     let margin = margin(mark, style, indent);
     let margin = if said.continued { margin.further() } else { margin };
+    (margin, style)
+}
+
+fn said_rows(said: &Said, indent: usize, way: Way) -> Laid {
+    let text = clean(&said.text);
+    let (margin, style) = said_margin(said, indent, way.theme);
     match said.tag {
-        Tag::Think if way.thinking == Thinking::Hidden => Vec::new(),
+        Tag::Think if way.thinking == Thinking::Hidden => Vec::new().into(),
         Tag::Think => {
             let bar = Margin {
                 rest: margin.first.clone(),
@@ -121,14 +173,19 @@ fn said_rows(said: &Said, indent: usize, way: Way) -> Vec<Row> {
             };
             let rows = plain_rows(text.trim(), &bar, style, way.width);
             match way.thinking {
-                Thinking::Full => rows,
-                Thinking::Brief | Thinking::Hidden => shorten(rows, BRIEF_ROWS, way),
+                Thinking::Full => rows.into(),
+                Thinking::Brief | Thinking::Hidden => shorten(rows, BRIEF_ROWS, way).into(),
             }
         }
-        Tag::Ai | Tag::User => into_rows(markdown(&text, &margin, way.width, theme)),
+        Tag::Ai | Tag::User => {
+            let mut rows = Vec::new();
+            let settled = sheet(&margin, way).go_on(&text, &mut rows, Settled::default());
+            Laid { rows, settled }
+        }
         Tag::Sys | Tag::Tool | Tag::Prompt => {
-            let rows = plain_rows(text.trim_end(), &margin, theme.tone(Tone::Faint), way.width);
-            shorten(rows, ASIDE_ROWS, way)
+            let faint = way.theme.tone(Tone::Faint);
+            let rows = plain_rows(text.trim_end(), &margin, faint, way.width);
+            shorten(rows, ASIDE_ROWS, way).into()
         }
     }
 }
