@@ -10,15 +10,23 @@ use crate::sample::{Figure, interleaved, median, ralph, scratch, time, workspace
 const ITERATIONS: usize = 100;
 const MANY: usize = 1000;
 const PLACE: &str = "turns-";
+/// Bytes of a prompt.
+const SHORT: usize = 1_000;
+const LONG: usize = 1_000_000;
 
 pub(crate) fn gap_between_iterations() -> Vec<Figure> {
     let (ours, floor) = interleaved(
         5,
-        || median(ralphs_gaps(ITERATIONS)),
+        || median(ralphs_gaps(ITERATIONS, SHORT)),
         || median(shells_gaps(ITERATIONS)),
     );
+    let (long, short) = interleaved(
+        3,
+        || median(ralphs_gaps(ITERATIONS, LONG)),
+        || median(ralphs_gaps(ITERATIONS, SHORT)),
+    );
     let before = spent_by_children();
-    let gaps = ralphs_gaps(MANY);
+    let gaps = ralphs_gaps(MANY, SHORT);
     let of_ralph = spent_by_children() - before;
     let before = spent_by_children();
     shells_gaps(MANY);
@@ -42,6 +50,12 @@ pub(crate) fn gap_between_iterations() -> Vec<Figure> {
             first,
             "flat",
         ),
+        Figure::times(
+            "the same, a prompt of 1 MB against one of 1 KB",
+            long,
+            short,
+            "told",
+        ),
         Figure::plain(
             "processor time for an iteration, less what a loop in sh takes",
             format!("{:.2} ms", each.as_secs_f64() * 1e3),
@@ -61,7 +75,7 @@ fn spent_by_children() -> Duration {
 
 /// Every time in a place of its own. Some file systems look at each inode that was freed in the last minutes before they
 /// give one out, and a run must not pay for what has been deleted to make room for it.
-fn ralphs_gaps(iterations: usize) -> Vec<Duration> {
+fn ralphs_gaps(iterations: usize, prompt: usize) -> Vec<Duration> {
     static PLACES: AtomicUsize = AtomicUsize::new(0);
     let log = fresh_log("ralph.log");
     let place = workspace(
@@ -69,7 +83,8 @@ fn ralphs_gaps(iterations: usize) -> Vec<Duration> {
         &["stamp", &log.display().to_string(), &iterations.to_string()],
         "plain",
     );
-    time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(&place));
+    let _ = std::fs::write(place.join("PROMPT.md"), "make it so\n".repeat(prompt / 11));
+    time(ralph().args(["run", "-q"]).current_dir(&place));
     gaps(&log)
 }
 

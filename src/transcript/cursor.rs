@@ -134,7 +134,7 @@ impl Cursor {
             return;
         }
         let ending = call.ending();
-        tools.output(&id, &ending.output, out);
+        tools.output(&id, ending.output, out);
         if ending.refused {
             let tool = call.name.clone().into_owned();
             out.push(TranscriptEvent::meta(Meta::PermissionDenied { tool }));

@@ -238,7 +238,7 @@ impl Jsonl {
         if stage != Stage::Completed {
             return;
         }
-        self.tools.output(id, &item.output(), out);
+        self.tools.output(id, item.output(), out);
         let status = match item.status.text() {
             Some("failed" | "declined") => ToolStatus::Fail,
             Some("completed") | None => ToolStatus::Ok,

@@ -91,8 +91,7 @@ impl CodexText {
         call.output.push_str(line);
         call.output.push('\n');
         if call.output.len() > LONGEST_PIECE {
-            self.tools
-                .output(&call.id, &std::mem::take(&mut call.output), out);
+            self.tools.output(&call.id, std::mem::take(&mut call.output), out);
         }
     }
 
@@ -106,7 +105,7 @@ impl CodexText {
         let Some(call) = self.call.take() else {
             return;
         };
-        self.tools.output(&call.id, &call.output, out);
+        self.tools.output(&call.id, call.output, out);
         let (status, duration_ms) = call.end.unwrap_or((ToolStatus::Unknown, None));
         let end = ToolEnd {
             id: call.id,
