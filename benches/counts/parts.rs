@@ -97,7 +97,7 @@ fn read(format: &str) -> Vec<TranscriptEvent> {
 fn judge(events: Vec<TranscriptEvent>) {
     let mut engine = Engine::new(policy());
     let at = Duration::from_secs(1);
-    let _ = engine.step(at, Input::Started(header()));
+    let _ = engine.step(at, Input::Started(Box::new(header())));
     let _ = engine.step(at, Input::Prompt(Ok("make it work".to_owned())));
     for event in events {
         let _ = engine.step(at, Input::Transcript(event));

@@ -86,7 +86,7 @@ fn in_pieces(text: &str, size: usize) -> Vec<TranscriptEvent> {
 fn verdict(messages: Messages, placement: Placement, said: Vec<TranscriptEvent>) -> Verdict {
     let mut engine = Engine::new(policy(messages, placement));
     let begin = [
-        Input::Started(header()),
+        Input::Started(Box::new(header())),
         Input::Prompt(Ok(PROMPT.to_owned())),
         Input::Launched {
             pid: 1,

@@ -133,7 +133,7 @@ fn verdict(format: Format, transcript: &str) -> Done {
             }
         }
     };
-    say(Input::Started(header()));
+    say(Input::Started(Box::new(header())));
     say(Input::Prompt(Ok(TASK.into())));
     let (mut code, mut ended) = (0, matches!(format, Plain));
     for line in transcript.lines() {

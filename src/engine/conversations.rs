@@ -103,7 +103,10 @@ impl Talk {
     /// Into the first iteration.
     fn launched(policy: Policy) -> Self {
         let mut talk = Self::with(policy);
-        assert_eq!(talk.say(0, Input::Started(header())), [Action::ReadPrompt]);
+        assert_eq!(
+            talk.say(0, Input::Started(Box::new(header()))),
+            [Action::ReadPrompt]
+        );
         talk.launch(0, 1, 1);
         talk
     }
@@ -176,7 +179,7 @@ impl Talk {
             cost_usd: Some(cost_usd),
             ..Usage::default()
         };
-        self.say(seconds, Input::Transcript(TranscriptEvent::Usage { usage }))
+        self.say(seconds, Input::Transcript(TranscriptEvent::usage(usage)))
     }
 }
 
@@ -239,10 +242,7 @@ fn completing_on_the_last_allowed_iteration_is_success() {
         scope: UsageScope::Iteration,
         ..Usage::default()
     };
-    assert_eq!(
-        talk.say(1, Input::Transcript(TranscriptEvent::Usage { usage: total })),
-        []
-    );
+    assert_eq!(talk.say(1, Input::Transcript(TranscriptEvent::usage(total))), []);
     assert_eq!(talk.iteration(1, "LOOP_COMPLETE"), complete());
 
     let mut talk = Talk::launched(rules);
@@ -275,7 +275,7 @@ fn a_marker_that_does_not_count_is_told_and_explained_in_the_next_prompt() {
 #[test]
 fn a_prompt_that_cannot_be_read_ends_the_run() {
     let mut talk = Talk::with(policy());
-    talk.say(0, Input::Started(header()));
+    talk.say(0, Input::Started(Box::new(header())));
     let reason = "cannot read PROMPT.md".to_owned();
     assert_eq!(
         talk.say(0, Input::Prompt(Err(reason.clone()))),

@@ -86,7 +86,7 @@ mod tests {
             attempt: 1,
             outcome,
             duration_ms: 0,
-            usage: Usage::default(),
+            usage: Box::new(Usage::default()),
         }
     }
 

@@ -82,10 +82,10 @@ pub fn compose_first(task: &str, policy: &Policy) -> String {
 /// Something happened.
 #[derive(Debug)]
 pub enum Input {
-    Started(RunHeader),
+    Started(Box<RunHeader>),
     /// A run that had ended goes on; what is different now, for the record.
     Resumed {
-        header: RunHeader,
+        header: Box<RunHeader>,
         changed: Vec<String>,
     },
     /// How the workspace looks before an iteration; comes before its prompt, if at all.
@@ -312,7 +312,7 @@ impl Engine {
                 self.iteration = 1;
                 self.begin(at, out);
             }
-            Input::Resumed { header, changed } => self.resumed(at, header, changed, out),
+            Input::Resumed { header, changed } => self.resumed(at, *header, changed, out),
             Input::Looked { fingerprint } => self.look(at, fingerprint, out),
             Input::Prompt(prompt) => self.prompt_read(at, prompt, out),
             Input::Launched { pid, command } => {

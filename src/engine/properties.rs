@@ -285,7 +285,7 @@ fn some_hats() -> Hats {
 /// Plays one world; what happened in it, in order.
 fn play(policy: &Policy, chances: &[Chance], ending: Ending) -> Vec<String> {
     let mut world = World::new(policy.clone());
-    world.tell(Input::Started(header()));
+    world.tell(Input::Started(Box::new(header())));
     for chance in chances {
         world.chance(*chance);
     }

@@ -91,7 +91,7 @@ impl Restored {
         self.progress.note(&record.event);
         self.hats.note(&record.event);
         match &record.event {
-            RunEvent::RunStarted(header) => self.header = Some(header.clone()),
+            RunEvent::RunStarted(header) => self.header = Some((**header).clone()),
             RunEvent::RunResumed(resumption) => {
                 self.header = Some(resumption.header.clone());
                 self.outcome = None;
@@ -157,7 +157,7 @@ impl Restored {
         match event {
             TranscriptEvent::Usage { usage } => {
                 if usage.scope == UsageScope::Session {
-                    self.session_used = usage.clone();
+                    self.session_used = (**usage).clone();
                 }
                 work::count(&mut self.running, usage);
             }

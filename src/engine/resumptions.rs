@@ -41,7 +41,7 @@ impl Life {
             journal: Vec::new(),
             todo: Vec::new(),
         };
-        life.say(0, Input::Started(header()));
+        life.say(0, Input::Started(Box::new(header())));
         life
     }
 
@@ -84,7 +84,7 @@ impl Life {
             cost_usd: Some(cost_usd),
             ..Usage::default()
         };
-        self.hears(second, TranscriptEvent::Usage { usage });
+        self.hears(second, TranscriptEvent::usage(usage));
     }
 
     /// One iteration: it costs a dollar, says something, and ends in some way.
@@ -121,7 +121,7 @@ impl Life {
         self.say(
             elapsed,
             Input::Resumed {
-                header: header(),
+                header: Box::new(header()),
                 changed,
             },
         );
@@ -355,7 +355,10 @@ fn stopping_one_iteration_goes_on_with_the_next_and_is_no_failure() {
 fn the_user_is_asked_between_iterations_and_not_before_the_first() {
     let mut life = Life::begin();
     life.engine = Engine::new(policy()).asking(Asking::BetweenIterations);
-    assert_eq!(life.say(0, Input::Started(header())), [Action::ReadPrompt]);
+    assert_eq!(
+        life.say(0, Input::Started(Box::new(header()))),
+        [Action::ReadPrompt]
+    );
     life.iteration(0, "hm", OK);
     assert_eq!(life.todo, [Action::Ask]);
     assert_eq!(life.say(50, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);

@@ -151,7 +151,7 @@ impl Engine {
             attempt: self.attempt,
             outcome: outcome.clone(),
             duration_ms: millis(at - started),
-            usage,
+            usage: Box::new(usage),
         }));
         self.notes.strayed = restored::strayed(&outcome);
         out.append(&mut said);
@@ -290,7 +290,7 @@ impl Engine {
             outcome,
             iterations: self.iterations_ended,
             duration_ms: millis(at),
-            usage: self.spent.clone(),
+            usage: Box::new(self.spent.clone()),
         }
     }
 }

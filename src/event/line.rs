@@ -266,7 +266,7 @@ mod tests {
                 18 => TranscriptEvent::ToolOutput { tool: ToolRef { id }, text },
                 19 => TranscriptEvent::Text { tag: Tag::Ai, text, flow: Flow::Delta, parent: Some(id) },
                 20 => TranscriptEvent::ToolEnd { tool: ToolEnd { id, status: ToolStatus::Ok, duration_ms: Some(seq) } },
-                21 => TranscriptEvent::Usage { usage: Usage { prompt_tokens: Some(seq), model: Some(id), ..Usage::default() } },
+                21 => TranscriptEvent::usage(Usage { prompt_tokens: Some(seq), model: Some(id), ..Usage::default() }),
                 22 | 23 => TranscriptEvent::ToolStart { tool: ToolStart {
                     id,
                     input: (kind == 22).then(|| Json::from(serde_json::json!({ "command": text, "n": [seq] }))),

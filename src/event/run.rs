@@ -9,7 +9,7 @@ use super::{IterationOutcome, Order, ProcessEnd, RunOutcome, TopicEvent, Transcr
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunEvent {
-    RunStarted(RunHeader),
+    RunStarted(Box<RunHeader>),
     /// A run that had ended, in whatever way, goes on.
     RunResumed(Box<Resumption>),
     IterationStarted {
@@ -80,7 +80,7 @@ pub enum RunEvent {
         #[serde(flatten)]
         outcome: IterationOutcome,
         duration_ms: u64,
-        usage: Usage,
+        usage: Box<Usage>,
     },
     /// Nothing happens until the given time has passed, or the user wakes the run.
     Waiting {
@@ -117,7 +117,7 @@ pub enum RunEvent {
         outcome: RunOutcome,
         iterations: u64,
         duration_ms: u64,
-        usage: Usage,
+        usage: Box<Usage>,
     },
 }
 

@@ -31,7 +31,8 @@ pub enum TranscriptEvent {
         tool: ToolEnd,
     },
     Usage {
-        usage: Usage,
+        /// Out of the way: events are moved from hand to hand, and most are much smaller.
+        usage: Box<Usage>,
     },
     Meta {
         meta: Meta,
@@ -258,6 +259,12 @@ impl TranscriptEvent {
             text: text.into(),
             flow: Flow::Line,
             parent: None,
+        }
+    }
+
+    pub fn usage(usage: Usage) -> Self {
+        Self::Usage {
+            usage: Box::new(usage),
         }
     }
 

@@ -144,7 +144,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
     let inbox = Inbox::open().map_err(RunError::Signals)?;
     let keyboard = face.take_door(Box::new(WishDoor::new(inbox.sender())));
     let journal = setup.run.journal()?;
-    let header = setup.header.clone();
+    let header = Box::new(setup.header.clone());
     let (first, elapsed, seq, received) = match setup.beginning.clone() {
         Beginning::Fresh => (Input::Started(header), Duration::ZERO, 0, Vec::new()),
         Beginning::Resumed {

@@ -188,9 +188,7 @@ mod tests {
 
     #[test]
     fn what_the_agent_said_is_passed_over_except_usage_and_sessions() {
-        let usage = TranscriptEvent::Usage {
-            usage: Usage::default(),
-        };
+        let usage = TranscriptEvent::usage(Usage::default());
         let session = TranscriptEvent::meta(Meta::Session {
             session_id: "s".into(),
             model: None,

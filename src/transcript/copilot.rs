@@ -342,7 +342,7 @@ fn usage_of(metrics: Option<&RawValue>) -> Option<TranscriptEvent> {
         used.model = None;
     }
     used.scope = UsageScope::Session;
-    (!used.is_empty()).then_some(TranscriptEvent::Usage { usage: used })
+    (!used.is_empty()).then_some(TranscriptEvent::usage(used))
 }
 
 fn file_change(edit: &Small<'_>) -> Option<TranscriptEvent> {

@@ -266,7 +266,7 @@ impl Gemini {
             false => stats.usages(),
         };
         let used = usages.into_iter().filter(|usage| !usage.is_empty());
-        out.extend(used.map(|usage| TranscriptEvent::Usage { usage }));
+        out.extend(used.map(TranscriptEvent::usage));
         self.spoiled = None;
         self.speech.interrupt(None);
     }

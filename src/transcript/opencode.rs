@@ -214,7 +214,7 @@ impl OpenCode {
     fn read_step_finish(&mut self, part: &Part<'_>, out: &mut Vec<TranscriptEvent>) {
         let usage = part.usage();
         if !usage.is_empty() {
-            out.push(TranscriptEvent::Usage { usage });
+            out.push(TranscriptEvent::usage(usage));
         }
         let reason = part.reason.text().unwrap_or("unknown");
         if reason == "tool-calls" || std::mem::take(&mut self.compacting) {

@@ -207,20 +207,18 @@ fn read_usage(raw: Raw<'_>) -> Result<TranscriptEvent, Violation> {
     let raw = object(raw, "usage")?.ok_or("`usage` is missing")?;
     let figures: Figures<'_> =
         serde_json::from_str(raw.get()).map_err(|error| format!("`usage` is not readable: {error}"))?;
-    Ok(TranscriptEvent::Usage {
-        usage: Usage {
-            prompt_tokens: count(figures.prompt_tokens, "usage.prompt_tokens")?,
-            completion_tokens: count(figures.completion_tokens, "usage.completion_tokens")?,
-            total_tokens: count(figures.total_tokens, "usage.total_tokens")?,
-            cached_tokens: count(figures.cached_tokens, "usage.cached_tokens")?,
-            cache_write_tokens: count(figures.cache_write_tokens, "usage.cache_write_tokens")?,
-            reasoning_tokens: count(figures.reasoning_tokens, "usage.reasoning_tokens")?,
-            cost_usd: money(figures.cost_usd, "usage.cost_usd")?,
-            cost_source: maybe_one_of(figures.cost_source, "usage.cost_source")?,
-            model: optional(figures.model, "usage.model")?.map(Cow::into_owned),
-            scope: maybe_one_of(figures.scope, "usage.scope")?.unwrap_or_default(),
-        },
-    })
+    Ok(TranscriptEvent::usage(Usage {
+        prompt_tokens: count(figures.prompt_tokens, "usage.prompt_tokens")?,
+        completion_tokens: count(figures.completion_tokens, "usage.completion_tokens")?,
+        total_tokens: count(figures.total_tokens, "usage.total_tokens")?,
+        cached_tokens: count(figures.cached_tokens, "usage.cached_tokens")?,
+        cache_write_tokens: count(figures.cache_write_tokens, "usage.cache_write_tokens")?,
+        reasoning_tokens: count(figures.reasoning_tokens, "usage.reasoning_tokens")?,
+        cost_usd: money(figures.cost_usd, "usage.cost_usd")?,
+        cost_source: maybe_one_of(figures.cost_source, "usage.cost_source")?,
+        model: optional(figures.model, "usage.model")?.map(Cow::into_owned),
+        scope: maybe_one_of(figures.scope, "usage.scope")?.unwrap_or_default(),
+    }))
 }
 
 /// Any object is good: what is none of our kinds is the agent's own.

@@ -94,7 +94,7 @@ impl Account {
         self.began.get_or_insert(record.at);
         self.last = self.last.max(Some(record.at));
         match &record.event {
-            RunEvent::RunStarted(header) => self.header = Some(header.clone()),
+            RunEvent::RunStarted(header) => self.header = Some((**header).clone()),
             RunEvent::RunResumed(resumption) => {
                 self.header = Some(resumption.header.clone());
                 self.outcome = None;
@@ -126,7 +126,7 @@ impl Account {
             } => {
                 self.outcome = Some(outcome.clone());
                 (self.iterations, self.duration_ms) = (*iterations, *duration_ms);
-                self.usage = usage.clone();
+                self.usage = (**usage).clone();
             }
             RunEvent::AgentStarted { .. }
             | RunEvent::Stderr { .. }

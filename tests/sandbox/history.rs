@@ -77,7 +77,7 @@ impl Sandbox {
                 iterations,
                 usage,
                 ..
-            } => Some((outcome, iterations, usage)),
+            } => Some((outcome, iterations, *usage)),
             _ => None,
         });
         ends.next().expect("the run has ended")

@@ -54,7 +54,7 @@ impl Picture {
             TranscriptEvent::ToolEnd { tool } => self.tool(&tool.id).1 = Some(tool.status),
             TranscriptEvent::Usage { usage } => match usage.scope {
                 UsageScope::Step => self.usage.add(&usage),
-                UsageScope::Iteration | UsageScope::Session => self.usage = usage,
+                UsageScope::Iteration | UsageScope::Session => self.usage = *usage,
             },
             TranscriptEvent::Meta { meta } => self.note(meta),
             TranscriptEvent::Text { .. } => {}

@@ -133,7 +133,7 @@ impl Events {
                 } => self.hear(&text, flow, texts),
                 TranscriptEvent::Usage { usage } => match usage.scope {
                     UsageScope::Step => self.verdict.usage.add(&usage),
-                    UsageScope::Iteration | UsageScope::Session => self.verdict.usage = usage,
+                    UsageScope::Iteration | UsageScope::Session => self.verdict.usage = *usage,
                 },
                 TranscriptEvent::Meta { meta } => self.note(meta),
                 TranscriptEvent::Text { .. }

@@ -125,7 +125,7 @@ impl Actor {
             completion_tokens: Some(completion),
             ..Usage::default()
         };
-        self.tell(TranscriptEvent::Usage { usage })
+        self.tell(TranscriptEvent::usage(usage))
     }
 
     /// One call of a tool, really made.

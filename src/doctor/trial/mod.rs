@@ -336,7 +336,7 @@ fn cost(calls: &[Heard]) -> Finding {
         for event in &call.events {
             match event {
                 TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step => used.add(usage),
-                TranscriptEvent::Usage { usage } => used = usage.clone(),
+                TranscriptEvent::Usage { usage } => used = (**usage).clone(),
                 _ => {}
             }
         }

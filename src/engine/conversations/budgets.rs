@@ -44,14 +44,12 @@ fn a_budget_is_enforced_by_priced_figures_too() {
     rules.costs.prices = Some(Prices::new([("m".into(), price)]));
     let mut talk = Talk::launched(rules);
     let million = || {
-        Input::Transcript(TranscriptEvent::Usage {
-            usage: Usage {
-                prompt_tokens: Some(1_000_000),
-                completion_tokens: Some(0),
-                model: Some("m".into()),
-                ..Usage::default()
-            },
-        })
+        Input::Transcript(TranscriptEvent::usage(Usage {
+            prompt_tokens: Some(1_000_000),
+            completion_tokens: Some(0),
+            model: Some("m".into()),
+            ..Usage::default()
+        }))
     };
     assert_eq!(talk.say(1, million()), []);
     assert_eq!(talk.say(2, million()), stop());
@@ -80,7 +78,7 @@ fn a_budget_without_any_figure_is_complained_about_once() {
             ..Usage::default()
         };
         assert_eq!(
-            talk.say(iteration, Input::Transcript(TranscriptEvent::Usage { usage })),
+            talk.say(iteration, Input::Transcript(TranscriptEvent::usage(usage))),
             []
         );
         assert_eq!(talk.iteration(iteration, "going on"), [Action::ReadPrompt]);

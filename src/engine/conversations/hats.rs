@@ -39,7 +39,10 @@ impl Talk {
 
     fn started(policy: Policy) -> Self {
         let mut talk = Self::with(policy);
-        assert_eq!(talk.say(0, Input::Started(header())), [Action::ReadPrompt]);
+        assert_eq!(
+            talk.say(0, Input::Started(Box::new(header()))),
+            [Action::ReadPrompt]
+        );
         talk
     }
 }

@@ -25,13 +25,11 @@ fn resumed(talk: &mut Talk, seconds: u64) -> Option<String> {
 }
 
 fn session_usage(prompt_tokens: u64) -> Input {
-    Input::Transcript(TranscriptEvent::Usage {
-        usage: Usage {
-            prompt_tokens: Some(prompt_tokens),
-            scope: UsageScope::Session,
-            ..Usage::default()
-        },
-    })
+    Input::Transcript(TranscriptEvent::usage(Usage {
+        prompt_tokens: Some(prompt_tokens),
+        scope: UsageScope::Session,
+        ..Usage::default()
+    }))
 }
 
 fn notices(talk: &Talk) -> usize {

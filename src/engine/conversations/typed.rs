@@ -207,7 +207,10 @@ fn the_question_can_be_left_by_quitting_by_a_signal_or_for_good() {
 fn who_was_asked_at_the_end_is_not_asked_again_before_the_next() {
     let mut talk = Talk::with(watched());
     talk.engine = Engine::new(watched()).asking(Asking::BetweenIterations);
-    assert_eq!(talk.say(0, Input::Started(header())), [Action::ReadPrompt]);
+    assert_eq!(
+        talk.say(0, Input::Started(Box::new(header()))),
+        [Action::ReadPrompt]
+    );
     talk.launch(0, 1, 1);
     draws(&mut talk, 1, "hello");
     assert_eq!(talk.exits(2), [Action::Ask]);

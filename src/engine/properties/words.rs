@@ -76,14 +76,12 @@ fn error(class: ErrorClass) -> TranscriptEvent {
 }
 
 fn used(scope: UsageScope) -> TranscriptEvent {
-    TranscriptEvent::Usage {
-        usage: Usage {
-            total_tokens: Some(600),
-            cost_usd: Some(0.6),
-            scope,
-            ..Usage::default()
-        },
-    }
+    TranscriptEvent::usage(Usage {
+        total_tokens: Some(600),
+        cost_usd: Some(0.6),
+        scope,
+        ..Usage::default()
+    })
 }
 
 /// One of the things that an agent may say or do.

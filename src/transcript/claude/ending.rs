@@ -121,7 +121,7 @@ impl Claude {
         total.model.clone_from(&ending.steps.model);
         total.scope = UsageScope::Iteration;
         if !total.is_empty() {
-            out.push(TranscriptEvent::Usage { usage: total });
+            out.push(TranscriptEvent::usage(total));
         }
     }
 

@@ -206,7 +206,7 @@ impl Claude {
     fn count(&mut self, usage: Usage, out: &mut Vec<TranscriptEvent>) {
         if !usage.is_empty() {
             self.ending.steps.add(&usage);
-            out.push(TranscriptEvent::Usage { usage });
+            out.push(TranscriptEvent::usage(usage));
         }
     }
 

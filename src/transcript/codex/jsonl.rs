@@ -160,7 +160,7 @@ impl Jsonl {
             ..Usage::default()
         };
         if !usage.is_empty() {
-            out.push(TranscriptEvent::Usage { usage });
+            out.push(TranscriptEvent::usage(usage));
         }
         let silent = !self.speech.answered() && !self.tools.used();
         out.push(finished(

@@ -324,7 +324,7 @@ impl CodexText {
             scope: UsageScope::Session,
             ..Usage::default()
         };
-        out.push(TranscriptEvent::Usage { usage });
+        out.push(TranscriptEvent::usage(usage));
         let silent = !self.answered && !self.tools.used();
         out.push(finished(
             !silent,

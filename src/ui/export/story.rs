@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::event::{
     Flow, GateResult, IterationOutcome, Json, Level, Meta, Order, PlanStatus, Record, RunEvent, Tag,
-    ToolStart, ToolStatus, TranscriptEvent, Usage,
+    ToolStart, ToolStatus, TranscriptEvent,
 };
 use crate::ui::plain::first_argument;
 use crate::ui::{Verdict, gate_words, iteration_verdict, sentences, words};
@@ -253,7 +253,7 @@ impl Story {
                     (open.status, open.took) = (Some(status), took);
                 }
             }
-            TranscriptEvent::Usage { usage: Usage { .. } } => {}
+            TranscriptEvent::Usage { usage: _ } => {}
             TranscriptEvent::Meta { meta } => self.meta(meta),
         }
     }

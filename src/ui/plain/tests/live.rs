@@ -97,7 +97,7 @@ fn the_status_line_comes_and_goes() {
     story.tick();
     story.delta(Tag::Ai, " world");
     story.start_tool("a", "Bash", json!({"command": "cargo test"}));
-    story.said(TranscriptEvent::Usage { usage: usage() });
+    story.said(TranscriptEvent::usage(usage()));
     story.tick();
     story.start_tool("b", "Read", json!({"file_path": "a"}));
     story.end_iteration(

@@ -41,7 +41,7 @@ impl<'a> Story<'a> {
             seq: 0,
             at: start(),
         };
-        story.tell(RunEvent::RunStarted(header()));
+        story.tell(RunEvent::RunStarted(Box::new(header())));
         story
     }
 
@@ -166,7 +166,7 @@ impl<'a> Story<'a> {
             attempt: 1,
             outcome,
             duration_ms: 65_200,
-            usage,
+            usage: Box::new(usage),
         });
     }
 
@@ -175,7 +175,7 @@ impl<'a> Story<'a> {
             outcome,
             iterations: 1,
             duration_ms: 70_000,
-            usage,
+            usage: Box::new(usage),
         });
     }
 }
@@ -281,7 +281,7 @@ fn a_resumed_run_goes_on_with_its_totals() {
     let (seq, at) = (0, start());
     let face = Plain::new(&mut out, PLAIN).having_used(&usage());
     let mut story = Story { face, seq, at };
-    story.tell(RunEvent::RunStarted(header()));
+    story.tell(RunEvent::RunStarted(Box::new(header())));
     story.iteration(2, 1, None);
     story.end_iteration(IterationOutcome::Continued { rejected_by: None }, usage());
     let text = String::from_utf8_lossy(story.face.writer).into_owned();

@@ -303,11 +303,11 @@ impl State {
             TranscriptEvent::Usage { usage } => {
                 let session = usage.since(&self.session.before);
                 if usage.scope == UsageScope::Session {
-                    self.session.latest = usage.clone();
+                    self.session.latest = (**usage).clone();
                 }
                 self.change_entry(|entry| match usage.scope {
                     UsageScope::Step => entry.usage.add(usage),
-                    UsageScope::Iteration => entry.usage = usage.clone(),
+                    UsageScope::Iteration => entry.usage = (**usage).clone(),
                     UsageScope::Session => entry.usage = session,
                 });
             }

@@ -94,11 +94,11 @@ fn what_was_handed_out_for_drawing_does_not_change() {
 #[test]
 fn usage_is_counted_by_its_scope() {
     let mut story = Story::new();
-    let session = |tokens: u64| TranscriptEvent::Usage {
-        usage: Usage {
+    let session = |tokens: u64| {
+        TranscriptEvent::usage(Usage {
             scope: UsageScope::Session,
             ..usage(tokens)
-        },
+        })
     };
     story.begin(1, 1).event(session(10_000)).end(
         1,

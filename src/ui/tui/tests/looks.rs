@@ -145,7 +145,7 @@ fn ended(outcome: RunOutcome) -> RunEvent {
         outcome,
         iterations: 2,
         duration_ms: 100_000,
-        usage: Usage::default(),
+        usage: Box::new(Usage::default()),
     }
 }
 

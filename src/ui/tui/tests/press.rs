@@ -98,7 +98,7 @@ fn nothing_can_be_wished_of_a_run_that_is_over() {
         },
         iterations: 2,
         duration_ms: 1000,
-        usage: Usage::default(),
+        usage: Box::new(Usage::default()),
     });
     let mut watcher = Watcher::of(&story, 80, 24);
     for letter in ["p", "s", "w", "m"] {

@@ -38,7 +38,7 @@ impl Story {
             records: Vec::new(),
             now,
         };
-        story.tell(RunEvent::RunStarted(RunHeader {
+        story.tell(RunEvent::RunStarted(Box::new(RunHeader {
             version: FORMAT_VERSION,
             run_id: "20261115-204501-k3f9".into(),
             ralph: "0.1.0".into(),
@@ -50,7 +50,7 @@ impl Story {
             max_runtime_seconds: None,
             max_tokens: None,
             max_cost_usd: Some(5.0),
-        }));
+        })));
         story
     }
 
@@ -117,7 +117,7 @@ impl Story {
             attempt,
             outcome,
             duration_ms: 72_000,
-            usage,
+            usage: Box::new(usage),
         })
     }
 
@@ -177,7 +177,7 @@ impl Story {
                 json!({"file_path": "/w/src/parser.rs", "old_string": "find", "new_string": "rfind"}),
             )
             .end_tool("c", "", ToolStatus::Ok);
-        story.event(TranscriptEvent::Usage { usage: usage(52_345) });
+        story.event(TranscriptEvent::usage(usage(52_345)));
         story
             .start_tool("d", "Bash", json!({"command": "cargo test --all"}))
             .wait(11_000);
@@ -194,7 +194,7 @@ impl Story {
         story
             .wait(3_600_000)
             .tell(RunEvent::RunResumed(Box::new(Resumption {
-                header,
+                header: *header,
                 iteration: 2,
                 attempt: 2,
                 iterations: 1,
