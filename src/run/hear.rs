@@ -6,7 +6,7 @@ use crate::process::{Ended, Report};
 use crate::store::IterationFiles;
 
 use super::inbox::{Generation, Spoken};
-use super::session::SessionKind;
+use super::session::{SessionKind, Spent};
 use super::workspace::Workspace;
 use super::{Hands, RunError};
 
@@ -33,7 +33,7 @@ impl Hands<'_> {
         &mut self,
         generation: Generation,
         Spoken { stream, chunk }: Spoken,
-        said: Vec<Input>,
+        mut said: Vec<Input>,
     ) -> Result<Option<RunOutcome>, RunError> {
         if !self.is_of_the_present_child(generation) {
             return Ok(None);
@@ -46,11 +46,16 @@ impl Hands<'_> {
             // Whoever drains the stream can use the room.
             None => drop(chunk),
         }
-        for input in said {
+        for input in said.drain(..) {
             self.driven.overhear(&input);
             if let Some(outcome) = self.step(input)? {
                 return Ok(Some(outcome));
             }
+        }
+        let mut spent = std::mem::take(&mut self.spent);
+        spent.inputs = said;
+        if let Some(SessionKind::Agent { reading, .. }) = self.session.as_ref().map(|session| &session.work) {
+            reading.take_back(spent);
         }
         Ok(None)
     }
@@ -60,6 +65,7 @@ impl Hands<'_> {
             return Ok(());
         };
         self.get_up();
+        self.spent = Spent::default();
         let mut complaint = None;
         let (todo, driven) = (&mut self.todo, &mut self.driven);
         match &session.work {

@@ -59,7 +59,7 @@ use driven::Driven;
 use hooks::Hooking;
 use inbox::{Generation, Inbox, Message};
 use mail::Mail;
-use session::Session;
+use session::{Session, Spent};
 use typed::Sitting;
 use wishes::WishDoor;
 use workspace::Workspace;
@@ -170,6 +170,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         clock,
         now: clock.now(),
         actions: Vec::new(),
+        spent: Spent::default(),
         seq,
         generation: 0,
         iteration: 0,
@@ -202,6 +203,8 @@ struct Hands<'a> {
     now: Moment,
     /// Empty between two steps; here for its room.
     actions: Vec<Action>,
+    /// What has been recorded and shown of the message that is being dealt with.
+    spent: Spent,
     seq: u64,
     generation: Generation,
     /// The iteration whose child runs now, or ran last, and its files until its outcome is written.
@@ -327,7 +330,12 @@ impl Hands<'_> {
         self.seq += 1;
         match &mut self.sitting {
             Some(sitting) => sitting.hold(record),
-            None => self.show(|face| face.accept(&record)),
+            None => {
+                self.show(|face| face.accept(&record));
+                if let RunEvent::Transcript { event, .. } = record.event {
+                    self.spent.add(event);
+                }
+            }
         }
         Ok(())
     }

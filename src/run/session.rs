@@ -50,10 +50,38 @@ impl Raw {
 pub(super) struct AgentSession {
     stdout: Mutex<Reading>,
     stderr: Mutex<LineSplitter>,
+    spent: Mutex<Vec<Spent>>,
     /// The agent's own directory for temporary files; goes when the agent has gone.
     _scratch: TempDir,
     /// Where it will have written what it used.
     usage_file: Option<PathBuf>,
+}
+
+/// What was said and has been seen. It goes back to the thread that made it: memory that one thread takes and another one
+/// gives back has both of them wait for each other.
+#[derive(Default)]
+pub(super) struct Spent {
+    /// Empty by now.
+    pub(super) inputs: Vec<Input>,
+    pub(super) events: Vec<TranscriptEvent>,
+}
+
+impl Spent {
+    /// What is large is not kept until the agent speaks again.
+    pub(super) fn add(&mut self, event: TranscriptEvent) {
+        const LARGE: usize = 16 * 1024;
+        let bytes = match &event {
+            TranscriptEvent::Text { text, .. } | TranscriptEvent::ToolOutput { text, .. } => text.len(),
+            TranscriptEvent::ToolStart { tool } => {
+                tool.input.as_ref().map_or(0, |input| input.as_str().len())
+            }
+            TranscriptEvent::ToolEnd { .. } | TranscriptEvent::Usage { .. } => 0,
+            TranscriptEvent::Meta { .. } => LARGE,
+        };
+        if bytes < LARGE {
+            self.events.push(event);
+        }
+    }
 }
 
 /// The output in which an agent tells what it does.
@@ -81,6 +109,7 @@ impl AgentSession {
         Self {
             stdout: Mutex::new(reading),
             stderr: Mutex::new(LineSplitter::new(max_line_bytes)),
+            spent: Mutex::default(),
             _scratch: scratch,
             usage_file,
         }
@@ -95,7 +124,8 @@ impl AgentSession {
     /// Tells what the bytes say.
     pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> Vec<Input> {
         mishap::rehearse("adapter");
-        let mut said = vec![Input::Heard];
+        let mut said = self.room();
+        said.push(Input::Heard);
         match stream {
             StreamName::Stdout => held(&self.stdout).take(bytes, &mut said),
             StreamName::Stderr => {
@@ -103,6 +133,21 @@ impl AgentSession {
             }
         }
         said
+    }
+
+    /// Takes back what was made of some bytes, when everybody has seen it.
+    pub(super) fn take_back(&self, spent: Spent) {
+        held(&self.spent).push(spent);
+    }
+
+    /// An empty list, and room for what goes into it.
+    fn room(&self) -> Vec<Input> {
+        let spent = std::mem::take(&mut *held(&self.spent));
+        spent
+            .into_iter()
+            .map(|spent| spent.inputs)
+            .next()
+            .unwrap_or_default()
     }
 
     /// The child has ended: last lines without a line ending, and whatever the adapter still holds.
