@@ -15,9 +15,9 @@ use crate::event::StreamName;
 use crate::mishap;
 
 /// The most chunks of stdout that exist at a time.
-pub const STDOUT_CHUNKS: usize = 32;
+pub const STDOUT_CHUNKS: usize = 6;
 /// The most chunks of stderr that exist at a time.
-pub const STDERR_CHUNKS: usize = 8;
+pub const STDERR_CHUNKS: usize = 2;
 
 /// What comes so soon after the last report is reported together: somebody who prints much in small pieces, as
 /// everybody does on a terminal, would keep us busier with reports than with what they say.

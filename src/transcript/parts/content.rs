@@ -59,7 +59,8 @@ impl<'de, B: Worded<'de>> Visitor<'de> for WordsOrBlocks<B> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        let mut blocks = Vec::new();
+        // Nearly always one.
+        let mut blocks = Vec::with_capacity(1);
         while let Some(block) = items.next_element()? {
             blocks.push(block);
         }

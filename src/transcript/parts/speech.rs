@@ -31,6 +31,8 @@ struct Strand {
     open: bool,
     /// Blocks that were streamed and may be repeated whole.
     streamed: VecDeque<Said>,
+    /// One that is over, for its room.
+    spare: Option<Said>,
     /// The text of the whole message so far.
     message: Said,
 }
@@ -51,7 +53,7 @@ impl Speech {
             return Begun::Same;
         }
         voice.restart();
-        voice.message = Some(id.to_owned());
+        voice.name(id);
         Begun::New
     }
 
@@ -71,7 +73,7 @@ impl Speech {
         let voice = self.voice(None);
         if voice.message.as_deref() != Some(id) {
             voice.answer.restart();
-            voice.message = Some(id.to_owned());
+            voice.name(id);
         }
     }
 
@@ -95,7 +97,7 @@ impl Speech {
         let voice = self.voice(parent);
         let strand = voice.strand(tag);
         if !strand.open {
-            strand.streamed.push_back(Said::default());
+            strand.begin_block();
         }
         if let Some(block) = strand.streamed.back_mut() {
             block.push(text);
@@ -231,6 +233,13 @@ impl Voice {
         }
     }
 
+    /// In the room that the last name took.
+    fn name(&mut self, id: &str) {
+        let name = self.message.get_or_insert_default();
+        name.clear();
+        name.push_str(id);
+    }
+
     /// The text of the last message stays known: a terminal event may repeat it.
     fn restart(&mut self) {
         self.answer.restart();
@@ -242,7 +251,14 @@ impl Strand {
     fn restart(&mut self) {
         self.spoken = false;
         self.open = false;
+        self.spare = self.streamed.pop_back().or_else(|| self.spare.take());
         self.streamed.clear();
+    }
+
+    fn begin_block(&mut self) {
+        let mut block = self.spare.take().unwrap_or_default();
+        block.clear();
+        self.streamed.push_back(block);
     }
 
     fn next_block(&self) -> Flow {
