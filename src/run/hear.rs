@@ -55,7 +55,7 @@ impl Hands<'_> {
         let mut spent = std::mem::take(&mut self.spent);
         spent.inputs = said;
         if let Some(SessionKind::Agent { reading, .. }) = self.session.as_ref().map(|session| &session.work) {
-            reading.take_back(spent);
+            self.spent = reading.take_back(spent);
         }
         Ok(None)
     }

@@ -50,7 +50,7 @@ impl Raw {
 pub(super) struct AgentSession {
     stdout: Mutex<Reading>,
     stderr: Mutex<LineSplitter>,
-    spent: Mutex<Vec<Spent>>,
+    exchange: Mutex<Exchange>,
     /// The agent's own directory for temporary files; goes when the agent has gone.
     _scratch: TempDir,
     /// Where it will have written what it used.
@@ -64,6 +64,13 @@ pub(super) struct Spent {
     /// Empty by now.
     pub(super) inputs: Vec<Input>,
     pub(super) events: Vec<TranscriptEvent>,
+}
+
+/// Where the thread that reads and the one that judges meet.
+#[derive(Default)]
+struct Exchange {
+    spent: Vec<Spent>,
+    empty: Vec<Vec<TranscriptEvent>>,
 }
 
 impl Spent {
@@ -109,7 +116,7 @@ impl AgentSession {
         Self {
             stdout: Mutex::new(reading),
             stderr: Mutex::new(LineSplitter::new(max_line_bytes)),
-            spent: Mutex::default(),
+            exchange: Mutex::default(),
             _scratch: scratch,
             usage_file,
         }
@@ -135,19 +142,26 @@ impl AgentSession {
         said
     }
 
-    /// Takes back what was made of some bytes, when everybody has seen it.
-    pub(super) fn take_back(&self, spent: Spent) {
-        held(&self.spent).push(spent);
+    /// Takes back what was made of some bytes, when everybody has seen it; gives room for what comes next.
+    pub(super) fn take_back(&self, spent: Spent) -> Spent {
+        let mut exchange = held(&self.exchange);
+        exchange.spent.push(spent);
+        Spent {
+            inputs: Vec::new(),
+            events: exchange.empty.pop().unwrap_or_default(),
+        }
     }
 
-    /// An empty list, and room for what goes into it.
+    /// Clears away what has come back; gives an empty list with room.
     fn room(&self) -> Vec<Input> {
-        let spent = std::mem::take(&mut *held(&self.spent));
-        spent
-            .into_iter()
-            .map(|spent| spent.inputs)
-            .next()
-            .unwrap_or_default()
+        let spent = std::mem::take(&mut held(&self.exchange).spent);
+        let mut room = Vec::new();
+        for Spent { inputs, mut events } in spent {
+            room = inputs;
+            events.clear();
+            held(&self.exchange).empty.push(events);
+        }
+        room
     }
 
     /// The child has ended: last lines without a line ending, and whatever the adapter still holds.
