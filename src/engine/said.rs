@@ -123,8 +123,7 @@ impl Said {
 
     fn append(&mut self, text: &str) {
         if self.message.is_empty() && text.len() > 2 * LONGEST_MESSAGE {
-            let (fence, end) = end_of(text);
-            self.message.extend([&*fence, end]);
+            self.message = judged(text);
             return;
         }
         self.message.push_str(text);
@@ -138,6 +137,15 @@ impl Said {
         let cut = self.message.len() - end.len();
         self.message.replace_range(..cut, &fence);
     }
+}
+
+/// What is judged of a whole message: all of it, unless it is too long.
+pub(crate) fn judged(text: &str) -> String {
+    if text.len() <= 2 * LONGEST_MESSAGE {
+        return text.to_owned();
+    }
+    let (fence, end) = end_of(text);
+    fence + end
 }
 
 /// What is judged of a text that is too long: its end, from the beginning of a line on, and before it the line of a code
@@ -298,6 +306,7 @@ mod tests {
         let filler = "x".repeat(3 * LONGEST_MESSAGE) + "\n";
         let verdict_on = |message: &str| verdict(&[text(message, Flow::Message)], None);
         assert_eq!(verdict_on(&format!("{filler}LOOP_COMPLETE")), done());
+        assert!(judged(&filler).len() <= LONGEST_MESSAGE);
         let fenced = format!("```\n{filler}LOOP_COMPLETE\n");
         assert!(matches!(verdict_on(&fenced), Claim::Ignored { .. }));
         assert_eq!(verdict_on(&format!("{fenced}```\nLOOP_COMPLETE")), done());

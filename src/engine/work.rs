@@ -16,7 +16,7 @@ use crate::event::{
 use super::bill::Bill;
 use super::marker::Markers;
 use super::policy::{CostRules, Messages, Reading, Timing};
-use super::said::Said;
+use super::said::{self, Said};
 
 pub(crate) use verdict::{Judged, Verdict};
 
@@ -215,7 +215,7 @@ impl Work {
                 text,
                 ..
             } => {
-                let (reason, text) = (reason.clone(), text.clone());
+                let (reason, text) = (reason.clone(), text.as_deref().map(said::judged));
                 self.failed_results = if *success { 0 } else { self.failed_results + 1 };
                 self.finished = Some(Finished {
                     success: *success,

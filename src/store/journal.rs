@@ -12,7 +12,7 @@ use super::{StoreError, at, recall};
 
 /// While the agent floods us, records are written together in pieces of about this size.
 const BATCH: usize = 64 * 1024;
-/// The buffer falls back to this after a very long record.
+/// The buffer falls back to this when nothing follows a very long record.
 const KEPT: usize = 2 * BATCH;
 
 /// Writes the records of one run.
@@ -73,7 +73,6 @@ impl Journal {
     fn write_out(&mut self) -> io::Result<()> {
         let written = self.file.write_all(&self.waiting);
         self.waiting.clear();
-        self.waiting.shrink_to(KEPT);
         written
     }
 }
@@ -147,11 +146,13 @@ impl Sink for Journal {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.waiting.is_empty() {
+        let written = if self.waiting.is_empty() {
             Ok(())
         } else {
             self.write_out()
-        }
+        };
+        self.waiting.shrink_to(KEPT);
+        written
     }
 }
 

@@ -216,14 +216,50 @@ pub(in crate::transcript) fn string(raw: Option<&RawValue>) -> Option<Cow<'_, st
         // Without an escape a string stands as it is written.
         return Some(Cow::Borrowed(&text[1..text.len() - 1]));
     }
-    match serde_json::from_str::<Field<'_>>(text) {
-        Ok(Field::Text(text)) => Some(text),
-        Ok(_) | Err(_) => None,
+    unescaped(&text[1..text.len() - 1]).map(Cow::Owned)
+}
+
+/// The inside of a JSON string, read straight into its place: what a tool printed may be long, and full of line ends.
+fn unescaped(mut rest: &str) -> Option<String> {
+    let mut text = String::with_capacity(rest.len());
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        text.push_str(&rest[..at]);
+        let escape = rest[at + 1..].chars().next()?;
+        rest = &rest[at + 1 + escape.len_utf8()..];
+        text.push(match escape {
+            '"' | '\\' | '/' => escape,
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let (letter, after) = letter_by_number(rest)?;
+                rest = after;
+                letter
+            }
+            _ => return None,
+        });
     }
+    text.push_str(rest);
+    Some(text)
+}
+
+/// What `\u` means with the digits that follow it, a second half included, and what comes after.
+fn letter_by_number(rest: &str) -> Option<(char, &str)> {
+    let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
+    let first = unit(rest)?;
+    let after = &rest[4..];
+    let second = after.strip_prefix("\\u").and_then(unit);
+    let mut units = char::decode_utf16([first].into_iter().chain(second));
+    let letter = units.next()?.ok()?;
+    let both = letter.len_utf16() == 2;
+    Some((letter, if both { &after[6..] } else { after }))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde::Deserialize;
 
     use super::*;
@@ -299,6 +335,28 @@ mod tests {
             "{}",
         ] {
             assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_string_is_what_serde_reads(text in any::<String>(), numbered in any::<bool>()) {
+            let written = if numbered {
+                let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+                format!("\"{}\"", units.collect::<String>())
+            } else {
+                serde_json::to_string(&text).unwrap()
+            };
+            let raw: &RawValue = serde_json::from_str(&written).unwrap();
+            prop_assert_eq!(string(Some(raw)), Some(Cow::from(text)));
+        }
+    }
+
+    #[test]
+    fn half_a_character_is_no_string() {
+        for half in [r#""\ud83d""#, r#""\ud83dx""#, r#""\ude00\ud83d""#] {
+            let raw: &RawValue = serde_json::from_str(half).unwrap();
+            assert_eq!(string(Some(raw)), None, "{half}");
         }
     }
 
