@@ -93,10 +93,10 @@ pub(crate) fn throughput() -> Vec<Figure> {
         rate(TERMINAL_MEGABYTES, time(run_quietly().current_dir(place)))
     };
     let pipe_floor = || reference("reference", MEGABYTES);
-    let (ours, floor) = interleaved(5, quiet, pipe_floor);
-    let (shown, shown_floor) = interleaved(5, plain, pipe_floor);
+    let (ours, floor) = interleaved(9, quiet, pipe_floor);
+    let (shown, shown_floor) = interleaved(9, plain, pipe_floor);
     let terminal_floor = || reference("reference-terminal", TERMINAL_MEGABYTES);
-    let (drawn, drawn_floor) = interleaved(5, on_a_terminal, terminal_floor);
+    let (drawn, drawn_floor) = interleaved(9, on_a_terminal, terminal_floor);
     vec![
         Figure::rates("200 MB of stream-json, quiet face", ours, floor, "≥ 0.7×"),
         Figure::rates(
@@ -156,7 +156,7 @@ pub(crate) fn odd_shapes() -> Vec<Figure> {
             time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(place)),
         )
     };
-    let (ours, floor) = interleaved(3, one_line, normal);
+    let (ours, floor) = interleaved(5, one_line, normal);
     let (lines, _) = interleaved(3, many, || 0.0);
     vec![
         Figure::rates("one line of 50 MB", ours, floor, "≥ 0.5×"),
