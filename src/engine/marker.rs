@@ -1,6 +1,8 @@
 //! Markers: does what the assistant said mean that the work is done, or that it failed? Looks at text only;
 //! what to do about the answer is decided elsewhere in this room.
 
+use std::cell::LazyCell;
+
 use aho_corasick::AhoCorasick;
 
 use super::topic;
@@ -124,7 +126,8 @@ impl Markers {
         }
         let lines: Vec<&str> = tail.lines.iter().map(String::as_str).collect();
         let fenced = fenced_lines(&lines, UnclosedFence::IsNone);
-        let echoed = Echo::new(prompt);
+        // Hardly any output has a marker in it, and a prompt may be long.
+        let echoed = LazyCell::new(|| Echo::new(prompt));
         let first = lines.len().saturating_sub(TAIL_LINES);
         let mut reason = None;
         let mut found = Vec::new();

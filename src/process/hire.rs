@@ -63,6 +63,11 @@ impl Keeper {
         drop(turned_away);
     }
 
+    /// Nobody is needed any more: the one that is free goes, and is waited for.
+    pub fn dismiss(&self) {
+        drop(self.take_free());
+    }
+
     fn free(&self) -> MutexGuard<'_, Option<Hired>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -187,7 +187,10 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
             hands.break_off();
             Err(RunError::Mistake)
         }
-        Ok(worked) => worked,
+        Ok(worked) => {
+            hands.setup.keeper.dismiss();
+            worked
+        }
     }
 }
 
