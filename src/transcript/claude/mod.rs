@@ -98,6 +98,7 @@ impl EventStream for Claude {
             }
             "assistant" | "message_stop" => self.read_message(read, line, out),
             "user" => self.read_user(read, line, out),
+            "system" if says_nothing(read.subtype.text().unwrap_or_default()) => {}
             "system" => with_all_of(line, |event| read_system(event, out)),
             "result" => with_all_of(line, |event| self.read_result(event, out)),
             "message_start"
@@ -358,9 +359,24 @@ fn with_all_of(line: &str, act: impl FnOnce(&Event<'_>)) {
     act(&parse(&json_text(line)).unwrap_or_default());
 }
 
+/// Whether there is nothing for the reader of a transcript in what the program tells of itself. The session that `init`
+/// names has been told already.
+fn says_nothing(subtype: &str) -> bool {
+    matches!(
+        subtype,
+        "init"
+            | "thinking_tokens"
+            | "hook_started"
+            | "hook_progress"
+            | "hook_response"
+            | "task_progress"
+            | "session_state_changed"
+            | "files_persisted"
+    )
+}
+
 fn read_system(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
     match event.subtype.text().unwrap_or_default() {
-        "init" => {}
         "api_retry" => ending::read_retry(event, out),
         "compact_boundary" => {
             let words = event.content.words().unwrap_or("conversation compacted");
@@ -371,13 +387,6 @@ fn read_system(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
                 out.push(TranscriptEvent::message(Tag::Sys, status));
             }
         }
-        "thinking_tokens"
-        | "hook_started"
-        | "hook_progress"
-        | "hook_response"
-        | "task_progress"
-        | "session_state_changed"
-        | "files_persisted" => {}
         unknown => mark_unknown(&format!("system/{unknown}"), event.words().as_deref(), out),
     }
 }
