@@ -5,8 +5,8 @@ use std::io;
 use std::process::{Child, ChildStderr, ChildStdin, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The keepers that live, with or without a child, or have not been waited for. Held while one is started, so that a new keeper is
-/// never taken for an orphan.
+/// The keepers that live, with or without a child, or have not been waited for. Held while one is started, so that a
+/// new keeper is never taken for an orphan.
 static KEEPERS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 fn keepers() -> MutexGuard<'static, Vec<u32>> {
