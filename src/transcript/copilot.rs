@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, list, mark_unknown, object,
+    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, list, mark_unknown, object, parse,
     say_unreadable,
 };
 use super::{Capabilities, Format};
@@ -144,6 +144,10 @@ struct Small<'a> {
 
 impl EventStream for Copilot {
     type Event<'a> = Event<'a>;
+
+    fn parse(text: &str) -> Result<Event<'_>, String> {
+        parse(text)
+    }
 
     fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::claude::{self, Claude, Dialect, InputTokens, Message, ResultText, block_as_it_came};
-use super::parts::{EventStream, Field, Tools, mark_unknown, object, string};
+use super::parts::{EventStream, Field, Tools, mark_unknown, object, parse, skimmed, string};
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
@@ -63,6 +63,10 @@ struct Own<'a> {
 impl EventStream for Cursor {
     type Event<'a> = Own<'a>;
 
+    fn parse(text: &str) -> Result<Own<'_>, String> {
+        parse(text)
+    }
+
     fn read(&mut self, own: &Own<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match own.kind.text() {
             Some("assistant") => self.read_answer(own, out),
@@ -83,9 +87,9 @@ impl Cursor {
     fn read_answer(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
         let timed = own.timestamp_ms.count().is_some();
         let repeats = own.model_call_id.words().is_some() || (self.streams && !timed);
-        let message: Message<'_> = object(own.message);
+        let message: Message<'_> = skimmed(own.message);
         let mut text = message.content.words().unwrap_or_default().to_owned();
-        for (index, block) in message.content.blocks().enumerate() {
+        for (index, block) in message.content.blocks().iter().enumerate() {
             match block.text.text() {
                 Some(words) => text.push_str(words),
                 None => {

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, mark_unknown, object, say_unreadable,
-    status_named_in,
+    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, mark_unknown, object, parse,
+    say_unreadable, status_named_in,
 };
 use super::{Capabilities, Format};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
@@ -142,6 +142,10 @@ impl Stats<'_> {
 
 impl EventStream for Gemini {
     type Event<'a> = Event<'a>;
+
+    fn parse(text: &str) -> Result<Event<'_>, String> {
+        parse(text)
+    }
 
     fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{
-    EventStream, Field, Speech, Tools, class_of_error, mark_unknown, object, read_plan, say_unreadable,
+    EventStream, Field, Speech, Tools, class_of_error, mark_unknown, object, parse, read_plan, say_unreadable,
 };
 use super::{Capabilities, Format};
 use crate::event::{CostSource, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
@@ -133,6 +133,10 @@ struct Problem<'a> {
 
 impl EventStream for OpenCode {
     type Event<'a> = Event<'a>;
+
+    fn parse(text: &str) -> Result<Event<'_>, String> {
+        parse(text)
+    }
 
     fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         self.note_session(event, out);

@@ -7,8 +7,8 @@ mod tests;
 mod wire;
 
 use super::parts::{
-    Begun, EventStream, Speech, Tools, hidden_prompt, json_text, mark_unknown, object, parse, read_plan,
-    say_unreadable,
+    Begun, EventStream, Skim, Speech, Tools, hidden_prompt, json_text, mark_unknown, object, parse,
+    read_plan, say_unreadable, skim, skimmed,
 };
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
@@ -84,6 +84,10 @@ pub(super) struct Claude {
 impl EventStream for Claude {
     type Event<'a> = Line<'a>;
 
+    fn parse(text: &str) -> Result<Line<'_>, String> {
+        skim(text)
+    }
+
     fn read(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         let Some(kind) = read.kind.text() else {
             return say_unreadable(line, "the object has no `type`".to_owned(), out);
@@ -92,7 +96,7 @@ impl EventStream for Claude {
         match kind {
             "stream_event" => {
                 let parent = read.parent_tool_use_id.text();
-                if self.read_stream(&read.event.0, parent, out) == Known::No {
+                if self.read_stream(&read.event, parent, out) == Known::No {
                     with_all_of(line, |event| read_other(&object(event.event), out));
                 }
             }
@@ -107,7 +111,7 @@ impl EventStream for Claude {
             | "content_block_stop"
             | "message_delta" => {
                 let text = json_text(line);
-                let bare: Streamed<'_> = parse(&text).unwrap_or_default();
+                let bare: Streamed<'_> = Skim::object(&text).unwrap_or_default();
                 let known = self.read_stream(&bare, read.parent_tool_use_id.text(), out);
                 debug_assert_eq!(known, Known::Yes);
             }
@@ -165,7 +169,7 @@ impl Claude {
     /// A whole message, or one block of it.
     fn read_message(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         let parent = read.parent_tool_use_id.text();
-        let message = &read.message.0;
+        let message = &read.message;
         if message.model.is(SYNTHETIC) {
             return with_all_of(line, |event| self.ending.read_synthetic(event, out));
         }
@@ -173,7 +177,7 @@ impl Claude {
         if let Some(text) = message.content.words() {
             self.speech.whole(parent, Tag::Ai, text, out);
         }
-        for (index, block) in message.content.blocks().enumerate() {
+        for (index, block) in message.content.blocks().iter().enumerate() {
             if self.read_block(block, parent, out) == Known::No {
                 with_all_of(line, |event| {
                     out.push(TranscriptEvent::Text {
@@ -263,11 +267,11 @@ impl Claude {
     }
 
     fn read_user(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let content = &read.message.0.content;
+        let content = &read.message.content;
         if let Some(text) = content.words() {
             self.read_words_of_user(text, read, out);
         }
-        for (index, block) in content.blocks().enumerate() {
+        for (index, block) in content.blocks().iter().enumerate() {
             match block.kind.text() {
                 Some("tool_result") => self.end_tool(block, out),
                 Some("text") => self.read_words_of_user(block.text.text().unwrap_or_default(), read, out),
@@ -308,10 +312,10 @@ impl Claude {
         out: &mut Vec<TranscriptEvent>,
     ) -> Known {
         match event.kind.text().unwrap_or_default() {
-            "message_start" => self.begin(&object(event.message), parent, out),
+            "message_start" => self.begin(&skimmed(event.message), parent, out),
             "content_block_start" | "content_block_stop" => self.speech.end_block(parent),
             "content_block_delta" => {
-                let delta = &event.delta.0;
+                let delta = &event.delta;
                 match delta.kind.text() {
                     Some("text_delta") => {
                         self.speech

@@ -7,31 +7,39 @@ use serde_json::value::RawValue;
 
 use super::InputTokens;
 use crate::event::Usage;
-use crate::transcript::parts::{Content, Field, Nested, Worded, list, object, string};
+use crate::transcript::parts::{Content, Field, Skim, Skimmed, list, object, skimmed, string};
 
 /// What most lines have: they are read in one pass, so this is kept small. A tagged enum would have to buffer each line.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(in crate::transcript) struct Line<'a> {
-    #[serde(borrow, rename = "type")]
     pub(super) kind: Field<'a>,
-    #[serde(borrow)]
     pub(super) subtype: Field<'a>,
-    #[serde(borrow)]
     pub(super) session_id: Field<'a>,
-    #[serde(borrow)]
     pub(super) parent_tool_use_id: Field<'a>,
-    #[serde(borrow)]
-    pub(super) message: Nested<Message<'a>>,
+    pub(super) message: Message<'a>,
     /// What `stream_event` wraps: most lines of a session are one of these.
-    #[serde(borrow)]
-    pub(super) event: Nested<Streamed<'a>>,
-    #[serde(borrow, rename = "isReplay")]
+    pub(super) event: Streamed<'a>,
     pub(super) is_replay: Field<'a>,
-    #[serde(borrow, rename = "isSynthetic")]
     pub(super) is_synthetic: Field<'a>,
-    #[serde(borrow)]
     pub(super) is_error: Field<'a>,
+}
+
+impl<'a> Skimmed<'a> for Line<'a> {
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+        match name {
+            "type" => self.kind = value.field()?,
+            "subtype" => self.subtype = value.field()?,
+            "session_id" => self.session_id = value.field()?,
+            "parent_tool_use_id" => self.parent_tool_use_id = value.field()?,
+            "message" => self.message = value.nested()?,
+            "event" => self.event = value.nested()?,
+            "isReplay" => self.is_replay = value.field()?,
+            "isSynthetic" => self.is_synthetic = value.field()?,
+            "is_error" => self.is_error = value.field()?,
+            _ => drop(value.pass()?),
+        }
+        Some(())
+    }
 }
 
 /// What a line of the rarer kinds has: the fields of all of them in one struct.
@@ -94,33 +102,46 @@ pub(super) struct Event<'a> {
 }
 
 /// One event of the model's own stream.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(super) struct Streamed<'a> {
-    #[serde(borrow, rename = "type")]
     pub(super) kind: Field<'a>,
-    #[serde(borrow)]
-    pub(super) delta: Nested<Delta<'a>>,
-    #[serde(borrow)]
+    pub(super) delta: Delta<'a>,
     pub(super) message: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
 }
 
+impl<'a> Skimmed<'a> for Streamed<'a> {
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+        match name {
+            "type" => self.kind = value.field()?,
+            "delta" => self.delta = value.nested()?,
+            "message" => self.message = value.raw()?,
+            "usage" => self.usage = value.raw()?,
+            _ => drop(value.pass()?),
+        }
+        Some(())
+    }
+}
+
 /// A piece of a block.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(super) struct Delta<'a> {
-    #[serde(borrow, rename = "type")]
     pub(super) kind: Field<'a>,
-    #[serde(borrow)]
     pub(super) text: Field<'a>,
-    #[serde(borrow)]
     pub(super) thinking: Field<'a>,
 }
 
-impl<'de: 'a, 'a> Worded<'de> for Streamed<'a> {}
-impl<'de: 'a, 'a> Worded<'de> for Delta<'a> {}
+impl<'a> Skimmed<'a> for Delta<'a> {
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+        match name {
+            "type" => self.kind = value.field()?,
+            "text" => self.text = value.field()?,
+            "thinking" => self.thinking = value.field()?,
+            _ => drop(value.pass()?),
+        }
+        Some(())
+    }
+}
 
 impl Event<'_> {
     /// Words for the user in an event of an unknown kind.
@@ -138,22 +159,28 @@ impl Event<'_> {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(in crate::transcript) struct Message<'a> {
-    #[serde(borrow)]
     pub(super) id: Field<'a>,
-    #[serde(borrow)]
     pub(super) model: Field<'a>,
-    #[serde(borrow)]
     pub(in crate::transcript) content: Content<'a, Block<'a>>,
-    #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
 }
 
-/// ralphex's wrappers give a message as what it says.
-impl<'de: 'a, 'a> Worded<'de> for Message<'a> {
-    fn of_words(words: Cow<'de, str>) -> Self {
+impl<'a> Skimmed<'a> for Message<'a> {
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+        match name {
+            "id" => self.id = value.field()?,
+            "model" => self.model = value.field()?,
+            "content" => self.content = value.content()?,
+            "usage" => self.usage = value.raw()?,
+            _ => drop(value.pass()?),
+        }
+        Some(())
+    }
+
+    /// ralphex's wrappers give a message as what it says.
+    fn of_words(words: Cow<'a, str>) -> Self {
         Self {
             content: Content::Words(words),
             ..Self::default()
@@ -161,30 +188,36 @@ impl<'de: 'a, 'a> Worded<'de> for Message<'a> {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(in crate::transcript) struct Block<'a> {
-    #[serde(borrow, rename = "type")]
     pub(in crate::transcript) kind: Field<'a>,
-    #[serde(borrow)]
     pub(in crate::transcript) text: Field<'a>,
-    #[serde(borrow)]
     pub(super) thinking: Field<'a>,
-    #[serde(borrow)]
     pub(super) id: Field<'a>,
-    #[serde(borrow)]
     pub(super) name: Field<'a>,
-    #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) tool_use_id: Field<'a>,
-    #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) is_error: Field<'a>,
 }
 
-impl<'de: 'a, 'a> Worded<'de> for Block<'a> {}
+impl<'a> Skimmed<'a> for Block<'a> {
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+        match name {
+            "type" => self.kind = value.field()?,
+            "text" => self.text = value.field()?,
+            "thinking" => self.thinking = value.field()?,
+            "id" => self.id = value.field()?,
+            "name" => self.name = value.field()?,
+            "input" => self.input = value.raw()?,
+            "tool_use_id" => self.tool_use_id = value.field()?,
+            "content" => self.content = value.raw()?,
+            "is_error" => self.is_error = value.field()?,
+            _ => drop(value.pass()?),
+        }
+        Some(())
+    }
+}
 
 /// A message whose blocks are left as they came: one that nobody knows is shown like that.
 #[derive(Debug, Default, Deserialize)]
@@ -248,7 +281,7 @@ pub(super) fn result_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     let parts: Vec<String> = list(raw)
         .into_iter()
         .map(|item| {
-            let block: Block<'_> = object(Some(item));
+            let block: Block<'_> = skimmed(Some(item));
             match (block.kind.text(), block.text.text()) {
                 (_, Some(text)) => text.to_owned(),
                 (Some(kind), None) => format!("[{kind}]"),

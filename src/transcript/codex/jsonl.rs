@@ -9,7 +9,7 @@ use crate::event::{
     Usage, UsageScope,
 };
 use crate::transcript::parts::{
-    EventStream, Field, Speech, Tools, list, mark_unknown, object, say_unreadable, string,
+    EventStream, Field, Speech, Tools, list, mark_unknown, object, parse, say_unreadable, string,
 };
 
 #[derive(Default)]
@@ -117,6 +117,10 @@ enum Stage {
 
 impl EventStream for Jsonl {
     type Event<'a> = Event<'a>;
+
+    fn parse(text: &str) -> Result<Event<'_>, String> {
+        parse(text)
+    }
 
     fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {

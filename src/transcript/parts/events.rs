@@ -1,14 +1,15 @@
 //! A stream in which every line is one JSON object: what to do with each is all that such a format must say.
 
-use serde::Deserialize;
-
-use super::{Tools, json_text, parse, say_unreadable, with_whole_characters};
+use super::{Tools, json_text, say_unreadable, with_whole_characters};
 use crate::event::TranscriptEvent;
 use crate::transcript::Adapter;
 
 /// A format whose lines are JSON objects.
 pub(in crate::transcript) trait EventStream: Send {
-    type Event<'a>: Deserialize<'a>;
+    type Event<'a>;
+
+    /// The event that a text is; the error is a sentence for the user.
+    fn parse(text: &str) -> Result<Self::Event<'_>, String>;
 
     /// One event. `line` is what it was read from, for what cannot be understood after all.
     fn read(&mut self, event: &Self::Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>);
@@ -20,14 +21,14 @@ impl<T: EventStream> Adapter for T {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         // Hardly any line has terminal sequences around it, and one that has cannot be read: looked for only then.
         let text = with_whole_characters(line.trim());
-        if let Ok(event) = parse::<T::Event<'_>>(&text) {
+        if let Ok(event) = T::parse(&text) {
             return self.read(&event, line, out);
         }
         let text = json_text(line);
         if text.is_empty() {
             return;
         }
-        match parse::<T::Event<'_>>(&text) {
+        match T::parse(&text) {
             Ok(event) => self.read(&event, line, out),
             Err(message) => say_unreadable(line, message, out),
         }

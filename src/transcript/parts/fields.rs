@@ -3,9 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
-use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -130,70 +128,6 @@ impl<'de> Visitor<'de> for AnyType {
     }
 }
 
-/// What an agent may also give as a text where an object is expected.
-pub(in crate::transcript) trait Worded<'de>: Deserialize<'de> + Default {
-    fn of_words(_: Cow<'de, str>) -> Self {
-        Self::default()
-    }
-}
-
-/// An object that is read in the same pass as the one around it; all of its fields are absent when it is no object.
-#[derive(Debug, Default)]
-pub(in crate::transcript) struct Nested<T>(pub(in crate::transcript) T);
-
-impl<'de, T: Worded<'de>> Deserialize<'de> for Nested<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnObject(PhantomData))
-    }
-}
-
-struct AnObject<T>(PhantomData<T>);
-
-impl<'de, T: Worded<'de>> Visitor<'de> for AnObject<T> {
-    type Value = Nested<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(entries)).map(Nested)
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Nested(T::of_words(Cow::Borrowed(text))))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Nested(T::of_words(Cow::Owned(text.to_owned()))))
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Nested::default())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Nested::default())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Nested::default())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Nested::default())
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Nested::default())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Nested::default())
-    }
-}
-
 /// An object's fields; all of them absent when it is no object.
 pub(in crate::transcript) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     raw.map(RawValue::get)
@@ -220,7 +154,7 @@ pub(in crate::transcript) fn string(raw: Option<&RawValue>) -> Option<Cow<'_, st
 }
 
 /// The inside of a JSON string, read straight into its place: what a tool printed may be long, and full of line ends.
-fn unescaped(mut rest: &str) -> Option<String> {
+pub(super) fn unescaped(mut rest: &str) -> Option<String> {
     let mut text = String::with_capacity(rest.len());
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         text.push_str(&rest[..at]);
@@ -275,8 +209,6 @@ mod tests {
         rest: Option<&'a RawValue>,
     }
 
-    impl<'de: 'a, 'a> Worded<'de> for Sample<'a> {}
-
     fn sample(text: &str) -> Sample<'_> {
         serde_json::from_str(text).unwrap()
     }
@@ -305,37 +237,6 @@ mod tests {
         assert_eq!(sample(r#"{"age":511.9}"#).age.count(), Some(511));
         assert_eq!(sample(r#"{"age":-3}"#).age.count(), None);
         assert_eq!(sample(r#"{"age":3}"#).age.real(), Some(3.0));
-    }
-
-    #[test]
-    fn a_nested_object_is_read_and_anything_else_in_its_place_is_passed_over() {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Outer<'a> {
-            #[serde(borrow)]
-            inner: Nested<Sample<'a>>,
-            #[serde(borrow)]
-            last: Field<'a>,
-        }
-        let read = |inner: &str| {
-            let text = format!(r#"{{"inner":{inner},"last":1}}"#);
-            let outer: Outer<'_> = serde_json::from_str(&text).unwrap();
-            assert_eq!(outer.last.count(), Some(1), "{inner}");
-            outer.inner.0.name.to_text()
-        };
-        assert_eq!(read(r#"{"name":"n","rest":[{}]}"#).as_deref(), Some("n"));
-        for other in [
-            "null",
-            "true",
-            "1",
-            "-1",
-            "1.5",
-            "\"name\"",
-            r#"["n",[{}]]"#,
-            "{}",
-        ] {
-            assert_eq!(read(other), None, "{other}");
-        }
     }
 
     proptest! {

@@ -9,18 +9,20 @@ mod lines;
 mod plan;
 mod prompt;
 mod said;
+mod skim;
 mod speech;
 mod tools;
 
 pub(in crate::transcript) use content::Content;
 pub(in crate::transcript) use events::EventStream;
 pub(in crate::transcript) use failure::{class_of_error, class_of_status, status_named_in};
-pub(in crate::transcript) use fields::{Field, Nested, Worded, list, object, string};
+pub(in crate::transcript) use fields::{Field, list, object, string};
 pub(in crate::transcript) use lines::{
     json_text, mark_unknown, parse, say_unreadable, with_whole_characters,
 };
 pub(in crate::transcript) use plan::read_plan;
 pub(in crate::transcript) use prompt::hidden_prompt;
 use said::Said;
+pub(in crate::transcript) use skim::{Skim, Skimmed, skim, skimmed};
 pub(in crate::transcript) use speech::{Begun, Speech};
 pub(in crate::transcript) use tools::Tools;

@@ -1,0 +1,409 @@
+//! Reading a line of JSON for a few of its fields, once and without stopping: most of what a chatty agent costs is paid here,
+//! and serde takes twice as long. What is not asked for is passed over, and looked at only as far as it takes to find its
+//! end; whoever wants to know what is wrong with a text asks serde.
+
+use std::borrow::Cow;
+
+use memchr::memchr3;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::fields::unescaped;
+use super::{Content, Field, parse};
+
+const ESCAPE: u8 = 0x1b;
+
+/// An object of which some fields matter. Any of them may be missing, and have any type.
+pub(in crate::transcript) trait Skimmed<'a>: Default {
+    /// Takes the value that stands under this name, or passes over it.
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()>;
+
+    /// What it means if a text stands in its place.
+    fn of_words(_: Cow<'a, str>) -> Self {
+        Self::default()
+    }
+}
+
+/// A place in a text of JSON. `None` says that this is none.
+pub(in crate::transcript) struct Skim<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Skim<'a> {
+    /// Reads a text that is one object, and nothing else.
+    pub(in crate::transcript) fn object<T: Skimmed<'a>>(text: &'a str) -> Option<T> {
+        let mut skim = Self { text, at: 0 };
+        let object = skim.fields()?;
+        (skim.next().is_none()).then_some(object)
+    }
+
+    /// An object in an object; all of its fields are absent when it is none.
+    pub(in crate::transcript) fn nested<T: Skimmed<'a>>(&mut self) -> Option<T> {
+        match self.next()? {
+            b'{' => self.fields(),
+            b'"' => self.words().map(T::of_words),
+            _ => self.pass().map(|_| T::default()),
+        }
+    }
+
+    /// Words, or a list of objects.
+    pub(in crate::transcript) fn content<T: Skimmed<'a>>(&mut self) -> Option<Content<'a, T>> {
+        match self.next()? {
+            b'"' => self.words().map(Content::Words),
+            b'[' => self.list().map(Content::Blocks),
+            _ => self.pass().map(|_| Content::Absent),
+        }
+    }
+
+    /// One scalar, whatever its type.
+    pub(in crate::transcript) fn field(&mut self) -> Option<Field<'a>> {
+        match self.next()? {
+            b'"' => self.words().map(Field::Text),
+            b'{' | b'[' => self.pass().map(|_| Field::Absent),
+            _ => self.scalar().map(|(_, field)| field),
+        }
+    }
+
+    /// The value as it is written.
+    pub(in crate::transcript) fn raw(&mut self) -> Option<Option<&'a RawValue>> {
+        let text = self.pass()?;
+        // Whatever stands in the journal must be JSON to the last byte.
+        serde_json::from_str(text).ok()
+    }
+
+    /// Goes past a value; tells how it is written.
+    pub(in crate::transcript) fn pass(&mut self) -> Option<&'a str> {
+        let first = self.next()?;
+        let from = self.at;
+        let mut depth = 0_usize;
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b'"' => drop(self.string()?),
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.at += 1;
+                }
+                _ if depth == 0 => return self.scalar().map(|(text, _)| text),
+                _ => self.at += 1,
+            }
+            if depth == 0 {
+                debug_assert!(matches!(first, b'"' | b'{' | b'['));
+                return self.text.get(from..self.at);
+            }
+        }
+    }
+
+    fn fields<T: Skimmed<'a>>(&mut self) -> Option<T> {
+        let mut object = T::default();
+        self.expect(b'{')?;
+        if self.accept(b'}') {
+            return Some(object);
+        }
+        loop {
+            let name = self.name()?;
+            self.expect(b':')?;
+            object.take(&name, self)?;
+            if !self.accept(b',') {
+                self.expect(b'}')?;
+                return Some(object);
+            }
+        }
+    }
+
+    fn list<T: Skimmed<'a>>(&mut self) -> Option<Vec<T>> {
+        self.expect(b'[')?;
+        if self.accept(b']') {
+            return Some(Vec::new());
+        }
+        // Nearly always one.
+        let mut items = Vec::with_capacity(1);
+        loop {
+            items.push(self.nested()?);
+            if !self.accept(b',') {
+                self.expect(b']')?;
+                return Some(items);
+            }
+        }
+    }
+
+    /// Names are short: looking for their end by the byte is quicker than anything that needs a run-up.
+    fn name(&mut self) -> Option<Cow<'a, str>> {
+        if self.next()? != b'"' {
+            return None;
+        }
+        let from = self.at + 1;
+        let length = self.text.as_bytes()[from..]
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | ..b' '))?;
+        if self.text.as_bytes()[from + length] != b'"' {
+            return self.words();
+        }
+        self.at = from + length + 1;
+        self.text.get(from..from + length).map(Cow::Borrowed)
+    }
+
+    fn words(&mut self) -> Option<Cow<'a, str>> {
+        match self.string()? {
+            (text, Written::AsItIs) => Some(Cow::Borrowed(text)),
+            (text, Written::Escaped) => unescaped(text).map(Cow::Owned),
+        }
+    }
+
+    /// The inside of a string. One with a raw escape character has a terminal's sequences in it, and is no JSON.
+    fn string(&mut self) -> Option<(&'a str, Written)> {
+        let bytes = self.text.as_bytes();
+        let from = self.at + 1;
+        let mut written = Written::AsItIs;
+        let mut at = from;
+        loop {
+            at += memchr3(b'"', b'\\', ESCAPE, bytes.get(at..)?)?;
+            match bytes[at] {
+                b'"' => {
+                    self.at = at + 1;
+                    return Some((self.text.get(from..at)?, written));
+                }
+                b'\\' => {
+                    written = Written::Escaped;
+                    at += 2;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// What is neither a string, nor a list, nor an object.
+    fn scalar(&mut self) -> Option<(&'a str, Field<'a>)> {
+        let rest = self.text.get(self.at..)?;
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+        let length = rest.bytes().take_while(|byte| is_part(*byte)).count();
+        let text = &rest[..length];
+        self.at += length;
+        let field = match text {
+            "null" => Field::Absent,
+            "true" => Field::Flag(true),
+            "false" => Field::Flag(false),
+            _ => serde_json::from_str(text).ok()?,
+        };
+        Some((text, field))
+    }
+
+    fn accept(&mut self, expected: u8) -> bool {
+        let there = self.next() == Some(expected);
+        self.at += usize::from(there);
+        there
+    }
+
+    fn expect(&mut self, expected: u8) -> Option<()> {
+        self.accept(expected).then_some(())
+    }
+
+    /// What comes after white space.
+    fn next(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                other => return Some(*other),
+            }
+        }
+    }
+}
+
+/// Reads the text as one JSON object; the error is a sentence for the user.
+pub(in crate::transcript) fn skim<'a, T: Skimmed<'a>>(text: &'a str) -> Result<T, String> {
+    Skim::object(text).ok_or_else(|| {
+        let complaint = parse::<IgnoredAny>(text).err();
+        complaint.unwrap_or_else(|| "not readable as JSON".to_owned())
+    })
+}
+
+/// An object's fields; all of them absent when it is no object.
+pub(in crate::transcript) fn skimmed<'a, T: Skimmed<'a>>(raw: Option<&'a RawValue>) -> T {
+    raw.and_then(|raw| Skim::object(raw.get())).unwrap_or_default()
+}
+
+/// How a string stands in its line.
+enum Written {
+    AsItIs,
+    Escaped,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Sample<'a> {
+        name: Field<'a>,
+        age: Field<'a>,
+        inner: Option<Box<Sample<'a>>>,
+        content: Vec<Sample<'a>>,
+        words: Option<String>,
+        rest: Option<&'a str>,
+    }
+
+    impl<'a> Skimmed<'a> for Sample<'a> {
+        fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+            match name {
+                "name" => self.name = value.field()?,
+                "age" => self.age = value.field()?,
+                "inner" => self.inner = Some(Box::new(value.nested()?)),
+                "content" => match value.content()? {
+                    Content::Absent => {}
+                    Content::Words(words) => self.words = Some(words.into_owned()),
+                    Content::Blocks(blocks) => self.content = blocks,
+                },
+                "rest" => self.rest = value.raw()?.map(RawValue::get),
+                _ => drop(value.pass()?),
+            }
+            Some(())
+        }
+    }
+
+    /// The same by way of a tree.
+    fn expected(value: &Value, raw: &mut Vec<String>) -> Expected {
+        let field = |name: &str| match &value[name] {
+            Value::Null | Value::Array(_) | Value::Object(_) => Field::Absent,
+            Value::Bool(flag) => Field::Flag(*flag),
+            Value::Number(number) => match (number.as_u64(), number.as_f64()) {
+                (Some(count), _) => Field::Count(count),
+                (None, real) => Field::Real(real.unwrap_or_default()),
+            },
+            Value::String(text) => Field::Text(Cow::Owned(text.clone())),
+        };
+        let rest = value.get("rest").filter(|rest| !rest.is_null());
+        raw.extend(rest.map(Value::to_string));
+        let blocks = value["content"].as_array().map_or(&[][..], Vec::as_slice);
+        Expected {
+            name: field("name"),
+            age: field("age"),
+            inner: value.get("inner").map(|inner| Box::new(expected(inner, raw))),
+            content: blocks.iter().map(|block| expected(block, raw)).collect(),
+            words: value["content"].as_str().map(str::to_owned),
+        }
+    }
+
+    #[derive(Debug, PartialEq)]
+    struct Expected {
+        name: Field<'static>,
+        age: Field<'static>,
+        inner: Option<Box<Expected>>,
+        content: Vec<Expected>,
+        words: Option<String>,
+    }
+
+    fn owned(sample: Sample<'_>, raw: &mut Vec<String>) -> Expected {
+        let field = |field: Field<'_>| match field {
+            Field::Text(text) => Field::Text(Cow::Owned(text.into_owned())),
+            Field::Absent => Field::Absent,
+            Field::Flag(flag) => Field::Flag(flag),
+            Field::Count(count) => Field::Count(count),
+            Field::Real(real) => Field::Real(real),
+        };
+        raw.extend(sample.rest.map(|rest| {
+            let value: Value = serde_json::from_str(rest).unwrap();
+            value.to_string()
+        }));
+        Expected {
+            name: field(sample.name),
+            age: field(sample.age),
+            inner: sample.inner.map(|inner| Box::new(owned(*inner, raw))),
+            content: sample
+                .content
+                .into_iter()
+                .map(|block| owned(block, raw))
+                .collect(),
+            words: sample.words,
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-1e9..1e9_f64).prop_map(Value::from),
+            "[ -~\\n\\t\"\\\\é🦀]{0,12}".prop_map(Value::from),
+        ];
+        let names = prop_oneof![
+            Just("name"),
+            Just("age"),
+            Just("inner"),
+            Just("content"),
+            Just("rest"),
+            Just("other"),
+            Just("a\\\"b"),
+        ];
+        leaf.prop_recursive(5, 64, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(names.clone().prop_map(str::to_owned), inner, 0..6)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_skimmed_is_what_serde_reads(value in values(), pretty in any::<bool>()) {
+            let object = json!({ "inner": value, "name": "n" });
+            let text = if pretty { serde_json::to_string_pretty(&object).unwrap() } else { object.to_string() };
+            let skimmed: Sample<'_> = Skim::object(&text).unwrap();
+            let (mut raw, mut expected_raw) = (Vec::new(), Vec::new());
+            let skimmed = owned(skimmed, &mut raw);
+            prop_assert_eq!(skimmed, expected(&object, &mut expected_raw));
+            raw.sort_unstable();
+            expected_raw.sort_unstable();
+            prop_assert_eq!(raw, expected_raw);
+        }
+
+        #[test]
+        fn half_a_line_is_none(value in values(), part in 0.0..1.0_f64) {
+            let text = json!({ "inner": value, "name": "né" }).to_string();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the text")]
+            let cut = text.floor_char_boundary((text.len() as f64 * part) as usize);
+            prop_assert!(Skim::object::<Sample<'_>>(&text[..cut]).is_none());
+        }
+
+        #[test]
+        fn no_text_is_too_strange(text in "[{}\\[\\]\",:\\\\a-z0-9 ]{0,40}") {
+            let _ = Skim::object::<Sample<'_>>(&text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in [
+            "",
+            "{",
+            "[]",
+            "null",
+            r#"{"name":"a"}}"#,
+            r#"{"name":"a"} x"#,
+            r#"{"name" "a"}"#,
+            r#"{"name":}"#,
+            r#"{"name":"a",}"#,
+            r#"{"other":nul}"#,
+            r#"{"other":1.2.3}"#,
+            r#"{"rest":{"a":tru}}"#,
+            "{\"name\":\"a\u{1b}[0m\"}",
+        ] {
+            assert!(Skim::object::<Sample<'_>>(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_without_escapes_are_borrowed() {
+        let read: Sample<'_> = Skim::object(r#"{ "name" : "plain" , "age" : "a\nb" }"#).unwrap();
+        assert!(matches!(read.name, Field::Text(Cow::Borrowed("plain"))));
+        assert_eq!(read.age.text(), Some("a\nb"));
+    }
+}
