@@ -158,7 +158,10 @@ impl AgentSession {
         let mut room = Vec::new();
         for Spent { inputs, mut events } in spent {
             room = inputs;
-            events.clear();
+            let mut reading = held(&self.stdout);
+            events
+                .drain(..)
+                .for_each(|event| reading.adapter.take_back(event));
             held(&self.exchange).empty.push(events);
         }
         room

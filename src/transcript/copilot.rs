@@ -158,6 +158,10 @@ impl EventStream for Copilot {
         }
     }
 
+    fn speech(&mut self) -> &mut Speech {
+        &mut self.speech
+    }
+
     fn tools(&mut self) -> &mut Tools {
         &mut self.tools
     }

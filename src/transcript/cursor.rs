@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::claude::{self, Claude, Dialect, InputTokens, Message, ResultText, block_as_it_came};
-use super::parts::{EventStream, Field, Tools, mark_unknown, object, parse, skimmed, string};
+use super::parts::{EventStream, Field, Speech, Tools, mark_unknown, object, parse, skimmed, string};
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
@@ -74,6 +74,10 @@ impl EventStream for Cursor {
             Some("tool_call") => self.read_tool_call(own, out),
             _ => self.family.feed(line, out),
         }
+    }
+
+    fn speech(&mut self) -> &mut Speech {
+        &mut self.family.speech
     }
 
     fn tools(&mut self) -> &mut Tools {

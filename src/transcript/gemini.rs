@@ -168,6 +168,10 @@ impl EventStream for Gemini {
         }
     }
 
+    fn speech(&mut self) -> &mut Speech {
+        &mut self.speech
+    }
+
     fn tools(&mut self) -> &mut Tools {
         &mut self.tools
     }

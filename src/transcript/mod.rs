@@ -47,6 +47,9 @@ pub trait Adapter: Send {
     /// last text there becomes a part of it, so what arrives together is told together.
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>);
 
+    /// Everybody has seen what was told, and the next thing may be told in its room.
+    fn take_back(&mut self, _event: TranscriptEvent) {}
+
     /// The agent has ended: whatever is still open is closed.
     fn flush(&mut self, _out: &mut Vec<TranscriptEvent>) {}
 }

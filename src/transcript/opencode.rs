@@ -153,6 +153,10 @@ impl EventStream for OpenCode {
         }
     }
 
+    fn speech(&mut self) -> &mut Speech {
+        &mut self.speech
+    }
+
     fn tools(&mut self) -> &mut Tools {
         &mut self.tools
     }

@@ -128,6 +128,10 @@ impl EventStream for Claude {
         }
     }
 
+    fn speech(&mut self) -> &mut Speech {
+        &mut self.speech
+    }
+
     fn tools(&mut self) -> &mut Tools {
         &mut self.tools
     }
@@ -201,7 +205,7 @@ impl Claude {
             return;
         }
         let usage = Usage {
-            model: message.model.to_text(),
+            model: message.model.text().map(|model| self.tools.name(model)),
             ..wire::usage(message.usage, self.dialect.input)
         };
         self.counted = (parent.map(str::to_owned), usage.completion_tokens.unwrap_or(0));
@@ -237,8 +241,8 @@ impl Claude {
         let name = block.name.text().unwrap_or("tool");
         self.speech.interrupt(parent);
         let tool = ToolStart {
-            id: block.id.text().unwrap_or_default().to_owned(),
-            name: name.to_owned(),
+            id: self.tools.name(block.id.text().unwrap_or_default()),
+            name: self.tools.name(name),
             input: block.input.map(Json::from),
             parent: parent.map(str::to_owned),
         };
@@ -255,14 +259,12 @@ impl Claude {
             Some(true) => ToolStatus::Fail,
             Some(false) | None => ToolStatus::Ok,
         };
-        self.tools.end(
-            ToolEnd {
-                id: id.to_owned(),
-                status,
-                duration_ms: None,
-            },
-            out,
-        );
+        let end = ToolEnd {
+            id: self.tools.name(id),
+            status,
+            duration_ms: None,
+        };
+        self.tools.end(end, out);
         self.speech.dismiss(id);
     }
 

@@ -145,6 +145,10 @@ impl EventStream for Jsonl {
         }
     }
 
+    fn speech(&mut self) -> &mut Speech {
+        &mut self.speech
+    }
+
     fn tools(&mut self) -> &mut Tools {
         &mut self.tools
     }

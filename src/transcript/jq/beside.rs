@@ -39,18 +39,20 @@ impl Beside {
 
 impl Adapter for Beside {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let before = out.len();
-        self.native.feed(line, out);
+        // A list of its own: there a piece does not become a part of what was remembered before.
+        let mut told = Vec::new();
+        self.native.feed(line, &mut told);
         let mut tells_tools = false;
-        for event in &out[before..] {
+        for event in &told {
             match event {
-                TranscriptEvent::Text { text, .. } => self.remember(&text.clone()),
+                TranscriptEvent::Text { text, .. } => self.remember(text),
                 TranscriptEvent::ToolStart { .. }
                 | TranscriptEvent::ToolOutput { .. }
                 | TranscriptEvent::ToolEnd { .. } => tells_tools = true,
                 TranscriptEvent::Usage { .. } | TranscriptEvent::Meta { .. } => {}
             }
         }
+        out.append(&mut told);
         let text = json_text(line);
         if text.is_empty() {
             return;
@@ -69,6 +71,10 @@ impl Adapter for Beside {
         if !news.is_empty() && !tells_tools && !self.said.contains(news) {
             out.extend(news.lines().map(|line| TranscriptEvent::line(Tag::Sys, line)));
         }
+    }
+
+    fn take_back(&mut self, event: TranscriptEvent) {
+        self.native.take_back(event);
     }
 
     fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
@@ -103,6 +109,19 @@ mod tests {
     fn a_filter_that_says_the_same_is_not_heard_twice() {
         assert_eq!(read(".message.content[0].text", &[ANSWER]), ["Ai LOOP_COMPLETE"]);
         assert_eq!(read("empty", &[ANSWER]), ["Ai LOOP_COMPLETE"]);
+    }
+
+    #[test]
+    fn pieces_that_arrive_together_are_not_heard_twice_either() {
+        let piece = |text: &str| {
+            format!(
+                r#"{{"type":"stream_event","event":{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"{text}"}}}}}}"#
+            )
+        };
+        let lines = [piece("one "), piece("two "), piece("three")];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let said = read(".event.delta.text", &lines);
+        assert_eq!(said.concat().replace("Ai ", ""), "one two three");
     }
 
     #[test]

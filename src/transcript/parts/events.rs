@@ -1,6 +1,6 @@
 //! A stream in which every line is one JSON object: what to do with each is all that such a format must say.
 
-use super::{Tools, json_text, say_unreadable, with_whole_characters};
+use super::{Speech, Tools, json_text, say_unreadable, with_whole_characters};
 use crate::event::TranscriptEvent;
 use crate::transcript::Adapter;
 
@@ -13,6 +13,8 @@ pub(in crate::transcript) trait EventStream: Send {
 
     /// One event. `line` is what it was read from, for what cannot be understood after all.
     fn read(&mut self, event: &Self::Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>);
+
+    fn speech(&mut self) -> &mut Speech;
 
     fn tools(&mut self) -> &mut Tools;
 }
@@ -31,6 +33,13 @@ impl<T: EventStream> Adapter for T {
         match T::parse(&text) {
             Ok(event) => self.read(&event, line, out),
             Err(message) => say_unreadable(line, message, out),
+        }
+    }
+
+    fn take_back(&mut self, event: TranscriptEvent) {
+        match event {
+            TranscriptEvent::Text { text, .. } => self.speech().take_back(text),
+            other => self.tools().take_back(other),
         }
     }
 

@@ -8,6 +8,7 @@ mod fields;
 mod lines;
 mod plan;
 mod prompt;
+mod room;
 mod said;
 mod skim;
 mod speech;
@@ -22,6 +23,7 @@ pub(in crate::transcript) use lines::{
 };
 pub(in crate::transcript) use plan::read_plan;
 pub(in crate::transcript) use prompt::hidden_prompt;
+use room::Room;
 use said::Said;
 pub(in crate::transcript) use skim::{Skim, Skimmed, skim, skimmed};
 pub(in crate::transcript) use speech::{Begun, Speech};

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::Said;
+use super::{Room, Said};
 use crate::event::{Flow, Tag, TranscriptEvent};
 
 /// All that speak in one iteration: the agent itself, and each subagent under the tool call that runs it.
@@ -11,6 +11,7 @@ use crate::event::{Flow, Tag, TranscriptEvent};
 pub(in crate::transcript) struct Speech {
     voices: Vec<Voice>,
     answered: bool,
+    room: Room,
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +95,7 @@ impl Speech {
             return;
         }
         self.answered |= tag == Tag::Ai;
-        let voice = self.voice(parent);
+        let (voice, room) = self.voice_and_room(parent);
         let strand = voice.strand(tag);
         if !strand.open {
             strand.begin_block();
@@ -108,7 +109,7 @@ impl Speech {
             strand.next_block()
         };
         strand.open = true;
-        voice.say(tag, flow, text, out);
+        voice.say(tag, flow, text, room, out);
     }
 
     /// A whole text; not shown when it was streamed before, and only its rest when a part of it was.
@@ -123,7 +124,7 @@ impl Speech {
             return;
         }
         self.answered |= tag == Tag::Ai;
-        let voice = self.voice(parent);
+        let (voice, room) = self.voice_and_room(parent);
         let strand = voice.strand(tag);
         if let Some(block) = strand.streamed.pop_front() {
             if block.equals(text) {
@@ -132,12 +133,12 @@ impl Speech {
             }
             if let Some(rest) = block.rest_of(text).filter(|_| strand.streamed.is_empty()) {
                 strand.open = false;
-                return voice.say(tag, Flow::Delta, rest, out);
+                return voice.say(tag, Flow::Delta, rest, room, out);
             }
         }
         strand.open = false;
         let flow = strand.next_block();
-        voice.say(tag, flow, text, out);
+        voice.say(tag, flow, text, room, out);
     }
 
     /// A block has ended: the next piece begins another one.
@@ -181,7 +182,16 @@ impl Speech {
         self.answered
     }
 
+    /// A text has been seen by everybody.
+    pub(in crate::transcript) fn take_back(&mut self, text: String) {
+        self.room.take_back(text);
+    }
+
     fn voice(&mut self, parent: Option<&str>) -> &mut Voice {
+        self.voice_and_room(parent).0
+    }
+
+    fn voice_and_room(&mut self, parent: Option<&str>) -> (&mut Voice, &mut Room) {
         let known = self
             .voices
             .iter()
@@ -193,12 +203,12 @@ impl Speech {
             });
             self.voices.len() - 1
         });
-        &mut self.voices[at]
+        (&mut self.voices[at], &mut self.room)
     }
 }
 
 impl Voice {
-    fn say(&mut self, tag: Tag, flow: Flow, text: &str, out: &mut Vec<TranscriptEvent>) {
+    fn say(&mut self, tag: Tag, flow: Flow, text: &str, room: &mut Room, out: &mut Vec<TranscriptEvent>) {
         let strand = self.strand(tag);
         match flow {
             Flow::Message => strand.message.clear(),
@@ -220,7 +230,7 @@ impl Voice {
         }
         out.push(TranscriptEvent::Text {
             tag,
-            text: text.to_owned(),
+            text: room.for_text(text),
             flow,
             parent: self.parent.clone(),
         });

@@ -1,5 +1,8 @@
 //! Tool calls: whatever starts, ends.
 
+use std::borrow::Cow;
+
+use super::Room;
 use crate::event::{Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent};
 
 /// The tool calls that are running, in the order in which they began.
@@ -7,6 +10,8 @@ use crate::event::{Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent
 pub(in crate::transcript) struct Tools {
     open: Vec<Running>,
     used: bool,
+    names: Room,
+    outputs: Room,
 }
 
 #[derive(Debug)]
@@ -23,26 +28,36 @@ impl Tools {
             return;
         }
         self.open.push(Running {
-            id: tool.id.clone(),
-            name: tool.name.clone(),
+            id: self.names.for_text(&tool.id),
+            name: self.names.for_text(&tool.name),
         });
         out.push(TranscriptEvent::ToolStart { tool });
     }
 
+    /// A short text, in room that an earlier one took.
+    pub(in crate::transcript) fn name(&mut self, text: &str) -> String {
+        self.names.for_text(text)
+    }
+
     /// What a call printed. Of a call that nobody began, it is shown without one.
-    pub(in crate::transcript) fn output(
+    pub(in crate::transcript) fn output<'a>(
         &mut self,
         id: &str,
-        text: impl Into<String>,
+        text: impl Into<Cow<'a, str>>,
         out: &mut Vec<TranscriptEvent>,
     ) {
-        let text: String = text.into();
+        let text = match text.into() {
+            Cow::Borrowed(text) => self.outputs.for_text(text),
+            Cow::Owned(text) => text,
+        };
         if text.is_empty() {
             return;
         }
         if self.is_open(id) {
             out.push(TranscriptEvent::ToolOutput {
-                tool: ToolRef { id: id.to_owned() },
+                tool: ToolRef {
+                    id: self.names.for_text(id),
+                },
                 text,
             });
         } else {
@@ -54,7 +69,9 @@ impl Tools {
         let Some(at) = self.open.iter().position(|open| open.id == end.id) else {
             return;
         };
-        self.open.remove(at);
+        let over = self.open.remove(at);
+        self.names.take_back(over.id);
+        self.names.take_back(over.name);
         out.push(TranscriptEvent::ToolEnd { tool: end });
     }
 
@@ -68,6 +85,26 @@ impl Tools {
                     duration_ms: None,
                 },
             });
+        }
+    }
+
+    /// What was told of a call has been seen by everybody.
+    pub(in crate::transcript) fn take_back(&mut self, event: TranscriptEvent) {
+        match event {
+            TranscriptEvent::ToolStart { tool } => {
+                self.names.take_back(tool.id);
+                self.names.take_back(tool.name);
+            }
+            TranscriptEvent::ToolOutput { tool, text } => {
+                self.names.take_back(tool.id);
+                self.outputs.take_back(text);
+            }
+            TranscriptEvent::ToolEnd { tool } => self.names.take_back(tool.id),
+            TranscriptEvent::Usage { usage } => usage
+                .model
+                .into_iter()
+                .for_each(|model| self.names.take_back(model)),
+            TranscriptEvent::Text { .. } | TranscriptEvent::Meta { .. } => {}
         }
     }
 
