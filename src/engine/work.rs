@@ -4,7 +4,7 @@
 mod classify;
 mod verdict;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -58,7 +58,7 @@ pub(crate) struct Work {
     any_output: bool,
     /// The model spoke, or used a tool.
     worked: bool,
-    running_tools: HashSet<String>,
+    running_tools: Vec<String>,
     finished: Option<Finished>,
     /// Results that said "failed", one after the other, with nothing done between them.
     failed_results: u32,
@@ -112,7 +112,7 @@ impl Work {
             said: Said::new(reading.messages == Messages::Delimited),
             any_output: false,
             worked: false,
-            running_tools: HashSet::new(),
+            running_tools: Vec::new(),
             finished: None,
             failed_results: 0,
             last_error: None,
@@ -160,11 +160,13 @@ impl Work {
                 self.any_output = true;
                 self.worked = true;
                 self.failed_results = 0;
-                self.running_tools.insert(tool.id.clone());
+                if !self.running_tools.contains(&tool.id) {
+                    self.running_tools.push(tool.id.clone());
+                }
             }
             TranscriptEvent::ToolOutput { .. } => {}
             TranscriptEvent::ToolEnd { tool } => {
-                self.running_tools.remove(&tool.id);
+                self.running_tools.retain(|id| *id != tool.id);
             }
             TranscriptEvent::Usage { usage } => self.count(usage),
             TranscriptEvent::Meta { meta } => self.note(meta),
@@ -188,6 +190,9 @@ impl Work {
 
     /// An agent may go on after its result: then what the result repeats is no longer the final message.
     fn forget_a_result_that_was_not_the_last_word(&mut self, event: &TranscriptEvent) {
+        let Some(finished) = &mut self.finished else {
+            return;
+        };
         let goes_on = match event {
             TranscriptEvent::Text {
                 tag: Tag::Ai,
@@ -202,7 +207,7 @@ impl Work {
             | TranscriptEvent::Usage { .. }
             | TranscriptEvent::Meta { .. } => false,
         };
-        if let (true, Some(finished)) = (goes_on, &mut self.finished) {
+        if goes_on {
             finished.text = None;
         }
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::{Flow, Meta, Record, RunEvent, ToolStart, TranscriptEvent};
+use super::{Flow, Meta, Record, RunEvent, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
 
 /// Writes records as lines, one after the other.
 #[derive(Debug, Default)]
@@ -99,6 +99,20 @@ fn put_event(event: &TranscriptEvent, out: &mut Vec<u8>) -> serde_json::Result<(
             out.push(b'}');
         }
         TranscriptEvent::ToolStart { tool } => put_tool_start(tool, out),
+        TranscriptEvent::ToolEnd { tool } => {
+            out.extend_from_slice(b"{\"type\":\"tool_end\",\"tool\":{\"id\":");
+            put_text(&tool.id, out);
+            out.extend_from_slice(match tool.status {
+                ToolStatus::Ok => b",\"status\":\"ok\"",
+                ToolStatus::Fail => b",\"status\":\"fail\"",
+                ToolStatus::Unknown => b",\"status\":\"unknown\"",
+            });
+            put_numbers(&[("duration_ms", tool.duration_ms)], out);
+            out.extend_from_slice(b"}}");
+        }
+        TranscriptEvent::Usage { usage } if usage.cost_usd.is_none() && usage.cost_source.is_none() => {
+            put_usage(usage, out);
+        }
         TranscriptEvent::Meta {
             meta:
                 Meta::Finished {
@@ -114,16 +128,10 @@ fn put_event(event: &TranscriptEvent, out: &mut Vec<u8>) -> serde_json::Result<(
             for (name, text) in [("reason", reason), ("text", text)] {
                 text.iter().for_each(|text| put_field(name, text, out));
             }
-            for (name, number) in [("turns", turns), ("duration_ms", duration_ms)] {
-                if let Some(number) = number {
-                    put_name(name, out);
-                    put_number(*number, out);
-                }
-            }
+            put_numbers(&[("turns", *turns), ("duration_ms", *duration_ms)], out);
             out.extend_from_slice(b"}}");
         }
         TranscriptEvent::Text { parent: Some(_), .. }
-        | TranscriptEvent::ToolEnd { .. }
         | TranscriptEvent::Usage { .. }
         | TranscriptEvent::Meta { .. } => serde_json::to_writer(out, event)?,
     }
@@ -142,6 +150,46 @@ fn put_tool_start(tool: &ToolStart, out: &mut Vec<u8>) {
         put_field("parent", parent, out);
     }
     out.extend_from_slice(b"}}");
+}
+
+/// Whatever it cost, that is written elsewhere.
+fn put_usage(usage: &Usage, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"usage\",\"usage\":");
+    let first = out.len();
+    put_numbers(
+        &[
+            ("prompt_tokens", usage.prompt_tokens),
+            ("completion_tokens", usage.completion_tokens),
+            ("total_tokens", usage.total_tokens),
+            ("cached_tokens", usage.cached_tokens),
+            ("cache_write_tokens", usage.cache_write_tokens),
+            ("reasoning_tokens", usage.reasoning_tokens),
+        ],
+        out,
+    );
+    if let Some(model) = &usage.model {
+        put_field("model", model, out);
+    }
+    out.extend_from_slice(match usage.scope {
+        UsageScope::Step => b"",
+        UsageScope::Iteration => b",\"scope\":\"iteration\"",
+        UsageScope::Session => b",\"scope\":\"session\"",
+    });
+    // What would stand between the first field and one before it.
+    match out.get_mut(first) {
+        Some(comma) => *comma = b'{',
+        None => out.push(b'{'),
+    }
+    out.extend_from_slice(b"}}");
+}
+
+fn put_numbers(numbers: &[(&str, Option<u64>)], out: &mut Vec<u8>) {
+    for (name, number) in numbers {
+        if let Some(number) = number {
+            put_name(name, out);
+            put_number(*number, out);
+        }
+    }
 }
 
 /// A field after others.
@@ -227,7 +275,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::{Json, Tag, ToolEnd, ToolRef, ToolStatus, Usage};
+    use crate::event::{CostSource, Json, Tag, ToolEnd, ToolRef};
 
     fn both(record: &Record) -> (String, String) {
         let mut by_hand = Vec::new();
@@ -265,8 +313,26 @@ mod tests {
             let event = match kind {
                 18 => TranscriptEvent::ToolOutput { tool: ToolRef { id }, text },
                 19 => TranscriptEvent::Text { tag: Tag::Ai, text, flow: Flow::Delta, parent: Some(id) },
-                20 => TranscriptEvent::ToolEnd { tool: ToolEnd { id, status: ToolStatus::Ok, duration_ms: Some(seq) } },
-                21 => TranscriptEvent::usage(Usage { prompt_tokens: Some(seq), model: Some(id), ..Usage::default() }),
+                20 => TranscriptEvent::ToolEnd { tool: ToolEnd {
+                    id,
+                    status: [ToolStatus::Ok, ToolStatus::Fail, ToolStatus::Unknown][iteration as usize % 3],
+                    duration_ms: (seq % 2 == 0).then_some(seq),
+                } },
+                21 => {
+                    let figure = |bit: u32| (seq >> bit & 1 == 1).then_some(iteration);
+                    TranscriptEvent::usage(Usage {
+                        prompt_tokens: figure(0),
+                        completion_tokens: figure(1),
+                        total_tokens: figure(2),
+                        cached_tokens: figure(3),
+                        cache_write_tokens: figure(4),
+                        reasoning_tokens: figure(5),
+                        cost_usd: figure(6).map(|_| 0.25),
+                        cost_source: figure(7).map(|_| CostSource::Priced),
+                        model: figure(8).map(|_| id),
+                        scope: [UsageScope::Step, UsageScope::Iteration, UsageScope::Session][iteration as usize % 3],
+                    })
+                }
                 22 | 23 => TranscriptEvent::ToolStart { tool: ToolStart {
                     id,
                     input: (kind == 22).then(|| Json::from(serde_json::json!({ "command": text, "n": [seq] }))),

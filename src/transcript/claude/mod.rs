@@ -254,7 +254,7 @@ impl Claude {
 
     fn end_tool(&mut self, block: &Block<'_>, out: &mut Vec<TranscriptEvent>) {
         let id = block.tool_use_id.text().unwrap_or_default();
-        self.tools.output(id, wire::result_text(block.content), out);
+        self.tools.output(id, block.content.text(), out);
         let status = match block.is_error.flag() {
             Some(true) => ToolStatus::Fail,
             Some(false) | None => ToolStatus::Ok,

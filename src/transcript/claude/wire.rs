@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::InputTokens;
 use crate::event::Usage;
-use crate::transcript::parts::{Content, Field, Skim, Skimmed, list, object, skimmed, string};
+use crate::transcript::parts::{Content, Field, Quoted, Skim, Skimmed, list, object, skimmed, string};
 
 /// What most lines have: they are read in one pass, so this is kept small. A tagged enum would have to buffer each line.
 #[derive(Debug, Default)]
@@ -197,7 +197,7 @@ pub(in crate::transcript) struct Block<'a> {
     pub(super) name: Field<'a>,
     pub(super) input: Option<&'a RawValue>,
     pub(super) tool_use_id: Field<'a>,
-    pub(super) content: Option<&'a RawValue>,
+    pub(super) content: Printed<'a>,
     pub(super) is_error: Field<'a>,
 }
 
@@ -211,11 +211,34 @@ impl<'a> Skimmed<'a> for Block<'a> {
             "name" => self.name = value.field()?,
             "input" => self.input = value.raw()?,
             "tool_use_id" => self.tool_use_id = value.field()?,
-            "content" => self.content = value.raw()?,
+            "content" if value.is_words() => self.content = Printed::Words(value.string()?),
+            "content" => self.content = Printed::Other(value.raw()?),
             "is_error" => self.is_error = value.field()?,
             _ => drop(value.pass()?),
         }
         Some(())
+    }
+}
+
+/// What a tool printed. It may be long, and is read only when somebody wants it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Printed<'a> {
+    Words(Quoted<'a>),
+    Other(Option<&'a RawValue>),
+}
+
+impl Default for Printed<'_> {
+    fn default() -> Self {
+        Self::Other(None)
+    }
+}
+
+impl<'a> Printed<'a> {
+    pub(super) fn text(self) -> Cow<'a, str> {
+        match self {
+            Self::Words(words) => words.text().unwrap_or_else(|| words.as_it_stands()),
+            Self::Other(raw) => result_text(raw),
+        }
     }
 }
 
@@ -274,7 +297,7 @@ pub(super) fn usage(raw: Option<&RawValue>, counted: InputTokens) -> Usage {
 }
 
 /// The text of a tool's result: a string, or a list in which other things than text are named.
-pub(super) fn result_text(raw: Option<&RawValue>) -> Cow<'_, str> {
+fn result_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     if let Some(text) = string(raw) {
         return text;
     }

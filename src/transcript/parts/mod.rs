@@ -25,6 +25,6 @@ pub(in crate::transcript) use plan::read_plan;
 pub(in crate::transcript) use prompt::hidden_prompt;
 use room::Room;
 use said::Said;
-pub(in crate::transcript) use skim::{Skim, Skimmed, skim, skimmed};
+pub(in crate::transcript) use skim::{Quoted, Skim, Skimmed, skim, skimmed};
 pub(in crate::transcript) use speech::{Begun, Speech};
 pub(in crate::transcript) use tools::Tools;

@@ -56,12 +56,21 @@ impl<'a> Skim<'a> {
         }
     }
 
+    pub(in crate::transcript) fn is_words(&mut self) -> bool {
+        self.next() == Some(b'"')
+    }
+
     /// One scalar, whatever its type.
     pub(in crate::transcript) fn field(&mut self) -> Option<Field<'a>> {
         match self.next()? {
             b'"' => self.words().map(Field::Text),
             b'{' | b'[' => self.pass().map(|_| Field::Absent),
-            _ => self.scalar().map(|(_, field)| field),
+            _ => match self.scalar()? {
+                "null" => Some(Field::Absent),
+                "true" => Some(Field::Flag(true)),
+                "false" => Some(Field::Flag(false)),
+                number => serde_json::from_str(number).ok(),
+            },
         }
     }
 
@@ -74,7 +83,7 @@ impl<'a> Skim<'a> {
 
     /// Goes past a value; tells how it is written.
     pub(in crate::transcript) fn pass(&mut self) -> Option<&'a str> {
-        let first = self.next()?;
+        self.next()?;
         let from = self.at;
         let mut depth = 0_usize;
         loop {
@@ -88,11 +97,10 @@ impl<'a> Skim<'a> {
                     depth = depth.checked_sub(1)?;
                     self.at += 1;
                 }
-                _ if depth == 0 => return self.scalar().map(|(text, _)| text),
+                _ if depth == 0 => return self.scalar(),
                 _ => self.at += 1,
             }
             if depth == 0 {
-                debug_assert!(matches!(first, b'"' | b'{' | b'['));
                 return self.text.get(from..self.at);
             }
         }
@@ -137,10 +145,9 @@ impl<'a> Skim<'a> {
             return None;
         }
         let from = self.at + 1;
-        let length = self.text.as_bytes()[from..]
-            .iter()
-            .position(|byte| matches!(byte, b'"' | b'\\' | ..b' '))?;
-        if self.text.as_bytes()[from + length] != b'"' {
+        let rest = self.text.as_bytes().get(from..)?;
+        let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        if rest[length] != b'"' {
             return self.words();
         }
         self.at = from + length + 1;
@@ -148,14 +155,11 @@ impl<'a> Skim<'a> {
     }
 
     fn words(&mut self) -> Option<Cow<'a, str>> {
-        match self.string()? {
-            (text, Written::AsItIs) => Some(Cow::Borrowed(text)),
-            (text, Written::Escaped) => unescaped(text).map(Cow::Owned),
-        }
+        self.string()?.text()
     }
 
-    /// The inside of a string. One with a raw escape character has a terminal's sequences in it, and is no JSON.
-    fn string(&mut self) -> Option<(&'a str, Written)> {
+    /// A string. One with a raw escape character has a terminal's sequences in it, and is no JSON.
+    pub(in crate::transcript) fn string(&mut self) -> Option<Quoted<'a>> {
         let bytes = self.text.as_bytes();
         let from = self.at + 1;
         let mut written = Written::AsItIs;
@@ -165,7 +169,8 @@ impl<'a> Skim<'a> {
             match bytes[at] {
                 b'"' => {
                     self.at = at + 1;
-                    return Some((self.text.get(from..at)?, written));
+                    let inside = self.text.get(from..at)?;
+                    return Some(Quoted { inside, written });
                 }
                 b'\\' => {
                     written = Written::Escaped;
@@ -177,19 +182,13 @@ impl<'a> Skim<'a> {
     }
 
     /// What is neither a string, nor a list, nor an object.
-    fn scalar(&mut self) -> Option<(&'a str, Field<'a>)> {
+    fn scalar(&mut self) -> Option<&'a str> {
         let rest = self.text.get(self.at..)?;
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-        let length = rest.bytes().take_while(|byte| is_part(*byte)).count();
-        let text = &rest[..length];
-        self.at += length;
-        let field = match text {
-            "null" => Field::Absent,
-            "true" => Field::Flag(true),
-            "false" => Field::Flag(false),
-            _ => serde_json::from_str(text).ok()?,
-        };
-        Some((text, field))
+        let text = &rest[..rest.bytes().take_while(|byte| is_part(*byte)).count()];
+        self.at += text.len();
+        let is_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+        (is_number || matches!(text, "null" | "true" | "false")).then_some(text)
     }
 
     fn accept(&mut self, expected: u8) -> bool {
@@ -226,10 +225,31 @@ pub(in crate::transcript) fn skimmed<'a, T: Skimmed<'a>>(raw: Option<&'a RawValu
     raw.and_then(|raw| Skim::object(raw.get())).unwrap_or_default()
 }
 
-/// How a string stands in its line.
+/// A string as it stands in its line.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::transcript) struct Quoted<'a> {
+    inside: &'a str,
+    written: Written,
+}
+
+#[derive(Debug, Clone, Copy)]
 enum Written {
     AsItIs,
     Escaped,
+}
+
+impl<'a> Quoted<'a> {
+    /// What it says, unless it has an escape that means nothing.
+    pub(in crate::transcript) fn text(self) -> Option<Cow<'a, str>> {
+        match self.written {
+            Written::AsItIs => Some(Cow::Borrowed(self.inside)),
+            Written::Escaped => unescaped(self.inside).map(Cow::Owned),
+        }
+    }
+
+    pub(in crate::transcript) fn as_it_stands(self) -> Cow<'a, str> {
+        Cow::Borrowed(self.inside)
+    }
 }
 
 #[cfg(test)]
@@ -392,7 +412,7 @@ mod tests {
             r#"{"name":}"#,
             r#"{"name":"a",}"#,
             r#"{"other":nul}"#,
-            r#"{"other":1.2.3}"#,
+            r#"{"name":1.2.3}"#,
             r#"{"rest":{"a":tru}}"#,
             "{\"name\":\"a\u{1b}[0m\"}",
         ] {
