@@ -1,6 +1,6 @@
 //! A stream in which every line is one JSON object: what to do with each is all that such a format must say.
 
-use super::{Speech, Tools, json_text, say_unreadable, with_whole_characters};
+use super::{Speech, Tools, json_text, say_unreadable};
 use crate::event::TranscriptEvent;
 use crate::transcript::Adapter;
 
@@ -8,7 +8,7 @@ use crate::transcript::Adapter;
 pub(in crate::transcript) trait EventStream: Send {
     type Event<'a>;
 
-    /// The event that a text is; the error is a sentence for the user.
+    /// The event that a text is; the error is a sentence for the user. Half a character is one, too.
     fn parse(text: &str) -> Result<Self::Event<'_>, String>;
 
     /// One event. `line` is what it was read from, for what cannot be understood after all.
@@ -21,9 +21,8 @@ pub(in crate::transcript) trait EventStream: Send {
 
 impl<T: EventStream> Adapter for T {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        // Hardly any line has terminal sequences around it, and one that has cannot be read: looked for only then.
-        let text = with_whole_characters(line.trim());
-        if let Ok(event) = T::parse(&text) {
+        // Hardly any line has to be mended, and one that has cannot be read as it is.
+        if let Ok(event) = T::parse(line) {
             return self.read(&event, line, out);
         }
         let text = json_text(line);

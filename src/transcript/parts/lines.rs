@@ -19,9 +19,14 @@ pub(in crate::transcript) fn json_text(line: &str) -> Cow<'_, str> {
     with_whole_characters(line.trim())
 }
 
+/// Whether no half of a character stands alone.
+pub(super) fn has_whole_characters(text: &str) -> bool {
+    lone_surrogates(text).is_empty()
+}
+
 /// Replaces escaped halves of surrogate pairs that stand alone. JavaScript cuts strings between them, above all
 /// in deltas, and no JSON reader takes them.
-pub(in crate::transcript) fn with_whole_characters(text: &str) -> Cow<'_, str> {
+fn with_whole_characters(text: &str) -> Cow<'_, str> {
     let lone = lone_surrogates(text);
     if lone.is_empty() {
         return Cow::Borrowed(text);
@@ -82,10 +87,14 @@ fn surrogate(bytes: &[u8], at: usize) -> Option<Half> {
     }
 }
 
-/// Reads the text as one JSON object; the error is a sentence for the user.
+/// Reads the text as one JSON object; the error is a sentence for the user. What stands in it as it came must be whole:
+/// where serde looks no closer, half a character would pass.
 pub(in crate::transcript) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     if !text.starts_with('{') {
         return Err("not a JSON object".to_owned());
+    }
+    if !has_whole_characters(text) {
+        return Err("half a character stands alone".to_owned());
     }
     serde_json::from_str(text).map_err(|error| format!("not readable as JSON: {error}"))
 }

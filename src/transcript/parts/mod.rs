@@ -18,9 +18,7 @@ pub(in crate::transcript) use content::Content;
 pub(in crate::transcript) use events::EventStream;
 pub(in crate::transcript) use failure::{class_of_error, class_of_status, status_named_in};
 pub(in crate::transcript) use fields::{Field, list, object, string};
-pub(in crate::transcript) use lines::{
-    json_text, mark_unknown, parse, say_unreadable, with_whole_characters,
-};
+pub(in crate::transcript) use lines::{json_text, mark_unknown, parse, say_unreadable};
 pub(in crate::transcript) use plan::read_plan;
 pub(in crate::transcript) use prompt::hidden_prompt;
 use room::Room;
