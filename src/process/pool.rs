@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The most that one chunk carries.
-pub const CHUNK_BYTES: usize = 64 * 1024;
+pub const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Some bytes of a stream. Dropping it gives the buffer back to the reader, so do not hoard chunks.
 pub struct Chunk {

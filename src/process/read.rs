@@ -15,7 +15,7 @@ use crate::event::StreamName;
 use crate::mishap;
 
 /// The most chunks of stdout that exist at a time.
-pub const STDOUT_CHUNKS: usize = 4;
+pub const STDOUT_CHUNKS: usize = 3;
 /// The most chunks of stderr that exist at a time.
 pub const STDERR_CHUNKS: usize = 2;
 

@@ -12,6 +12,8 @@ use super::{StoreError, at, recall};
 
 /// While the agent floods us, records are written together in pieces of about this size.
 const BATCH: usize = 64 * 1024;
+/// After so much the disk is asked to begin, so that a long iteration does not leave it all for the end.
+const UNSYNCED: usize = 8 << 20;
 /// The buffer falls back to this when nothing follows a very long record.
 const KEPT: usize = 2 * BATCH;
 
@@ -22,6 +24,8 @@ pub struct Journal {
     /// Whole records only.
     waiting: Vec<u8>,
     lines: LineWriter,
+    /// Bytes of which the disk has not been told.
+    unsynced: usize,
     /// Begun when there is something to sync.
     syncing: Option<Syncing>,
 }
@@ -33,6 +37,7 @@ impl Journal {
             file: super::create_new(path)?,
             waiting: Vec::with_capacity(KEPT),
             lines: LineWriter::default(),
+            unsynced: 0,
             syncing: None,
         })
     }
@@ -43,6 +48,7 @@ impl Journal {
             file: recall::reopen(path)?,
             waiting: Vec::with_capacity(KEPT),
             lines: LineWriter::default(),
+            unsynced: 0,
             syncing: None,
         })
     }
@@ -64,6 +70,7 @@ impl Journal {
     }
 
     fn sync_soon(&mut self) -> io::Result<()> {
+        self.unsynced = 0;
         if self.syncing.is_none() {
             self.syncing = Some(Syncing::of(&self.file)?);
         }
@@ -72,8 +79,13 @@ impl Journal {
 
     fn write_out(&mut self) -> io::Result<()> {
         let written = self.file.write_all(&self.waiting);
+        self.unsynced += self.waiting.len();
         self.waiting.clear();
-        written
+        written?;
+        if self.unsynced < UNSYNCED {
+            return Ok(());
+        }
+        self.sync_soon()
     }
 }
 
@@ -255,6 +267,24 @@ mod tests {
             kind: "dreamt".into(),
         };
         assert_eq!(entries, [record(), unknown, Entry::Damaged, record()]);
+    }
+
+    #[test]
+    fn a_flood_is_synced_while_it_lasts() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = Journal::create(&directory.path().join("events.jsonl")).unwrap();
+        let event = RunEvent::Notice {
+            level: Level::Info,
+            text: "x".repeat(BATCH),
+        };
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let mut record = Record { seq: 0, at, event };
+        while record.seq * (BATCH as u64) < UNSYNCED as u64 {
+            assert!(journal.syncing.is_none(), "after {} records", record.seq);
+            record.seq += 1;
+            journal.accept(&record).unwrap();
+        }
+        assert!(journal.syncing.is_some() && journal.unsynced == 0);
     }
 
     #[test]
