@@ -16,16 +16,24 @@ impl Hands<'_> {
         session.is_some_and(|session| session.generation == generation)
     }
 
-    pub(super) fn hear(&mut self, generation: Generation, report: Report) -> Result<(), RunError> {
+    pub(super) fn hear(
+        &mut self,
+        generation: Generation,
+        report: Report,
+    ) -> Result<Option<RunOutcome>, RunError> {
         if !self.is_of_the_present_child(generation) {
-            return Ok(());
+            return Ok(None);
         }
         match (report, self.session.as_mut().map(|session| &mut session.work)) {
+            (Report::Output { stream, chunk }, Some(SessionKind::Agent { reading, .. })) => {
+                let said = reading.take(stream, &chunk);
+                return self.listen(generation, Spoken { stream, chunk }, said);
+            }
             (Report::Output { chunk, .. }, Some(SessionKind::Gate(excerpt))) => excerpt.take(&chunk),
-            (Report::Output { .. }, Some(SessionKind::Agent { .. }) | None) => {}
+            (Report::Output { .. }, None) => {}
             (Report::Ended(ended), _) => self.ended(ended)?,
         }
-        Ok(())
+        Ok(None)
     }
 
     /// What the agent has said is kept, and goes to the engine and to whoever looks at its screen.

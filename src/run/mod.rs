@@ -244,7 +244,11 @@ impl Hands<'_> {
             let message = self.next_message()?;
             self.now = self.clock.now();
             match message {
-                Some(Message::Child { generation, report }) => self.hear(generation, report)?,
+                Some(Message::Child { generation, report }) => {
+                    if let Some(outcome) = self.hear(generation, report)? {
+                        return Ok(outcome);
+                    }
+                }
                 Some(Message::Said {
                     generation,
                     bytes,
