@@ -324,7 +324,11 @@ enum UnclosedFence {
 /// The line that opens the code fence in which this text breaks off, if it does.
 pub(crate) fn fence_left_open(text: &str) -> Option<&str> {
     let mut open: Option<(&str, Fence)> = None;
-    for line in text.lines() {
+    let mut from = 0;
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    for end in ends {
+        let line = &text[from..end];
+        from = end + 1;
         match &open {
             None => open = Fence::opening(line).map(|fence| (line, fence)),
             Some((_, fence)) if fence.is_closed_by(line) => open = None,

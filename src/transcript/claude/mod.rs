@@ -362,7 +362,10 @@ enum Known {
 
 /// Reads a line of one of the rarer kinds once more, for all that it has.
 fn with_all_of(line: &str, act: impl FnOnce(&Event<'_>)) {
-    act(&parse(&json_text(line)).unwrap_or_default());
+    match parse(line) {
+        Ok(event) => act(&event),
+        Err(_) => act(&parse(&json_text(line)).unwrap_or_default()),
+    }
 }
 
 /// Whether there is nothing for the reader of a transcript in what the program tells of itself. The session that `init`
