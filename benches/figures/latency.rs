@@ -68,7 +68,8 @@ fn delays_in_the_journal(place: &Path) -> Vec<Duration> {
             delays.extend(lines.lines().filter_map(|line| age(line, now)));
             text.clear();
         }
-        std::thread::sleep(Duration::from_micros(10));
+        // A sleep of a few microseconds would take sixty, and all of them would be counted.
+        std::thread::yield_now();
     }
     delays
 }

@@ -5,7 +5,20 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::{Flow, Meta, Record, RunEvent, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
+use super::{
+    Flow, Meta, Record, RunEvent, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope,
+};
+
+/// Where lines are written to.
+pub trait Paper {
+    fn put(&mut self, bytes: &[u8]);
+}
+
+impl Paper for Vec<u8> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
 
 /// Writes records as lines, one after the other.
 #[derive(Debug, Default)]
@@ -18,22 +31,22 @@ pub struct LineWriter {
 
 impl LineWriter {
     /// Adds the record and a line end.
-    pub fn write(&mut self, record: &Record, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    pub fn write(&mut self, record: &Record, out: &mut impl Paper) -> serde_json::Result<()> {
         let RunEvent::Transcript { iteration, event } = &record.event else {
-            serde_json::to_writer(&mut *out, record)?;
-            out.push(b'\n');
+            out.put(&serde_json::to_vec(record)?);
+            out.put(b"\n");
             return Ok(());
         };
-        out.extend_from_slice(b"{\"seq\":");
+        out.put(b"{\"seq\":");
         put_number(record.seq, out);
         self.put_middle(record.at, *iteration, out);
         put_event(event, out)?;
-        out.extend_from_slice(b"}\n");
+        out.put(b"}\n");
         Ok(())
     }
 
     /// The same for all that happened at once.
-    fn put_middle(&mut self, at: Timestamp, iteration: u64, out: &mut Vec<u8>) {
+    fn put_middle(&mut self, at: Timestamp, iteration: u64, out: &mut impl Paper) {
         let known = self.middle.as_ref();
         if known.is_none_or(|(time, number, _)| (*time, *number) != (at, iteration)) {
             let mut text = b",\"at\":\"".to_vec();
@@ -44,7 +57,7 @@ impl LineWriter {
             self.middle = Some((at, iteration, text));
         }
         if let Some((_, _, text)) = &self.middle {
-            out.extend_from_slice(text);
+            out.put(text);
         }
     }
 
@@ -73,7 +86,7 @@ impl LineWriter {
     }
 }
 
-fn put_event(event: &TranscriptEvent, out: &mut Vec<u8>) -> serde_json::Result<()> {
+fn put_event(event: &TranscriptEvent, out: &mut impl Paper) -> serde_json::Result<()> {
     match event {
         TranscriptEvent::Text {
             tag,
@@ -81,35 +94,25 @@ fn put_event(event: &TranscriptEvent, out: &mut Vec<u8>) -> serde_json::Result<(
             flow,
             parent: None,
         } => {
-            out.extend_from_slice(b"{\"type\":\"text\",\"tag\":\"");
-            out.extend_from_slice(tag.name().as_bytes());
-            out.push(b'"');
+            out.put(b"{\"type\":\"text\",\"tag\":\"");
+            out.put(tag.name().as_bytes());
+            out.put(b"\"");
             put_field("text", text, out);
-            out.extend_from_slice(match flow {
+            out.put(match flow {
                 Flow::Message => b"}",
                 Flow::Delta => b",\"flow\":\"delta\"}",
                 Flow::Line => b",\"flow\":\"line\"}",
             });
         }
         TranscriptEvent::ToolOutput { tool, text } => {
-            out.extend_from_slice(b"{\"type\":\"tool_output\",\"tool\":{\"id\":");
+            out.put(b"{\"type\":\"tool_output\",\"tool\":{\"id\":");
             put_text(&tool.id, out);
-            out.push(b'}');
+            out.put(b"}");
             put_field("text", text, out);
-            out.push(b'}');
+            out.put(b"}");
         }
         TranscriptEvent::ToolStart { tool } => put_tool_start(tool, out),
-        TranscriptEvent::ToolEnd { tool } => {
-            out.extend_from_slice(b"{\"type\":\"tool_end\",\"tool\":{\"id\":");
-            put_text(&tool.id, out);
-            out.extend_from_slice(match tool.status {
-                ToolStatus::Ok => b",\"status\":\"ok\"",
-                ToolStatus::Fail => b",\"status\":\"fail\"",
-                ToolStatus::Unknown => b",\"status\":\"unknown\"",
-            });
-            put_numbers(&[("duration_ms", tool.duration_ms)], out);
-            out.extend_from_slice(b"}}");
-        }
+        TranscriptEvent::ToolEnd { tool } => put_tool_end(tool, out),
         TranscriptEvent::Usage { usage } if usage.cost_usd.is_none() && usage.cost_source.is_none() => {
             put_usage(usage, out);
         }
@@ -123,39 +126,50 @@ fn put_event(event: &TranscriptEvent, out: &mut Vec<u8>) -> serde_json::Result<(
                     duration_ms,
                 },
         } => {
-            out.extend_from_slice(b"{\"type\":\"meta\",\"meta\":{\"kind\":\"finished\",\"success\":");
-            out.extend_from_slice(if *success { b"true" } else { b"false" });
+            out.put(b"{\"type\":\"meta\",\"meta\":{\"kind\":\"finished\",\"success\":");
+            out.put(if *success { b"true" } else { b"false" });
             for (name, text) in [("reason", reason), ("text", text)] {
                 text.iter().for_each(|text| put_field(name, text, out));
             }
             put_numbers(&[("turns", *turns), ("duration_ms", *duration_ms)], out);
-            out.extend_from_slice(b"}}");
+            out.put(b"}}");
         }
         TranscriptEvent::Text { parent: Some(_), .. }
         | TranscriptEvent::Usage { .. }
-        | TranscriptEvent::Meta { .. } => serde_json::to_writer(out, event)?,
+        | TranscriptEvent::Meta { .. } => out.put(&serde_json::to_vec(event)?),
     }
     Ok(())
 }
 
-fn put_tool_start(tool: &ToolStart, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":\"tool_start\",\"tool\":{\"id\":");
+fn put_tool_start(tool: &ToolStart, out: &mut impl Paper) {
+    out.put(b"{\"type\":\"tool_start\",\"tool\":{\"id\":");
     put_text(&tool.id, out);
     put_field("name", &tool.name, out);
     if let Some(input) = &tool.input {
         put_name("input", out);
-        out.extend_from_slice(input.as_str().as_bytes());
+        out.put(input.as_str().as_bytes());
     }
     if let Some(parent) = &tool.parent {
         put_field("parent", parent, out);
     }
-    out.extend_from_slice(b"}}");
+    out.put(b"}}");
+}
+
+fn put_tool_end(tool: &ToolEnd, out: &mut impl Paper) {
+    out.put(b"{\"type\":\"tool_end\",\"tool\":{\"id\":");
+    put_text(&tool.id, out);
+    out.put(match tool.status {
+        ToolStatus::Ok => b",\"status\":\"ok\"",
+        ToolStatus::Fail => b",\"status\":\"fail\"",
+        ToolStatus::Unknown => b",\"status\":\"unknown\"",
+    });
+    put_numbers(&[("duration_ms", tool.duration_ms)], out);
+    out.put(b"}}");
 }
 
 /// Whatever it cost, that is written elsewhere.
-fn put_usage(usage: &Usage, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"type\":\"usage\",\"usage\":");
-    let first = out.len();
+fn put_usage(usage: &Usage, out: &mut impl Paper) {
+    let mut fields = Vec::with_capacity(160);
     put_numbers(
         &[
             ("prompt_tokens", usage.prompt_tokens),
@@ -165,25 +179,23 @@ fn put_usage(usage: &Usage, out: &mut Vec<u8>) {
             ("cache_write_tokens", usage.cache_write_tokens),
             ("reasoning_tokens", usage.reasoning_tokens),
         ],
-        out,
+        &mut fields,
     );
     if let Some(model) = &usage.model {
-        put_field("model", model, out);
+        put_field("model", model, &mut fields);
     }
-    out.extend_from_slice(match usage.scope {
+    fields.put(match usage.scope {
         UsageScope::Step => b"",
         UsageScope::Iteration => b",\"scope\":\"iteration\"",
         UsageScope::Session => b",\"scope\":\"session\"",
     });
-    // What would stand between the first field and one before it.
-    match out.get_mut(first) {
-        Some(comma) => *comma = b'{',
-        None => out.push(b'{'),
-    }
-    out.extend_from_slice(b"}}");
+    out.put(b"{\"type\":\"usage\",\"usage\":{");
+    // What would stand between the first field and one before it is left out.
+    out.put(fields.get(1..).unwrap_or_default());
+    out.put(b"}}");
 }
 
-fn put_numbers(numbers: &[(&str, Option<u64>)], out: &mut Vec<u8>) {
+fn put_numbers(numbers: &[(&str, Option<u64>)], out: &mut impl Paper) {
     for (name, number) in numbers {
         if let Some(number) = number {
             put_name(name, out);
@@ -193,53 +205,53 @@ fn put_numbers(numbers: &[(&str, Option<u64>)], out: &mut Vec<u8>) {
 }
 
 /// A field after others.
-fn put_field(name: &str, text: &str, out: &mut Vec<u8>) {
+fn put_field(name: &str, text: &str, out: &mut impl Paper) {
     put_name(name, out);
     put_text(text, out);
 }
 
-fn put_name(name: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
+fn put_name(name: &str, out: &mut impl Paper) {
+    out.put(b",\"");
+    out.put(name.as_bytes());
+    out.put(b"\":");
 }
 
-fn put_number(mut number: u64, out: &mut Vec<u8>) {
+fn put_number(mut number: u64, out: &mut impl Paper) {
     let mut digits = [b'0'; 20];
     let mut first = digits.len() - 1;
     loop {
         digits[first] = b'0' + u8::try_from(number % 10).unwrap_or(0);
         number /= 10;
         if number == 0 {
-            return out.extend_from_slice(&digits[first..]);
+            return out.put(&digits[first..]);
         }
         first -= 1;
     }
 }
 
-fn put_text(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
+fn put_text(text: &str, out: &mut impl Paper) {
+    out.put(b"\"");
     let mut rest = text.as_bytes();
     while let Some(at) = next_to_escape(rest) {
-        out.extend_from_slice(&rest[..at]);
+        out.put(&rest[..at]);
         escape(rest[at], out);
         rest = &rest[at + 1..];
     }
-    out.extend_from_slice(rest);
-    out.push(b'"');
+    out.put(rest);
+    out.put(b"\"");
 }
 
-fn escape(byte: u8, out: &mut Vec<u8>) {
+fn escape(byte: u8, out: &mut impl Paper) {
     match byte {
-        b'"' => out.extend_from_slice(b"\\\""),
-        b'\\' => out.extend_from_slice(b"\\\\"),
-        b'\n' => out.extend_from_slice(b"\\n"),
-        b'\r' => out.extend_from_slice(b"\\r"),
-        b'\t' => out.extend_from_slice(b"\\t"),
-        0x08 => out.extend_from_slice(b"\\b"),
-        0x0c => out.extend_from_slice(b"\\f"),
+        b'"' => out.put(b"\\\""),
+        b'\\' => out.put(b"\\\\"),
+        b'\n' => out.put(b"\\n"),
+        b'\r' => out.put(b"\\r"),
+        b'\t' => out.put(b"\\t"),
+        0x08 => out.put(b"\\b"),
+        0x0c => out.put(b"\\f"),
         other => {
-            let _ = write!(out, "\\u{other:04x}");
+            out.put(format!("\\u{other:04x}").as_bytes());
         }
     }
 }
@@ -275,7 +287,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::{CostSource, Json, Tag, ToolEnd, ToolRef};
+    use crate::event::{CostSource, Json, Tag, ToolRef};
 
     fn both(record: &Record) -> (String, String) {
         let mut by_hand = Vec::new();

@@ -12,7 +12,7 @@ mod transcript;
 mod usage;
 
 pub use json::Json;
-pub use line::LineWriter;
+pub use line::{LineWriter, Paper};
 pub use order::Order;
 pub use outcome::{
     Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit, USERS_WORD,

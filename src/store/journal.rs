@@ -1,17 +1,19 @@
-//! The journal: one JSON record per line, append-only. Whole records reach the disk, and none of them in two parts,
-//! so that a crash can at worst leave a torn last line.
+//! The journal: one JSON record per line, append-only. Whole records reach the disk, and only very long ones in parts, so
+//! that a crash can at worst leave a torn last line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use crate::event::{LineWriter, Record, RunEvent, Sink};
+use crate::event::{LineWriter, Paper, Record, RunEvent, Sink};
 
 use super::sync::Syncing;
 use super::{StoreError, at, recall};
 
 /// While the agent floods us, records are written together in pieces of about this size.
 const BATCH: usize = 64 * 1024;
+/// A record that is longer than this is written in parts.
+const PART: usize = 16 * BATCH;
 /// After so much the disk is asked to begin, so that a long iteration does not leave it all for the end.
 const UNSYNCED: usize = 8 << 20;
 /// The buffer falls back to this when nothing follows a very long record.
@@ -20,12 +22,8 @@ const KEPT: usize = 2 * BATCH;
 /// Writes the records of one run.
 #[derive(Debug)]
 pub struct Journal {
-    file: File,
-    /// Whole records only.
-    waiting: Vec<u8>,
+    draft: Draft,
     lines: LineWriter,
-    /// Bytes of which the disk has not been told.
-    unsynced: usize,
     /// Begun when there is something to sync.
     syncing: Option<Syncing>,
 }
@@ -34,10 +32,8 @@ impl Journal {
     #[cfg(test)]
     pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            file: super::create_new(path)?,
-            waiting: Vec::with_capacity(KEPT),
+            draft: Draft::of(super::create_new(path)?),
             lines: LineWriter::default(),
-            unsynced: 0,
             syncing: None,
         })
     }
@@ -45,10 +41,8 @@ impl Journal {
     /// Opens a journal at its end, a new one or one that another process has left.
     pub(super) fn append(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            file: recall::reopen(path)?,
-            waiting: Vec::with_capacity(KEPT),
+            draft: Draft::of(recall::reopen(path)?),
             lines: LineWriter::default(),
-            unsynced: 0,
             syncing: None,
         })
     }
@@ -70,22 +64,67 @@ impl Journal {
     }
 
     fn sync_soon(&mut self) -> io::Result<()> {
-        self.unsynced = 0;
+        self.draft.unsynced = 0;
         if self.syncing.is_none() {
-            self.syncing = Some(Syncing::of(&self.file)?);
+            self.syncing = Some(Syncing::of(&self.draft.file)?);
         }
         self.syncing.as_ref().map_or(Ok(()), Syncing::ask)
     }
+}
 
-    fn write_out(&mut self) -> io::Result<()> {
-        let written = self.file.write_all(&self.waiting);
-        self.unsynced += self.waiting.len();
-        self.waiting.clear();
-        written?;
-        if self.unsynced < UNSYNCED {
-            return Ok(());
+/// What is about to be written, and where to.
+#[derive(Debug)]
+struct Draft {
+    file: File,
+    waiting: Vec<u8>,
+    /// Bytes of which the disk has not been told.
+    unsynced: usize,
+    /// Kept until somebody asks.
+    failure: Option<io::Error>,
+}
+
+impl Draft {
+    fn of(file: File) -> Self {
+        Self {
+            file,
+            waiting: Vec::with_capacity(KEPT),
+            unsynced: 0,
+            failure: None,
         }
-        self.sync_soon()
+    }
+
+    fn write_out(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        self.write(&waiting);
+        waiting.clear();
+        self.waiting = waiting;
+    }
+
+    /// What is longer than all that is written together is written from where it stands.
+    #[cold]
+    fn put_much(&mut self, bytes: &[u8]) {
+        self.write_out();
+        self.write(bytes);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if self.failure.is_none() && !bytes.is_empty() {
+            self.failure = self.file.write_all(bytes).err();
+            self.unsynced += bytes.len();
+        }
+    }
+}
+
+impl Paper for Draft {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        if bytes.len() >= BATCH {
+            return self.put_much(bytes);
+        }
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= PART {
+            self.write_out();
+        }
     }
 }
 
@@ -140,31 +179,29 @@ fn unreadable(line: &[u8]) -> Entry {
 
 impl Sink for Journal {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        self.lines.write(record, &mut self.waiting)?;
-        if self.waiting.len() >= BATCH {
-            self.write_out()?;
+        self.lines.write(record, &mut self.draft)?;
+        if self.draft.waiting.len() >= BATCH {
+            self.draft.write_out();
         }
+        self.draft.failure.take().map_or(Ok(()), Err)?;
         match durability(&record.event) {
-            Durability::WithTheRest => Ok(()),
+            Durability::WithTheRest if self.draft.unsynced < UNSYNCED => Ok(()),
+            Durability::WithTheRest => self.sync_soon(),
             Durability::Soon => {
                 self.flush()?;
                 self.sync_soon()
             }
             Durability::Now => {
                 self.flush()?;
-                self.file.sync_data()
+                self.draft.file.sync_data()
             }
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let written = if self.waiting.is_empty() {
-            Ok(())
-        } else {
-            self.write_out()
-        };
-        self.waiting.shrink_to(KEPT);
-        written
+        self.draft.write_out();
+        self.draft.waiting.shrink_to(KEPT);
+        self.draft.failure.take().map_or(Ok(()), Err)
     }
 }
 
@@ -208,7 +245,7 @@ fn durability(event: &RunEvent) -> Durability {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Level;
+    use crate::event::{Level, Tag, TranscriptEvent};
     use std::fs;
 
     fn notice(seq: u64) -> Record {
@@ -284,7 +321,35 @@ mod tests {
             record.seq += 1;
             journal.accept(&record).unwrap();
         }
-        assert!(journal.syncing.is_some() && journal.unsynced == 0);
+        assert!(journal.syncing.is_some() && journal.draft.unsynced == 0);
+    }
+
+    #[test]
+    fn a_record_of_any_length_is_one_line_and_takes_little_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events.jsonl");
+        let mut journal = Journal::create(&path).unwrap();
+        let texts = [
+            "x".repeat(3 * PART),
+            "a line\n".repeat(PART / 3),
+            "y".repeat(BATCH),
+            "z".repeat(BATCH - 1),
+        ];
+        let said = |(seq, text): (usize, &String)| Record {
+            seq: seq as u64,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            event: RunEvent::Transcript {
+                iteration: 1,
+                event: TranscriptEvent::message(Tag::Ai, text.as_str()),
+            },
+        };
+        let records: Vec<Record> = texts.iter().enumerate().map(said).collect();
+        for record in &records {
+            journal.accept(record).unwrap();
+            assert!(journal.draft.waiting.capacity() <= 2 * PART);
+        }
+        journal.flush().unwrap();
+        assert_eq!(Journal::read(&path).unwrap().collect::<Vec<_>>(), records);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{self, Event};
+use super::wire::{self, Event, Printed};
 use super::{Claude, ResultText};
 use crate::event::{CostSource, ErrorClass, Meta, RateLimitStatus, Tag, TranscriptEvent, Usage, UsageScope};
 use crate::transcript::parts::{
@@ -216,9 +216,11 @@ fn result_text<'a>(event: &Event<'a>) -> Cow<'a, str> {
         #[serde(borrow)]
         output: Option<&'a RawValue>,
     }
-    string(event.result)
-        .or_else(|| string(object::<Output<'a>>(event.result).output))
-        .unwrap_or_default()
+    let words = match event.result {
+        Printed::Words(_) => event.result.words(),
+        Printed::Other(raw) => string(object::<Output<'a>>(raw).output),
+    };
+    words.unwrap_or_default()
 }
 
 /// The class of an API error from Claude Code's word for it, the HTTP status, and the words that have no other sign.

@@ -7,8 +7,8 @@ mod tests;
 mod wire;
 
 use super::parts::{
-    Begun, EventStream, Skim, Speech, Tools, hidden_prompt, json_text, mark_unknown, object, parse,
-    read_plan, say_unreadable, skim, skimmed,
+    Begun, EventStream, Skim, Speech, Tools, hidden_prompt, json_text, mark_unknown, read_plan,
+    say_unreadable, skim, skimmed,
 };
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
@@ -97,7 +97,7 @@ impl EventStream for Claude {
             "stream_event" => {
                 let parent = read.parent_tool_use_id.text();
                 if self.read_stream(&read.event, parent, out) == Known::No {
-                    with_all_of(line, |event| read_other(&object(event.event), out));
+                    with_all_of(line, |event| read_other(&skimmed(event.event), out));
                 }
             }
             "assistant" | "message_stop" => self.read_message(read, line, out),
@@ -362,9 +362,9 @@ enum Known {
 
 /// Reads a line of one of the rarer kinds once more, for all that it has.
 fn with_all_of(line: &str, act: impl FnOnce(&Event<'_>)) {
-    match parse(line) {
-        Ok(event) => act(&event),
-        Err(_) => act(&parse(&json_text(line)).unwrap_or_default()),
+    match Skim::object(line) {
+        Some(event) => act(&event),
+        None => act(&Skim::object(&json_text(line)).unwrap_or_default()),
     }
 }
 

@@ -65,6 +65,24 @@ fn bare_deltas_are_one_message_and_an_empty_result_ends_it() {
 }
 
 #[test]
+fn half_a_character_spoils_nothing_around_it() {
+    assert_eq!(
+        seen(&[
+            r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"x":"\ud83d"}}]}}"#,
+            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"one\n\ud83d"}]}}"#,
+            r#"{"type":"result","subtype":"success","result":"two\n\ude00"}"#,
+        ]),
+        [
+            "start t Bash",
+            "output t: one\n\u{fffd}",
+            "end t Ok",
+            "Ai Message: two\n\u{fffd}",
+            "finished true success"
+        ]
+    );
+}
+
+#[test]
 fn a_tool_call_ends_the_message_of_bare_deltas() {
     assert_eq!(
         seen(&[

@@ -43,62 +43,70 @@ impl<'a> Skimmed<'a> for Line<'a> {
 }
 
 /// What a line of the rarer kinds has: the fields of all of them in one struct.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(super) struct Event<'a> {
-    #[serde(borrow, rename = "type")]
     pub(super) kind: Field<'a>,
-    #[serde(borrow)]
     pub(super) subtype: Field<'a>,
-    #[serde(borrow)]
     pub(super) message: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) event: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) usage: Option<&'a RawValue>,
     /// A word where an assistant's message is an API error, an object in an `error` event.
-    #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) result: Option<&'a RawValue>,
-    #[serde(borrow)]
+    pub(super) result: Printed<'a>,
     pub(super) errors: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) permission_denials: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) rate_limit_info: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) model: Field<'a>,
-    #[serde(borrow)]
     pub(super) claude_code_version: Field<'a>,
-    #[serde(borrow)]
     pub(super) is_error: Field<'a>,
-    #[serde(borrow)]
     pub(super) api_error_status: Field<'a>,
-    #[serde(borrow)]
     pub(super) terminal_reason: Field<'a>,
-    #[serde(borrow)]
     pub(super) num_turns: Field<'a>,
-    #[serde(borrow)]
     pub(super) duration_ms: Field<'a>,
-    #[serde(borrow)]
     pub(super) total_cost_usd: Field<'a>,
-    #[serde(borrow)]
     pub(super) attempt: Field<'a>,
-    #[serde(borrow)]
     pub(super) max_retries: Field<'a>,
-    #[serde(borrow)]
     pub(super) retry_delay_ms: Field<'a>,
-    #[serde(borrow)]
     pub(super) error_status: Field<'a>,
-    #[serde(borrow)]
     pub(super) status: Field<'a>,
-    #[serde(borrow)]
     pub(super) text: Field<'a>,
-    #[serde(borrow)]
     pub(super) content: Field<'a>,
-    #[serde(borrow)]
     pub(super) summary: Field<'a>,
+}
+
+impl<'a> Skimmed<'a> for Event<'a> {
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+        match name {
+            "type" => self.kind = value.field()?,
+            "subtype" => self.subtype = value.field()?,
+            "message" => self.message = value.raw()?,
+            "event" => self.event = value.raw()?,
+            "usage" => self.usage = value.raw()?,
+            "error" => self.error = value.raw()?,
+            "result" => self.result = Printed::skim(value)?,
+            "errors" => self.errors = value.raw()?,
+            "permission_denials" => self.permission_denials = value.raw()?,
+            "rate_limit_info" => self.rate_limit_info = value.raw()?,
+            "model" => self.model = value.field()?,
+            "claude_code_version" => self.claude_code_version = value.field()?,
+            "is_error" => self.is_error = value.field()?,
+            "api_error_status" => self.api_error_status = value.field()?,
+            "terminal_reason" => self.terminal_reason = value.field()?,
+            "num_turns" => self.num_turns = value.field()?,
+            "duration_ms" => self.duration_ms = value.field()?,
+            "total_cost_usd" => self.total_cost_usd = value.field()?,
+            "attempt" => self.attempt = value.field()?,
+            "max_retries" => self.max_retries = value.field()?,
+            "retry_delay_ms" => self.retry_delay_ms = value.field()?,
+            "error_status" => self.error_status = value.field()?,
+            "status" => self.status = value.field()?,
+            "text" => self.text = value.field()?,
+            "content" => self.content = value.field()?,
+            "summary" => self.summary = value.field()?,
+            _ => drop(value.pass()?),
+        }
+        Some(())
+    }
 }
 
 /// One event of the model's own stream.
@@ -150,9 +158,10 @@ impl Event<'_> {
             .iter()
             .find_map(|field| field.words().map(str::to_owned))
             .or_else(|| {
-                [self.message, self.error, self.result]
+                [self.message, self.error]
                     .into_iter()
                     .find_map(string)
+                    .or_else(|| self.result.words())
                     .map(Cow::into_owned)
                     .filter(|words| !words.is_empty())
             })
@@ -211,8 +220,7 @@ impl<'a> Skimmed<'a> for Block<'a> {
             "name" => self.name = value.field()?,
             "input" => self.input = value.raw()?,
             "tool_use_id" => self.tool_use_id = value.field()?,
-            "content" if value.is_words() => self.content = Printed::Words(value.string()?),
-            "content" => self.content = Printed::Other(value.raw()?),
+            "content" => self.content = Printed::skim(value)?,
             "is_error" => self.is_error = value.field()?,
             _ => drop(value.pass()?),
         }
@@ -220,7 +228,7 @@ impl<'a> Skimmed<'a> for Block<'a> {
     }
 }
 
-/// What a tool printed. It may be long, and is read only when somebody wants it.
+/// Words, most often. They may be many, and are read only when somebody wants them.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Printed<'a> {
     Words(Quoted<'a>),
@@ -234,9 +242,26 @@ impl Default for Printed<'_> {
 }
 
 impl<'a> Printed<'a> {
+    fn skim(value: &mut Skim<'a>) -> Option<Self> {
+        Some(if value.is_words() {
+            Self::Words(value.string()?)
+        } else {
+            Self::Other(value.raw()?)
+        })
+    }
+
+    /// The words, unless it is something else.
+    pub(super) fn words(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Words(words) => Some(words.text().unwrap_or_else(|| words.as_it_stands())),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// The text that a tool printed.
     pub(super) fn text(self) -> Cow<'a, str> {
         match self {
-            Self::Words(words) => words.text().unwrap_or_else(|| words.as_it_stands()),
+            Self::Words(_) => self.words().unwrap_or_default(),
             Self::Other(raw) => result_text(raw),
         }
     }

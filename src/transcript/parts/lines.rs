@@ -26,7 +26,7 @@ pub(super) fn has_whole_characters(text: &str) -> bool {
 
 /// Replaces escaped halves of surrogate pairs that stand alone. JavaScript cuts strings between them, above all
 /// in deltas, and no JSON reader takes them.
-fn with_whole_characters(text: &str) -> Cow<'_, str> {
+pub(super) fn with_whole_characters(text: &str) -> Cow<'_, str> {
     let lone = lone_surrogates(text);
     if lone.is_empty() {
         return Cow::Borrowed(text);

@@ -38,6 +38,12 @@ struct Strand {
     message: Said,
 }
 
+/// Where something is told, and the room for it.
+struct Telling<'a> {
+    room: &'a mut Room,
+    out: &'a mut Vec<TranscriptEvent>,
+}
+
 /// Whether a message was seen for the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -109,7 +115,7 @@ impl Speech {
             strand.next_block()
         };
         strand.open = true;
-        voice.say(tag, flow, text, room, out);
+        voice.say(tag, flow, text, Telling { room, out });
     }
 
     /// A whole text; not shown when it was streamed before, and only its rest when a part of it was.
@@ -133,12 +139,12 @@ impl Speech {
             }
             if let Some(rest) = block.rest_of(text).filter(|_| strand.streamed.is_empty()) {
                 strand.open = false;
-                return voice.say(tag, Flow::Delta, rest, room, out);
+                return voice.say(tag, Flow::Delta, rest, Telling { room, out });
             }
         }
         strand.open = false;
         let flow = strand.next_block();
-        voice.say(tag, flow, text, room, out);
+        voice.say(tag, flow, text, Telling { room, out });
     }
 
     /// A block has ended: the next piece begins another one.
@@ -208,7 +214,7 @@ impl Speech {
 }
 
 impl Voice {
-    fn say(&mut self, tag: Tag, flow: Flow, text: &str, room: &mut Room, out: &mut Vec<TranscriptEvent>) {
+    fn say(&mut self, tag: Tag, flow: Flow, text: &str, Telling { room, out }: Telling<'_>) {
         let strand = self.strand(tag);
         match flow {
             Flow::Message => strand.message.clear(),
