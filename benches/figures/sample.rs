@@ -144,7 +144,14 @@ pub(crate) fn workspace(name: &str, agent: &[&str], transcript: &str) -> PathBuf
         args.join(", "),
     );
     let _ = std::fs::write(path.join("ralph.yml"), config);
+    settle();
     path
+}
+
+/// Waits until the disk has done with what the last sample left behind and what was removed of it: the next one, which waits
+/// for the disk, would otherwise pay for it.
+pub(crate) fn settle() {
+    rustix::fs::sync();
 }
 
 pub(crate) fn load() -> String {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::sample::{Figure, interleaved, part, ralph, scratch, time, workspace};
+use crate::sample::{Figure, interleaved, part, ralph, scratch, settle, time, workspace};
 
 const MEGABYTE: u64 = 1_000_000;
 
@@ -125,6 +125,7 @@ fn reference(name: &str, megabytes: u64) -> f64 {
     let corpus = corpus(megabytes).display().to_string();
     let raw = scratch().join("reference.raw");
     let _ = std::fs::remove_file(&raw);
+    settle();
     let mut command = part(name);
     rate(
         megabytes,
