@@ -1,12 +1,12 @@
 //! What the child that runs reports: what it says, and that it has ended.
 
 use crate::engine::Input;
-use crate::event::RunOutcome;
+use crate::event::{RunOutcome, TranscriptEvent};
 use crate::process::{Ended, Report};
 use crate::store::IterationFiles;
 
 use super::inbox::{Generation, Spoken};
-use super::session::{SessionKind, Spent};
+use super::session::{SessionKind, Spent, Told};
 use super::workspace::Workspace;
 use super::{Hands, RunError};
 
@@ -41,7 +41,7 @@ impl Hands<'_> {
         &mut self,
         generation: Generation,
         Spoken { stream, chunk }: Spoken,
-        mut said: Vec<Input>,
+        said: Told,
     ) -> Result<Option<RunOutcome>, RunError> {
         if !self.is_of_the_present_child(generation) {
             return Ok(None);
@@ -54,14 +54,28 @@ impl Hands<'_> {
             // Whoever drains the stream can use the room.
             None => drop(chunk),
         }
-        for input in said.drain(..) {
+        if let Some(outcome) = self.step(Input::Heard)? {
+            return Ok(Some(outcome));
+        }
+        match said {
+            Told::Events(events) => self.take_in(events),
+            Told::Stderr(lines) => {
+                let mut steps = lines.into_iter().map(|line| self.step(Input::Stderr(line)));
+                steps.find_map(Result::transpose).transpose()
+            }
+        }
+    }
+
+    fn take_in(&mut self, mut events: Vec<TranscriptEvent>) -> Result<Option<RunOutcome>, RunError> {
+        for event in events.drain(..) {
+            let input = Input::Transcript(event);
             self.driven.overhear(&input);
             if let Some(outcome) = self.step(input)? {
                 return Ok(Some(outcome));
             }
         }
         let mut spent = std::mem::take(&mut self.spent);
-        spent.inputs = said;
+        spent.list = events;
         if let Some(SessionKind::Agent { reading, .. }) = self.session.as_ref().map(|session| &session.work) {
             self.spent = reading.take_back(spent);
         }

@@ -13,6 +13,8 @@ use crate::mishap::{self, Watching};
 use crate::process::{Chunk, Report};
 use crate::ui::tui::Wish;
 
+use super::session::Told;
+
 /// A wait is cut into pieces of this length: a machine that slept through a deadline then notices soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -28,7 +30,7 @@ pub(super) enum Message {
     Said {
         generation: Generation,
         bytes: Spoken,
-        said: Vec<Input>,
+        said: Told,
     },
     Signal(i32),
     /// What went wrong with it, if something did.

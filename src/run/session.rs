@@ -61,9 +61,16 @@ pub(super) struct AgentSession {
 /// gives back has both of them wait for each other.
 #[derive(Default)]
 pub(super) struct Spent {
-    /// Empty by now.
-    pub(super) inputs: Vec<Input>,
+    /// The list in which it came, empty by now.
+    pub(super) list: Vec<TranscriptEvent>,
     pub(super) events: Vec<TranscriptEvent>,
+}
+
+/// What some bytes of the agent's say.
+pub(super) enum Told {
+    Events(Vec<TranscriptEvent>),
+    /// What it prints beside its transcript.
+    Stderr(Vec<String>),
 }
 
 /// Where the thread that reads and the one that judges meet.
@@ -95,7 +102,6 @@ impl Spent {
 struct Reading {
     lines: LineSplitter,
     adapter: Box<dyn Adapter>,
-    events: Vec<TranscriptEvent>,
     /// Where it is a screen.
     screen: Option<ScreenText>,
 }
@@ -110,7 +116,6 @@ impl AgentSession {
         let reading = Reading {
             lines: LineSplitter::new(max_line_bytes),
             adapter,
-            events: Vec::new(),
             screen: None,
         };
         Self {
@@ -129,17 +134,20 @@ impl AgentSession {
     }
 
     /// Tells what the bytes say.
-    pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> Vec<Input> {
+    pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> Told {
         mishap::rehearse("adapter");
-        let mut said = self.room();
-        said.push(Input::Heard);
         match stream {
-            StreamName::Stdout => held(&self.stdout).take(bytes, &mut said),
+            StreamName::Stdout => {
+                let mut events = self.room();
+                held(&self.stdout).take(bytes, &mut events);
+                Told::Events(events)
+            }
             StreamName::Stderr => {
-                held(&self.stderr).feed(bytes, |line| said.push(Input::Stderr(lossy(line.bytes))));
+                let mut lines = Vec::new();
+                held(&self.stderr).feed(bytes, |line| lines.push(lossy(line.bytes)));
+                Told::Stderr(lines)
             }
         }
-        said
     }
 
     /// Takes back what was made of some bytes, when everybody has seen it; gives room for what comes next.
@@ -147,17 +155,17 @@ impl AgentSession {
         let mut exchange = held(&self.exchange);
         exchange.spent.push(spent);
         Spent {
-            inputs: Vec::new(),
+            list: Vec::new(),
             events: exchange.empty.pop().unwrap_or_default(),
         }
     }
 
     /// Clears away what has come back; gives an empty list with room.
-    fn room(&self) -> Vec<Input> {
+    fn room(&self) -> Vec<TranscriptEvent> {
         let spent = std::mem::take(&mut held(&self.exchange).spent);
         let mut room = Vec::new();
-        for Spent { inputs, mut events } in spent {
-            room = inputs;
+        for Spent { list, mut events } in spent {
+            room = list;
             let mut reading = held(&self.stdout);
             events
                 .drain(..)
@@ -169,8 +177,8 @@ impl AgentSession {
 
     /// The child has ended: last lines without a line ending, and whatever the adapter still holds.
     pub(super) fn finish(&self) -> Vec<Input> {
-        let mut said = Vec::new();
-        held(&self.stdout).finish(self.usage_file.as_deref(), &mut said);
+        let events = held(&self.stdout).finish(self.usage_file.as_deref());
+        let mut said: Vec<Input> = events.into_iter().map(Input::Transcript).collect();
         held(&self.stderr).finish(|line| said.push(Input::Stderr(lossy(line.bytes))));
         said
     }
@@ -182,27 +190,26 @@ fn held<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Reading {
-    fn take(&mut self, bytes: &[u8], said: &mut Vec<Input>) {
-        let (adapter, events) = (&mut self.adapter, &mut self.events);
+    fn take(&mut self, bytes: &[u8], events: &mut Vec<TranscriptEvent>) {
+        let adapter = &mut self.adapter;
         match &mut self.screen {
             Some(screen) => screen.feed(bytes, |line| adapter.feed(line, events)),
             None => self
                 .lines
                 .feed(bytes, |line| read(adapter.as_mut(), line.bytes, line.cut, events)),
         }
-        said.extend(events.drain(..).map(Input::Transcript));
     }
 
-    fn finish(&mut self, usage_file: Option<&Path>, said: &mut Vec<Input>) {
-        let (adapter, events) = (&mut self.adapter, &mut self.events);
+    fn finish(&mut self, usage_file: Option<&Path>) -> Vec<TranscriptEvent> {
+        let (adapter, mut events) = (&mut self.adapter, Vec::new());
         self.lines
-            .finish(|line| read(adapter.as_mut(), line.bytes, line.cut, events));
+            .finish(|line| read(adapter.as_mut(), line.bytes, line.cut, &mut events));
         if let Some(screen) = &mut self.screen {
-            screen.finish(|line| adapter.feed(line, events));
+            screen.finish(|line| adapter.feed(line, &mut events));
         }
-        read_usage(usage_file, adapter.as_mut(), events);
-        adapter.flush(events);
-        said.extend(events.drain(..).map(Input::Transcript));
+        read_usage(usage_file, adapter.as_mut(), &mut events);
+        adapter.flush(&mut events);
+        events
     }
 }
 

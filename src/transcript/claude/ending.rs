@@ -107,7 +107,7 @@ impl Claude {
 
     /// The iteration's figures: the sum over the results, and the session's cost, which is a running total.
     fn add_up(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let figures = wire::usage(event.usage, self.dialect.input);
+        let figures = wire::usage(&event.usage, self.dialect.input);
         let ending = &mut self.ending;
         ending.results.add(&figures);
         // A result after an API error says zero, whatever the messages before it used.

@@ -206,7 +206,7 @@ impl Claude {
         }
         let usage = Usage {
             model: message.model.text().map(|model| self.tools.name(model)),
-            ..wire::usage(message.usage, self.dialect.input)
+            ..wire::usage(&message.usage, self.dialect.input)
         };
         self.counted = (parent.map(str::to_owned), usage.completion_tokens.unwrap_or(0));
         self.count(usage, out);
@@ -332,7 +332,7 @@ impl Claude {
                 }
             }
             "message_delta" => {
-                let total = wire::usage(event.usage, self.dialect.input)
+                let total = wire::usage(&event.usage, self.dialect.input)
                     .completion_tokens
                     .unwrap_or(0);
                 let (whose, counted) = &mut self.counted;

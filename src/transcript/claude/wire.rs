@@ -31,8 +31,8 @@ impl<'a> Skimmed<'a> for Line<'a> {
             "subtype" => self.subtype = value.field()?,
             "session_id" => self.session_id = value.field()?,
             "parent_tool_use_id" => self.parent_tool_use_id = value.field()?,
-            "message" => self.message = value.nested()?,
-            "event" => self.event = value.nested()?,
+            "message" => value.nested(&mut self.message)?,
+            "event" => value.nested(&mut self.event)?,
             "isReplay" => self.is_replay = value.field()?,
             "isSynthetic" => self.is_synthetic = value.field()?,
             "is_error" => self.is_error = value.field()?,
@@ -49,7 +49,7 @@ pub(super) struct Event<'a> {
     pub(super) subtype: Field<'a>,
     pub(super) message: Option<&'a RawValue>,
     pub(super) event: Option<&'a RawValue>,
-    pub(super) usage: Option<&'a RawValue>,
+    pub(super) usage: Tokens<'a>,
     /// A word where an assistant's message is an API error, an object in an `error` event.
     pub(super) error: Option<&'a RawValue>,
     pub(super) result: Printed<'a>,
@@ -81,7 +81,7 @@ impl<'a> Skimmed<'a> for Event<'a> {
             "subtype" => self.subtype = value.field()?,
             "message" => self.message = value.raw()?,
             "event" => self.event = value.raw()?,
-            "usage" => self.usage = value.raw()?,
+            "usage" => value.nested(&mut self.usage)?,
             "error" => self.error = value.raw()?,
             "result" => self.result = Printed::skim(value)?,
             "errors" => self.errors = value.raw()?,
@@ -115,16 +115,16 @@ pub(super) struct Streamed<'a> {
     pub(super) kind: Field<'a>,
     pub(super) delta: Delta<'a>,
     pub(super) message: Option<&'a RawValue>,
-    pub(super) usage: Option<&'a RawValue>,
+    pub(super) usage: Tokens<'a>,
 }
 
 impl<'a> Skimmed<'a> for Streamed<'a> {
     fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
         match name {
             "type" => self.kind = value.field()?,
-            "delta" => self.delta = value.nested()?,
+            "delta" => value.nested(&mut self.delta)?,
             "message" => self.message = value.raw()?,
-            "usage" => self.usage = value.raw()?,
+            "usage" => value.nested(&mut self.usage)?,
             _ => drop(value.pass()?),
         }
         Some(())
@@ -173,7 +173,7 @@ pub(in crate::transcript) struct Message<'a> {
     pub(super) id: Field<'a>,
     pub(super) model: Field<'a>,
     pub(in crate::transcript) content: Content<'a, Block<'a>>,
-    pub(super) usage: Option<&'a RawValue>,
+    pub(super) usage: Tokens<'a>,
 }
 
 impl<'a> Skimmed<'a> for Message<'a> {
@@ -182,7 +182,7 @@ impl<'a> Skimmed<'a> for Message<'a> {
             "id" => self.id = value.field()?,
             "model" => self.model = value.field()?,
             "content" => self.content = value.content()?,
-            "usage" => self.usage = value.raw()?,
+            "usage" => value.nested(&mut self.usage)?,
             _ => drop(value.pass()?),
         }
         Some(())
@@ -287,34 +287,42 @@ pub(super) fn words_of(message: Option<&RawValue>) -> Cow<'_, str> {
     result_text(object::<AsItCame<'_>>(message).content)
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Tokens<'a> {
-    #[serde(borrow, alias = "inputTokens")]
-    input_tokens: Field<'a>,
-    #[serde(borrow, alias = "cacheWriteTokens")]
-    cache_creation_input_tokens: Field<'a>,
-    #[serde(borrow, alias = "cacheReadTokens")]
-    cache_read_input_tokens: Field<'a>,
-    #[serde(borrow, alias = "outputTokens")]
-    output_tokens: Field<'a>,
+/// What the model was given, and what it said.
+#[derive(Debug, Default)]
+pub(super) struct Tokens<'a> {
+    input: Field<'a>,
+    cache_write: Field<'a>,
+    cache_read: Field<'a>,
+    output: Field<'a>,
+}
+
+impl<'a> Skimmed<'a> for Tokens<'a> {
+    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+        match name {
+            "input_tokens" | "inputTokens" => self.input = value.field()?,
+            "cache_creation_input_tokens" | "cacheWriteTokens" => self.cache_write = value.field()?,
+            "cache_read_input_tokens" | "cacheReadTokens" => self.cache_read = value.field()?,
+            "output_tokens" | "outputTokens" => self.output = value.field()?,
+            _ => drop(value.pass()?),
+        }
+        Some(())
+    }
 }
 
 /// Whatever the program counts as input, `prompt_tokens` is all of it.
-pub(super) fn usage(raw: Option<&RawValue>, counted: InputTokens) -> Usage {
-    let tokens: Tokens<'_> = object(raw);
-    let cached = tokens.cache_read_input_tokens.count();
-    let written = tokens.cache_creation_input_tokens.count();
+pub(super) fn usage(tokens: &Tokens<'_>, counted: InputTokens) -> Usage {
+    let cached = tokens.cache_read.count();
+    let written = tokens.cache_write.count();
     let input = match counted {
-        InputTokens::BesideCache => [tokens.input_tokens.count(), cached, written],
-        InputTokens::All => [tokens.input_tokens.count(), None, None],
+        InputTokens::BesideCache => [tokens.input.count(), cached, written],
+        InputTokens::All => [tokens.input.count(), None, None],
     };
     Usage {
         prompt_tokens: input
             .iter()
             .any(Option::is_some)
             .then(|| input.into_iter().flatten().fold(0, u64::saturating_add)),
-        completion_tokens: tokens.output_tokens.count(),
+        completion_tokens: tokens.output.count(),
         cached_tokens: cached,
         cache_write_tokens: written,
         ..Usage::default()

@@ -35,17 +35,19 @@ impl<'a> Skim<'a> {
     /// Reads a text that is one object, and nothing else.
     pub(in crate::transcript) fn object<T: Skimmed<'a>>(text: &'a str) -> Option<T> {
         let mut skim = Self { text, at: 0 };
-        let object = skim.fields()?;
+        let mut object = T::default();
+        skim.fields(&mut object)?;
         (skim.next().is_none()).then_some(object)
     }
 
     /// An object in an object; all of its fields are absent when it is none.
-    pub(in crate::transcript) fn nested<T: Skimmed<'a>>(&mut self) -> Option<T> {
+    pub(in crate::transcript) fn nested<T: Skimmed<'a>>(&mut self, object: &mut T) -> Option<()> {
         match self.next()? {
-            b'{' => self.fields(),
-            b'"' => self.words().map(T::of_words),
-            _ => self.pass().map(|_| T::default()),
+            b'{' => self.fields(object)?,
+            b'"' => *object = T::of_words(self.words()?),
+            _ => drop(self.pass()?),
         }
+        Some(())
     }
 
     /// Words, or a list of objects.
@@ -62,6 +64,7 @@ impl<'a> Skim<'a> {
     }
 
     /// One scalar, whatever its type.
+    #[inline]
     pub(in crate::transcript) fn field(&mut self) -> Option<Field<'a>> {
         match self.next()? {
             b'"' => self.words().map(Field::Text),
@@ -70,7 +73,10 @@ impl<'a> Skim<'a> {
                 "null" => Some(Field::Absent),
                 "true" => Some(Field::Flag(true)),
                 "false" => Some(Field::Flag(false)),
-                number => serde_json::from_str(number).ok(),
+                number => match number.parse() {
+                    Ok(count) if !number.starts_with('0') => Some(Field::Count(count)),
+                    _ => serde_json::from_str(number).ok(),
+                },
             },
         }
     }
@@ -109,19 +115,17 @@ impl<'a> Skim<'a> {
         }
     }
 
-    fn fields<T: Skimmed<'a>>(&mut self) -> Option<T> {
-        let mut object = T::default();
+    fn fields<T: Skimmed<'a>>(&mut self, object: &mut T) -> Option<()> {
         self.expect(b'{')?;
         if self.accept(b'}') {
-            return Some(object);
+            return Some(());
         }
         loop {
             let name = self.name()?;
             self.expect(b':')?;
-            object.take(&name, self)?;
+            object.take(name, self)?;
             if !self.accept(b',') {
-                self.expect(b'}')?;
-                return Some(object);
+                return self.expect(b'}');
             }
         }
     }
@@ -132,9 +136,10 @@ impl<'a> Skim<'a> {
             return Some(Vec::new());
         }
         // Nearly always one.
-        let mut items = Vec::with_capacity(1);
+        let mut items: Vec<T> = Vec::with_capacity(1);
         loop {
-            items.push(self.nested()?);
+            items.push(T::default());
+            self.nested(items.last_mut()?)?;
             if !self.accept(b',') {
                 self.expect(b']')?;
                 return Some(items);
@@ -142,7 +147,9 @@ impl<'a> Skim<'a> {
         }
     }
 
-    fn name(&mut self) -> Option<Cow<'a, str>> {
+    /// The name of a field. One with an escape in it is no name that anybody asks for.
+    #[inline]
+    fn name(&mut self) -> Option<&'a str> {
         if self.next()? != b'"' {
             return None;
         }
@@ -150,12 +157,13 @@ impl<'a> Skim<'a> {
         let rest = self.text.as_bytes().get(from..)?;
         let length = end_of_name(rest)?;
         if rest[length] != b'"' {
-            return self.words();
+            return self.string().map(|_| "");
         }
         self.at = from + length + 1;
-        self.text.get(from..from + length).map(Cow::Borrowed)
+        self.text.get(from..from + length)
     }
 
+    #[inline]
     fn words(&mut self) -> Option<Cow<'a, str>> {
         self.string()?.text()
     }
@@ -193,22 +201,25 @@ impl<'a> Skim<'a> {
         (is_number || matches!(text, "null" | "true" | "false")).then_some(text)
     }
 
+    #[inline]
     fn accept(&mut self, expected: u8) -> bool {
         let there = self.next() == Some(expected);
         self.at += usize::from(there);
         there
     }
 
+    #[inline]
     fn expect(&mut self, expected: u8) -> Option<()> {
         self.accept(expected).then_some(())
     }
 
-    /// What comes after white space.
+    /// What comes after white space, of which there is hardly ever any.
+    #[inline]
     fn next(&mut self) -> Option<u8> {
         loop {
-            match self.text.as_bytes().get(self.at)? {
+            match *self.text.as_bytes().get(self.at)? {
                 b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                other => return Some(*other),
+                other => return Some(other),
             }
         }
     }
@@ -261,6 +272,7 @@ enum Written {
 
 impl<'a> Quoted<'a> {
     /// What it says, unless it has an escape that means nothing. Half a character is replaced.
+    #[inline]
     pub(in crate::transcript) fn text(self) -> Option<Cow<'a, str>> {
         match self.written {
             Written::AsItIs => Some(Cow::Borrowed(self.inside)),
@@ -297,7 +309,7 @@ mod tests {
             match name {
                 "name" => self.name = value.field()?,
                 "age" => self.age = value.field()?,
-                "inner" => self.inner = Some(Box::new(value.nested()?)),
+                "inner" => value.nested(self.inner.get_or_insert_default().as_mut())?,
                 "content" => match value.content()? {
                     Content::Absent => {}
                     Content::Words(words) => self.words = Some(words.into_owned()),
