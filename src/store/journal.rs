@@ -24,8 +24,6 @@ const KEPT: usize = 2 * BATCH;
 pub struct Journal {
     draft: Draft,
     lines: LineWriter,
-    /// Begun when there is something to sync.
-    syncing: Option<Syncing>,
 }
 
 impl Journal {
@@ -34,7 +32,6 @@ impl Journal {
         Ok(Self {
             draft: Draft::of(super::create_new(path)?),
             lines: LineWriter::default(),
-            syncing: None,
         })
     }
 
@@ -43,7 +40,6 @@ impl Journal {
         Ok(Self {
             draft: Draft::of(recall::reopen(path)?),
             lines: LineWriter::default(),
-            syncing: None,
         })
     }
 
@@ -62,14 +58,6 @@ impl Journal {
         let mut reader = BufReader::with_capacity(1 << 20, file);
         Ok(std::iter::from_fn(move || next_entry(&mut reader).transpose()))
     }
-
-    fn sync_soon(&mut self) -> io::Result<()> {
-        self.draft.unsynced = 0;
-        if self.syncing.is_none() {
-            self.syncing = Some(Syncing::of(&self.draft.file)?);
-        }
-        self.syncing.as_ref().map_or(Ok(()), Syncing::ask)
-    }
 }
 
 /// What is about to be written, and where to.
@@ -79,6 +67,8 @@ struct Draft {
     waiting: Vec<u8>,
     /// Bytes of which the disk has not been told.
     unsynced: usize,
+    /// Begun when there is something to sync.
+    syncing: Option<Syncing>,
     /// Kept until somebody asks.
     failure: Option<io::Error>,
 }
@@ -89,6 +79,7 @@ impl Draft {
             file,
             waiting: Vec::with_capacity(KEPT),
             unsynced: 0,
+            syncing: None,
             failure: None,
         }
     }
@@ -108,10 +99,28 @@ impl Draft {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        if self.failure.is_none() && !bytes.is_empty() {
-            self.failure = self.file.write_all(bytes).err();
-            self.unsynced += bytes.len();
+        for piece in bytes.chunks(UNSYNCED) {
+            if self.failure.is_none() {
+                self.failure = self.try_to_write(piece).err();
+            }
         }
+    }
+
+    fn try_to_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.unsynced += bytes.len();
+        if self.unsynced < UNSYNCED {
+            return Ok(());
+        }
+        self.sync_soon()
+    }
+
+    fn sync_soon(&mut self) -> io::Result<()> {
+        self.unsynced = 0;
+        if self.syncing.is_none() {
+            self.syncing = Some(Syncing::of(&self.file)?);
+        }
+        self.syncing.as_ref().map_or(Ok(()), Syncing::ask)
     }
 }
 
@@ -185,11 +194,10 @@ impl Sink for Journal {
         }
         self.draft.failure.take().map_or(Ok(()), Err)?;
         match durability(&record.event) {
-            Durability::WithTheRest if self.draft.unsynced < UNSYNCED => Ok(()),
-            Durability::WithTheRest => self.sync_soon(),
+            Durability::WithTheRest => Ok(()),
             Durability::Soon => {
                 self.flush()?;
-                self.sync_soon()
+                self.draft.sync_soon()
             }
             Durability::Now => {
                 self.flush()?;
@@ -317,11 +325,11 @@ mod tests {
         let at = jiff::Timestamp::UNIX_EPOCH;
         let mut record = Record { seq: 0, at, event };
         while record.seq * (BATCH as u64) < UNSYNCED as u64 {
-            assert!(journal.syncing.is_none(), "after {} records", record.seq);
+            assert!(journal.draft.syncing.is_none(), "after {} records", record.seq);
             record.seq += 1;
             journal.accept(&record).unwrap();
         }
-        assert!(journal.syncing.is_some() && journal.draft.unsynced == 0);
+        assert!(journal.draft.syncing.is_some() && journal.draft.unsynced == 0);
     }
 
     #[test]
