@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::{
     Flow, Meta, Record, RunEvent, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope,
+    next_to_escape,
 };
 
 /// Where lines are written to.
@@ -254,24 +255,6 @@ fn escape(byte: u8, out: &mut impl Paper) {
             out.put(format!("\\u{other:04x}").as_bytes());
         }
     }
-}
-
-/// Where the first byte is that cannot stand in JSON as it is. Sixteen bytes are looked at together, without a branch among
-/// them, so that the compiler takes them in one go.
-fn next_to_escape(bytes: &[u8]) -> Option<usize> {
-    let (blocks, _) = bytes.as_chunks::<16>();
-    let is_clean = |block: &&[u8; 16]| {
-        !block
-            .iter()
-            .fold(false, |found, byte| found | needs_escape(*byte))
-    };
-    let from = blocks.iter().take_while(is_clean).count() * 16;
-    let at = bytes[from..].iter().position(|byte| needs_escape(*byte))?;
-    Some(from + at)
-}
-
-fn needs_escape(byte: u8) -> bool {
-    (byte < b' ') | (byte == b'"') | (byte == b'\\')
 }
 
 #[cfg(test)]

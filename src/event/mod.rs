@@ -12,6 +12,7 @@ mod transcript;
 mod usage;
 
 pub use json::Json;
+pub(crate) use json::next_to_escape;
 pub use line::{LineWriter, Paper};
 pub use order::Order;
 pub use outcome::{

@@ -1,5 +1,5 @@
-//! The journal: one JSON record per line, append-only. Whole records reach the disk, and only very long ones in parts, so
-//! that a crash can at worst leave a torn last line.
+//! The journal: one JSON record per line, append-only. Whole records reach the file, very long ones in parts, so that a
+//! crash can at worst leave a torn last line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -65,6 +65,8 @@ impl Journal {
 struct Draft {
     file: File,
     waiting: Vec<u8>,
+    /// A part of the last record is in the file already.
+    begun: bool,
     /// Bytes of which the disk has not been told.
     unsynced: usize,
     /// Begun when there is something to sync.
@@ -78,6 +80,7 @@ impl Draft {
         Self {
             file,
             waiting: Vec::with_capacity(KEPT),
+            begun: false,
             unsynced: 0,
             syncing: None,
             failure: None,
@@ -85,17 +88,19 @@ impl Draft {
     }
 
     fn write_out(&mut self) {
+        self.begun = false;
         let mut waiting = std::mem::take(&mut self.waiting);
         self.write(&waiting);
         waiting.clear();
         self.waiting = waiting;
     }
 
-    /// What is longer than all that is written together is written from where it stands.
+    /// Of a very long record what is there is written, a long piece from where it stands.
     #[cold]
-    fn put_much(&mut self, bytes: &[u8]) {
+    fn put_in_parts(&mut self, piece: &[u8]) {
         self.write_out();
-        self.write(bytes);
+        self.write(piece);
+        self.begun = true;
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -127,12 +132,10 @@ impl Draft {
 impl Paper for Draft {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        if bytes.len() >= BATCH {
-            return self.put_much(bytes);
-        }
-        self.waiting.extend_from_slice(bytes);
-        if self.waiting.len() >= PART {
-            self.write_out();
+        if self.waiting.len() + bytes.len() < PART {
+            self.waiting.extend_from_slice(bytes);
+        } else {
+            self.put_in_parts(bytes);
         }
     }
 }
@@ -189,7 +192,7 @@ fn unreadable(line: &[u8]) -> Entry {
 impl Sink for Journal {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
         self.lines.write(record, &mut self.draft)?;
-        if self.draft.waiting.len() >= BATCH {
+        if self.draft.begun || self.draft.waiting.len() >= BATCH {
             self.draft.write_out();
         }
         self.draft.failure.take().map_or(Ok(()), Err)?;
@@ -340,8 +343,9 @@ mod tests {
         let texts = [
             "x".repeat(3 * PART),
             "a line\n".repeat(PART / 3),
-            "y".repeat(BATCH),
-            "z".repeat(BATCH - 1),
+            "y".repeat(PART),
+            "z".repeat(PART - 100),
+            "\"".repeat(PART - 100),
         ];
         let said = |(seq, text): (usize, &String)| Record {
             seq: seq as u64,
@@ -355,6 +359,8 @@ mod tests {
         for record in &records {
             journal.accept(record).unwrap();
             assert!(journal.draft.waiting.capacity() <= 2 * PART);
+            let on_disk = fs::read(&path).unwrap();
+            assert!(on_disk.ends_with(b"}\n"), "what has begun has an end");
         }
         journal.flush().unwrap();
         assert_eq!(Journal::read(&path).unwrap().collect::<Vec<_>>(), records);
