@@ -46,42 +46,65 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Where the first byte is that cannot stand in a string as it is: a quote, a backslash, or a control character. Sixteen bytes
-/// are looked at together, without a branch among them, so that the compiler takes them in one go.
-pub(crate) fn next_to_escape(bytes: &[u8]) -> Option<usize> {
-    let (blocks, rest) = bytes.as_chunks::<16>();
-    for (index, block) in blocks.iter().enumerate() {
-        if block
-            .iter()
-            .fold(false, |found, byte| found | needs_escape(*byte))
-        {
-            return Some(index * 16 + first_to_escape(block));
+/// Inside a string of JSON: where its end is, or the next escape. None if there is neither, or something before it that cannot
+/// stand in a string. Most strings are short, and for them this is quicker than anything that needs a run-up.
+#[inline]
+pub(crate) fn next_in_string(bytes: &[u8]) -> Option<usize> {
+    const SHORT: usize = 24;
+    let (words, _) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().take(SHORT / 8).enumerate() {
+        if let Some(at) = first_to_escape(*word) {
+            return Some(index * 8 + at);
         }
     }
-    let at = rest.iter().position(|byte| needs_escape(*byte))?;
-    Some(blocks.len() * 16 + at)
+    let from = SHORT.min(words.len() * 8);
+    let rest = &bytes[from..];
+    let at = memchr::memchr2(b'"', b'\\', rest)?;
+    let lowest = rest[..at].iter().fold(u8::MAX, |lowest, byte| lowest.min(*byte));
+    (lowest >= b' ').then_some(from + at)
+}
+
+/// Where the first byte is that cannot stand in a string as it is: a quote, a backslash, or a control character. Sixteen bytes
+/// are looked at together, without a branch among them, so that the compiler takes them in one go.
+pub(super) fn next_to_escape(bytes: &[u8]) -> Option<usize> {
+    let (blocks, _) = bytes.as_chunks::<16>();
+    let is_clean = |block: &&[u8; 16]| {
+        !block
+            .iter()
+            .fold(false, |found, byte| found | needs_escape(*byte))
+    };
+    let from = blocks.iter().take_while(is_clean).count() * 16;
+    let (words, _) = bytes[from..].as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        if let Some(at) = first_to_escape(*word) {
+            return Some(from + index * 8 + at);
+        }
+    }
+    let from = from + words.len() * 8;
+    let at = bytes[from..].iter().position(|byte| needs_escape(*byte))?;
+    Some(from + at)
 }
 
 fn needs_escape(byte: u8) -> bool {
     (byte < b' ') | (byte == b'"') | (byte == b'\\')
 }
 
-/// In a block that has one.
-fn first_to_escape(block: &[u8; 16]) -> usize {
-    const ONES: u128 = u128::from_ne_bytes([0x01; 16]);
-    let word = u128::from_le_bytes(*block);
-    // Each byte on its own: the high bit of one in which something was borrowed. Right up to the first one, which is all that counts.
-    let below = |limit: u8, word: u128| word.wrapping_sub(ONES * u128::from(limit)) & !word;
-    let is = |byte: u8| below(1, word ^ (ONES * u128::from(byte)));
+/// Each byte on its own: the high bit of one in which something was borrowed. That is right up to the first one.
+#[inline]
+fn first_to_escape(word: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    let word = u64::from_le_bytes(word);
+    let below = |limit: u8, word: u64| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+    let is = |byte: u8| below(1, word ^ (ONES * u64::from(byte)));
     let found = (below(b' ', word) | is(b'"') | is(b'\\')) & (ONES << 7);
-    found.trailing_zeros() as usize / 8
+    (found != 0).then_some(found.trailing_zeros() as usize / 8)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::next_to_escape;
+    use super::{next_in_string, next_to_escape};
 
     proptest! {
         #[test]
@@ -93,6 +116,9 @@ mod tests {
         ], 0..80)) {
             let first = bytes.iter().position(|byte| *byte < b' ' || matches!(byte, b'"' | b'\\'));
             prop_assert_eq!(next_to_escape(&bytes), first);
+            let ends = first.filter(|first| bytes[*first] >= b' ');
+            let found = next_in_string(&bytes).filter(|found| bytes[*found] >= b' ');
+            prop_assert_eq!(found, ends);
         }
     }
 }

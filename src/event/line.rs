@@ -5,9 +5,9 @@ use std::io::Write;
 
 use jiff::Timestamp;
 
+use super::json::next_to_escape;
 use super::{
     Flow, Meta, Record, RunEvent, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope,
-    next_to_escape,
 };
 
 /// Where lines are written to.

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::fields::unescaped;
 use super::lines::{has_whole_characters, with_whole_characters};
 use super::{Content, Field, parse};
-use crate::event::next_to_escape;
+use crate::event::next_in_string;
 
 /// Nobody nests deeper who means well.
 const DEEPEST: usize = 100;
@@ -75,7 +75,7 @@ impl<'a> Skim<'a> {
                 "true" => Some(Field::Flag(true)),
                 "false" => Some(Field::Flag(false)),
                 number => match number.parse() {
-                    Ok(count) if !number.starts_with('0') => Some(Field::Count(count)),
+                    Ok(count) if is_count(number) => Some(Field::Count(count)),
                     _ => serde_json::from_str(number).ok(),
                 },
             },
@@ -182,7 +182,7 @@ impl<'a> Skim<'a> {
         let mut written = Written::AsItIs;
         let mut at = from;
         loop {
-            at += next_to_escape(bytes.get(at..)?)?;
+            at += next_in_string(bytes.get(at..)?)?;
             match bytes[at] {
                 b'"' => {
                     self.at = at + 1;
@@ -205,12 +205,8 @@ impl<'a> Skim<'a> {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
         let text = &rest[..rest.bytes().take_while(|byte| is_part(*byte)).count()];
         self.at += text.len();
-        let is_plain = || {
-            text.bytes().all(|byte| byte.is_ascii_digit())
-                && !matches!(text.bytes().next(), Some(b'0') | None)
-        };
         let is_word = matches!(text, "null" | "true" | "false");
-        let is_scalar = is_word || is_plain() || serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let is_scalar = is_word || is_count(text) || serde_json::from_str::<IgnoredAny>(text).is_ok();
         is_scalar.then_some(text)
     }
 
@@ -236,6 +232,12 @@ impl<'a> Skim<'a> {
             }
         }
     }
+}
+
+/// Whether these are the digits of a whole number, as JSON has them.
+fn is_count(text: &str) -> bool {
+    let digits = text.as_bytes();
+    matches!(digits, [b'1'..=b'9', ..] | [b'0']) && digits.iter().all(u8::is_ascii_digit)
 }
 
 /// How long the escape is that begins here.
