@@ -16,6 +16,7 @@ mod perform;
 mod replay;
 mod screen_text;
 mod session;
+mod setup;
 mod summary;
 mod trial;
 mod typed;
@@ -23,6 +24,7 @@ mod wishes;
 mod workspace;
 
 pub use hooks::Hooks;
+pub use setup::{Beginning, PromptSource, Setup};
 pub use workspace::{Progress, Watched};
 
 pub use gate::{GateReport, run_gate, shell_command};
@@ -37,20 +39,15 @@ pub use trial::{Heard, Trial, TrialError, Way};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
-use crate::agent::Selected;
-use crate::engine::{Action, Engine, Input};
-use crate::event::{Interrupt, Level, Record, RunEvent, RunHeader, RunOutcome, Secrets, Sink};
+use crate::engine::{Action, Input};
+use crate::event::{Interrupt, Level, Record, RunEvent, RunOutcome, Secrets, Sink};
 use crate::mishap;
-use crate::process::Keeper;
-use crate::store::{IterationFiles, Journal, Run, StoreError};
-use crate::transcript::Format;
-use crate::transcript::jq::Filter;
+use crate::store::{IterationFiles, Journal, StoreError};
 use crate::ui::{Face, Keyboard};
 
 use ask::Answers;
@@ -83,59 +80,6 @@ pub enum RunError {
     Keyboard(#[source] io::Error),
     #[error("ralph itself has made a mistake")]
     Mistake,
-}
-
-/// Where the user's prompt comes from. A file is read again for every iteration.
-#[derive(Debug, Clone)]
-pub enum PromptSource {
-    Text(String),
-    File(PathBuf),
-}
-
-impl PromptSource {
-    pub fn read(&self) -> Result<String, String> {
-        match self {
-            Self::Text(text) => Ok(text.clone()),
-            Self::File(path) => std::fs::read(path)
-                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-                .map_err(|error| format!("cannot read the prompt file {}: {error}", path.display())),
-        }
-    }
-}
-
-/// Everything a run needs.
-pub struct Setup {
-    pub engine: Engine,
-    pub header: RunHeader,
-    pub run: Run,
-    pub agent: Selected,
-    pub format: &'static Format,
-    /// Beside the format, or for it.
-    pub filter: Option<Filter>,
-    pub prompt: PromptSource,
-    pub workspace: PathBuf,
-    pub keeper: Keeper,
-    pub max_line_bytes: usize,
-    pub watched: Watched,
-    pub hooks: Hooks,
-    pub beginning: Beginning,
-}
-
-/// Whether a run is new, or goes on.
-#[derive(Debug, Clone, Default)]
-pub enum Beginning {
-    #[default]
-    Fresh,
-    Resumed {
-        /// How long the run had taken before, on its own clock.
-        elapsed: Duration,
-        /// The number of its last record.
-        seq: u64,
-        /// What was taken out of its inbox before.
-        received: Vec<String>,
-        /// Settings that are different now, for the record.
-        changed: Vec<String>,
-    },
 }
 
 /// Drives a run to its end.

@@ -253,7 +253,7 @@ impl<'a> Printed<'a> {
     /// The words, unless it is something else.
     pub(super) fn words(self) -> Option<Cow<'a, str>> {
         match self {
-            Self::Words(words) => Some(words.text().unwrap_or_else(|| words.as_it_stands())),
+            Self::Words(words) => Some(words.text()),
             Self::Other(_) => None,
         }
     }

@@ -3,24 +3,62 @@
 
 /// Room for texts.
 #[derive(Debug, Default)]
-pub(in crate::transcript) struct Room {
+pub(super) struct Room {
     empty: Vec<String>,
+    /// What they take.
+    bytes: usize,
 }
 
-/// As much as is told at once, at most.
-const MOST: usize = 4096;
+/// More than is told at once.
+const MOST: usize = 2 << 20;
 
 impl Room {
     pub(super) fn for_text(&mut self, text: &str) -> String {
-        let mut room = self.empty.pop().unwrap_or_default();
+        let Some(mut room) = self.empty.pop() else {
+            return text.to_owned();
+        };
+        self.bytes -= size(&room);
         room.push_str(text);
         room
     }
 
     pub(super) fn take_back(&mut self, mut text: String) {
-        if self.empty.len() < MOST {
+        if self.bytes + size(&text) <= MOST {
             text.clear();
+            self.bytes += size(&text);
             self.empty.push(text);
         }
+    }
+}
+
+fn size(text: &String) -> usize {
+    text.capacity() + size_of::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_text_takes_the_room_of_one_that_was_seen() {
+        let mut room = Room::default();
+        let first = room.for_text("a longer text");
+        let place = first.as_ptr();
+        room.take_back(first);
+        let second = room.for_text("short");
+        assert_eq!((second.as_ptr(), second.as_str()), (place, "short"));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut room = Room::default();
+        for _ in 0..1000 {
+            room.take_back("x".repeat(MOST / 100));
+        }
+        assert!(room.bytes <= MOST && room.empty.len() <= 100);
+        while !room.empty.is_empty() {
+            let _ = room.for_text("");
+        }
+        assert_eq!(room.bytes, 0);
     }
 }
