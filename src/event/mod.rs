@@ -12,7 +12,7 @@ mod transcript;
 mod usage;
 
 pub use json::Json;
-pub(crate) use json::next_in_string;
+pub(crate) use json::{next_to_escape, next_to_escape_nearby};
 pub use line::{LineWriter, Paper};
 pub use order::Order;
 pub use outcome::{

@@ -141,7 +141,7 @@ pub enum Meta {
         /// The agent's own word for why it ended: `end_turn`, `error_max_turns`, `prompt_too_long` …
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The final message, where the terminal event repeats it.
+        /// The final message, where the terminal event repeats it. One that it alone gives is told as a text before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -74,10 +74,13 @@ impl Claude {
             ResultText::LastMessage => self.speech.has_said(&text),
             ResultText::EveryMessage => self.speech.answered(),
         };
-        if verdict.success && !told {
+        let repeated = if verdict.success && !told {
             let _ = self.speech.begin_unnamed(None);
-            self.speech.whole(None, Tag::Ai, &text, out);
-        }
+            self.speech.whole(None, Tag::Ai, text, out);
+            None
+        } else {
+            Some(text).filter(|text| !text.is_empty())
+        };
         self.add_up(event, out);
         for raw in list(event.permission_denials) {
             let denial: Denial<'_> = object(Some(raw));
@@ -95,8 +98,8 @@ impl Claude {
             success: verdict.success,
             reason: verdict.reason,
             text: match self.dialect.result {
-                ResultText::LastMessage if !text.is_empty() => Some(text.into_owned()),
-                ResultText::LastMessage | ResultText::EveryMessage => None,
+                ResultText::LastMessage => repeated.map(Cow::into_owned),
+                ResultText::EveryMessage => None,
             },
             turns: event.num_turns.count(),
             duration_ms: event.duration_ms.count(),

@@ -2,17 +2,19 @@
 //! its events bare). What is said and done lives here; how a session ends is in `ending`, the shapes in `wire`.
 
 mod ending;
+mod mould;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 use super::parts::{
-    Begun, EventStream, Skim, Speech, Tools, hidden_prompt, json_text, mark_unknown, read_plan,
+    Alike, Begun, EventStream, Skim, Speech, Tools, hidden_prompt, json_text, mark_unknown, read_plan,
     say_unreadable, skim, skimmed,
 };
 use super::{Adapter, Capabilities, Format, Opening};
-use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
+use crate::event::{Flow, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
 use ending::Ending;
+use mould::{Mould, Piece};
 use wire::{Block, Event, Line, Streamed};
 pub(super) use wire::{Message, block_as_it_came};
 
@@ -79,10 +81,19 @@ pub(super) struct Claude {
     /// Output tokens that were counted when the current message began, and whose message that is.
     counted: (Option<String>, u64),
     ending: Ending,
+    mould: Mould,
 }
 
 impl EventStream for Claude {
     type Event<'a> = Line<'a>;
+
+    fn read_alike(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) -> Alike {
+        let Some(Piece { parent, tag, text }) = self.mould.piece(line) else {
+            return Alike::No;
+        };
+        self.speech.piece(parent, tag, &text, out);
+        Alike::Yes
+    }
 
     fn parse(text: &str) -> Result<Line<'_>, String> {
         skim(text)
@@ -96,6 +107,9 @@ impl EventStream for Claude {
         match kind {
             "stream_event" => {
                 let parent = read.parent_tool_use_id.text();
+                if let Some((tag, text)) = read.event.piece() {
+                    self.mould.cast(line, parent, tag, text);
+                }
                 if self.read_stream(&read.event, parent, out) == Known::No {
                     with_all_of(line, |event| read_other(&skimmed(event.event), out));
                 }
@@ -147,6 +161,7 @@ impl Claude {
             tools: Tools::default(),
             counted: (None, 0),
             ending: Ending::default(),
+            mould: Mould::default(),
         }
     }
 
@@ -160,6 +175,7 @@ impl Claude {
         };
         if begins || self.session.as_deref() != Some(id) {
             self.session = Some(id.to_owned());
+            self.mould.forget();
             with_all_of(line, |event| {
                 out.push(TranscriptEvent::meta(Meta::Session {
                     session_id: id.to_owned(),
@@ -215,7 +231,7 @@ impl Claude {
     fn count(&mut self, usage: Usage, out: &mut Vec<TranscriptEvent>) {
         if !usage.is_empty() {
             self.ending.steps.add(&usage);
-            out.push(TranscriptEvent::usage(usage));
+            out.push(self.tools.usage(usage));
         }
     }
 
@@ -243,7 +259,7 @@ impl Claude {
         let tool = ToolStart {
             id: self.tools.name(block.id.text().unwrap_or_default()),
             name: self.tools.name(name),
-            input: block.input.map(Json::from),
+            input: block.input.map(|input| self.tools.input(input)),
             parent: parent.map(str::to_owned),
         };
         self.tools.start(tool, out);
@@ -317,18 +333,8 @@ impl Claude {
             "message_start" => self.begin(&skimmed(event.message), parent, out),
             "content_block_start" | "content_block_stop" => self.speech.end_block(parent),
             "content_block_delta" => {
-                let delta = &event.delta;
-                match delta.kind.text() {
-                    Some("text_delta") => {
-                        self.speech
-                            .piece(parent, Tag::Ai, delta.text.text().unwrap_or_default(), out);
-                    }
-                    Some("thinking_delta") => {
-                        let text = delta.thinking.text().unwrap_or_default();
-                        self.speech.piece(parent, Tag::Think, text, out);
-                    }
-                    // Pieces of a tool's input, signatures, citations: the whole block follows.
-                    _ => {}
+                if let Some((tag, text)) = event.piece() {
+                    self.speech.piece(parent, tag, text, out);
                 }
             }
             "message_delta" => {

@@ -65,6 +65,27 @@ fn bare_deltas_are_one_message_and_an_empty_result_ends_it() {
 }
 
 #[test]
+fn an_answer_that_only_the_result_gives_is_told_once() {
+    let result = r#"{"type":"result","subtype":"success","result":"All done."}"#;
+    let told = |before: &str| {
+        let events = read_all("claude", "Do it.", &format!("{before}\n{result}"));
+        let told = events
+            .iter()
+            .filter(|event| brief(event) == "Ai Message: All done.");
+        let repeated = events.iter().find_map(|event| match event {
+            TranscriptEvent::Meta {
+                meta: Meta::Finished { text, .. },
+            } => Some(text.clone()),
+            _ => None,
+        });
+        (told.count(), repeated.flatten())
+    };
+    let said = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"All done."}]}}"#;
+    assert_eq!(told(""), (1, None));
+    assert_eq!(told(said), (1, Some("All done.".to_owned())));
+}
+
+#[test]
 fn half_a_character_spoils_nothing_around_it() {
     assert_eq!(
         seen(&[

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::InputTokens;
-use crate::event::Usage;
+use crate::event::{Tag, Usage};
 use crate::transcript::parts::{Content, Field, Quoted, Skim, Skimmed, list, object, skimmed, string};
 
 /// What most lines have: they are read in one pass, so this is kept small. A tagged enum would have to buffer each line.
@@ -116,6 +116,18 @@ pub(super) struct Streamed<'a> {
     pub(super) delta: Delta<'a>,
     pub(super) message: Option<&'a RawValue>,
     pub(super) usage: Tokens<'a>,
+}
+
+impl Streamed<'_> {
+    /// A piece of what the model says or thinks. Of a tool's input, of signatures and citations the whole block follows.
+    pub(super) fn piece(&self) -> Option<(Tag, &str)> {
+        let (tag, text) = match (self.kind.text()?, self.delta.kind.text()?) {
+            ("content_block_delta", "text_delta") => (Tag::Ai, &self.delta.text),
+            ("content_block_delta", "thinking_delta") => (Tag::Think, &self.delta.thinking),
+            _ => return None,
+        };
+        text.text().map(|text| (tag, text))
+    }
 }
 
 impl<'a> Skimmed<'a> for Streamed<'a> {

@@ -8,6 +8,11 @@ use crate::transcript::Adapter;
 pub(in crate::transcript) trait EventStream: Send {
     type Event<'a>;
 
+    /// Reads a line that differs little from an earlier one, if this is such a line.
+    fn read_alike(&mut self, _line: &str, _out: &mut Vec<TranscriptEvent>) -> Alike {
+        Alike::No
+    }
+
     /// The event that a text is; the error is a sentence for the user. Half a character is one, too.
     fn parse(text: &str) -> Result<Self::Event<'_>, String>;
 
@@ -19,8 +24,19 @@ pub(in crate::transcript) trait EventStream: Send {
     fn tools(&mut self) -> &mut Tools;
 }
 
+/// Whether a line was like an earlier one, and has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(in crate::transcript) enum Alike {
+    Yes,
+    No,
+}
+
 impl<T: EventStream> Adapter for T {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
+        if self.read_alike(line, out) == Alike::Yes {
+            return;
+        }
         // Hardly any line has to be mended, and one that has cannot be read as it is.
         if let Ok(event) = T::parse(line) {
             return self.read(&event, line, out);

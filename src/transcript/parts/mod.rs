@@ -15,7 +15,7 @@ mod speech;
 mod tools;
 
 pub(in crate::transcript) use content::Content;
-pub(in crate::transcript) use events::EventStream;
+pub(in crate::transcript) use events::{Alike, EventStream};
 pub(in crate::transcript) use failure::{class_of_error, class_of_status, status_named_in};
 pub(in crate::transcript) use fields::{Field, list, object, string};
 pub(in crate::transcript) use lines::{json_text, mark_unknown, parse, say_unreadable};

@@ -1,6 +1,8 @@
 //! Texts that were told and seen, whose room the next ones take: an agent that floods us would otherwise have us ask for memory,
 //! and give it back, for every word.
 
+use std::borrow::Cow;
+
 /// Room for texts.
 #[derive(Debug, Default)]
 pub(super) struct Room {
@@ -13,7 +15,16 @@ pub(super) struct Room {
 const MOST: usize = 2 << 20;
 
 impl Room {
-    pub(super) fn for_text(&mut self, text: &str) -> String {
+    /// The text as one to keep. One that has room of its own keeps that.
+    #[inline]
+    pub(super) fn for_text<'a>(&mut self, text: impl Into<Cow<'a, str>>) -> String {
+        match text.into() {
+            Cow::Borrowed(text) => self.copy_of(text),
+            Cow::Owned(text) => text,
+        }
+    }
+
+    fn copy_of(&mut self, text: &str) -> String {
         let Some(mut room) = self.empty.pop() else {
             return text.to_owned();
         };
@@ -47,6 +58,14 @@ mod tests {
         room.take_back(first);
         let second = room.for_text("short");
         assert_eq!((second.as_ptr(), second.as_str()), (place, "short"));
+    }
+
+    #[test]
+    fn a_text_with_room_of_its_own_is_not_copied() {
+        let text = "long".repeat(1000);
+        let place = text.as_ptr();
+        let kept = Room::default().for_text(text);
+        assert_eq!(kept.as_ptr(), place);
     }
 
     #[test]

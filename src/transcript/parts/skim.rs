@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::fields::unescaped;
 use super::lines::{has_whole_characters, with_whole_characters};
 use super::{Content, Field, parse};
-use crate::event::next_in_string;
+use crate::event::{next_to_escape, next_to_escape_nearby};
 
 /// Nobody nests deeper who means well.
 const DEEPEST: usize = 100;
@@ -41,7 +41,32 @@ impl<'a> Skim<'a> {
         let mut skim = Self { text, at: 0 };
         let mut object = T::default();
         skim.fields(&mut object)?;
-        (skim.next().is_none()).then_some(object)
+        skim.is_at_the_end().then_some(object)
+    }
+
+    /// The place behind `beginning`, if the text begins like that.
+    pub(in crate::transcript) fn after(beginning: &str, text: &'a str) -> Option<Self> {
+        let at = beginning.len();
+        text.starts_with(beginning).then_some(Self { text, at })
+    }
+
+    /// Goes past something that is known to the byte.
+    pub(in crate::transcript) fn goes_on(&mut self, expected: &str) -> Option<()> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        self.at += expected.len();
+        rest.starts_with(expected.as_bytes()).then_some(())
+    }
+
+    pub(in crate::transcript) fn is_at_the_end(&mut self) -> bool {
+        self.next().is_none()
+    }
+
+    /// A string, if there is one.
+    pub(in crate::transcript) fn quoted(&mut self) -> Option<Quoted<'a>> {
+        match self.next()? {
+            b'"' => self.string(),
+            _ => None,
+        }
     }
 
     /// An object in an object; all of its fields are absent when it is none.
@@ -178,14 +203,30 @@ impl<'a> Skim<'a> {
     }
 
     /// A string, which is known to begin here.
-    #[inline]
+    #[inline(always)]
     pub(in crate::transcript) fn string(&mut self) -> Option<Quoted<'a>> {
+        let from = self.at + 1;
+        let bytes = self.text.as_bytes().get(from..)?;
+        match next_to_escape_nearby(bytes) {
+            Some(length) if bytes[length] == b'"' => {
+                self.at = from + length + 1;
+                let inside = self.text.get(from..from + length)?;
+                let written = Written::AsItIs;
+                Some(Quoted { inside, written })
+            }
+            Some(_) | None => self.long_string(),
+        }
+    }
+
+    /// The same, where the end is not near.
+    #[inline(never)]
+    fn long_string(&mut self) -> Option<Quoted<'a>> {
         let bytes = self.text.as_bytes();
         let from = self.at + 1;
         let mut written = Written::AsItIs;
         let mut at = from;
         loop {
-            at += next_in_string(bytes.get(at..)?)?;
+            at += next_to_escape(bytes.get(at..)?)?;
             match bytes[at] {
                 b'"' => {
                     self.at = at + 1;

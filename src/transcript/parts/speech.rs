@@ -1,6 +1,7 @@
 //! Who is speaking, and how each text joins the one before. Agents give a text whole, in pieces, or in pieces and
 //! then whole; here it is shown once, with the `Flow` that a reader can join it by.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::{Room, Said};
@@ -115,17 +116,18 @@ impl Speech {
             strand.next_block()
         };
         strand.open = true;
-        voice.say(tag, flow, text, Telling { room, out });
+        voice.say(tag, flow, text.into(), Telling { room, out });
     }
 
     /// A whole text; not shown when it was streamed before, and only its rest when a part of it was.
-    pub(in crate::transcript) fn whole(
+    pub(in crate::transcript) fn whole<'a>(
         &mut self,
         parent: Option<&str>,
         tag: Tag,
-        text: &str,
+        text: impl Into<Cow<'a, str>>,
         out: &mut Vec<TranscriptEvent>,
     ) {
+        let text = text.into();
         if text.is_empty() {
             return;
         }
@@ -133,13 +135,13 @@ impl Speech {
         let (voice, room) = self.voice_and_room(parent);
         let strand = voice.strand(tag);
         if let Some(block) = strand.streamed.pop_front() {
-            if block.equals(text) {
+            if block.equals(&text) {
                 strand.open = strand.open && !strand.streamed.is_empty();
                 return;
             }
-            if let Some(rest) = block.rest_of(text).filter(|_| strand.streamed.is_empty()) {
+            if let Some(rest) = block.rest_of(&text).filter(|_| strand.streamed.is_empty()) {
                 strand.open = false;
-                return voice.say(tag, Flow::Delta, rest, Telling { room, out });
+                return voice.say(tag, Flow::Delta, rest.into(), Telling { room, out });
             }
         }
         strand.open = false;
@@ -214,14 +216,14 @@ impl Speech {
 }
 
 impl Voice {
-    fn say(&mut self, tag: Tag, flow: Flow, text: &str, Telling { room, out }: Telling<'_>) {
+    fn say(&mut self, tag: Tag, flow: Flow, text: Cow<'_, str>, Telling { room, out }: Telling<'_>) {
         let strand = self.strand(tag);
         match flow {
             Flow::Message => strand.message.clear(),
             Flow::Line => strand.message.push("\n"),
             Flow::Delta => {}
         }
-        strand.message.push(text);
+        strand.message.push(&text);
         strand.spoken = true;
         if flow == Flow::Delta
             && let Some(TranscriptEvent::Text {
@@ -232,7 +234,7 @@ impl Voice {
             }) = out.last_mut()
             && (*last, &*parent) == (tag, &self.parent)
         {
-            return before.push_str(text);
+            return before.push_str(&text);
         }
         out.push(TranscriptEvent::Text {
             tag,

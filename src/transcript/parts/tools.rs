@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
+
 use super::Room;
-use crate::event::{Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent};
+use crate::event::{Json, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent, Usage};
 
 /// The tool calls that are running, in the order in which they began.
 #[derive(Debug, Default)]
@@ -12,7 +14,12 @@ pub(in crate::transcript) struct Tools {
     used: bool,
     names: Room,
     outputs: Room,
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    figures: Vec<Box<Usage>>,
 }
+
+/// More than are told at once.
+const MOST_FIGURES: usize = 1024;
 
 #[derive(Debug)]
 struct Running {
@@ -28,8 +35,8 @@ impl Tools {
             return;
         }
         self.open.push(Running {
-            id: self.names.for_text(&tool.id),
-            name: self.names.for_text(&tool.name),
+            id: self.names.for_text(tool.id.as_str()),
+            name: self.names.for_text(tool.name.as_str()),
         });
         out.push(TranscriptEvent::ToolStart { tool });
     }
@@ -39,6 +46,20 @@ impl Tools {
         self.names.for_text(text)
     }
 
+    /// What a call is given, in room that an earlier one took.
+    pub(in crate::transcript) fn input(&mut self, raw: &RawValue) -> Json {
+        Json::written_into(self.names.for_text(""), raw)
+    }
+
+    /// Figures, in room that earlier ones took.
+    pub(in crate::transcript) fn usage(&mut self, usage: Usage) -> TranscriptEvent {
+        let Some(mut room) = self.figures.pop() else {
+            return TranscriptEvent::usage(usage);
+        };
+        *room = usage;
+        TranscriptEvent::Usage { usage: room }
+    }
+
     /// What a call printed. Of a call that nobody began, it is shown without one.
     pub(in crate::transcript) fn output<'a>(
         &mut self,
@@ -46,10 +67,7 @@ impl Tools {
         text: impl Into<Cow<'a, str>>,
         out: &mut Vec<TranscriptEvent>,
     ) {
-        let text = match text.into() {
-            Cow::Borrowed(text) => self.outputs.for_text(text),
-            Cow::Owned(text) => text,
-        };
+        let text = self.outputs.for_text(text);
         if text.is_empty() {
             return;
         }
@@ -94,16 +112,23 @@ impl Tools {
             TranscriptEvent::ToolStart { tool } => {
                 self.names.take_back(tool.id);
                 self.names.take_back(tool.name);
+                if let Some(input) = tool.input {
+                    self.names.take_back(input.into_room());
+                }
             }
             TranscriptEvent::ToolOutput { tool, text } => {
                 self.names.take_back(tool.id);
                 self.outputs.take_back(text);
             }
             TranscriptEvent::ToolEnd { tool } => self.names.take_back(tool.id),
-            TranscriptEvent::Usage { usage } => usage
-                .model
-                .into_iter()
-                .for_each(|model| self.names.take_back(model)),
+            TranscriptEvent::Usage { mut usage } => {
+                if let Some(model) = usage.model.take() {
+                    self.names.take_back(model);
+                }
+                if self.figures.len() < MOST_FIGURES {
+                    self.figures.push(usage);
+                }
+            }
             TranscriptEvent::Text { .. } | TranscriptEvent::Meta { .. } => {}
         }
     }
