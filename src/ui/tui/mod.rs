@@ -167,8 +167,9 @@ impl Tui {
 
     fn change(&self, act: impl FnOnce(&mut State)) {
         act(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner));
-        // One word is enough until the stage has looked; there is never more than one on the way.
-        if !self.shared.dirty.swap(true, Ordering::SeqCst) {
+        // One word is enough until the stage has looked; there is never more than one on the way. Most often there is one.
+        let dirty = &self.shared.dirty;
+        if !dirty.load(Ordering::SeqCst) && !dirty.swap(true, Ordering::SeqCst) {
             // Nobody is there any more once the watcher has left.
             let _ = self.to_stage.send(Stir::Changed);
         }
@@ -197,10 +198,6 @@ impl Tui {
 
 impl Sink for Tui {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        rehearse(
-            "run",
-            &self.shared.state.lock().unwrap_or_else(PoisonError::into_inner),
-        );
         self.refuge.note(record);
         if self.is_broken() && self.role == Role::Driver {
             self.report = None;
@@ -209,7 +206,10 @@ impl Sink for Tui {
         if let Some(report) = self.report.as_mut().filter(|_| is_for_the_report(&record.event)) {
             report.accept(record)?;
         }
-        self.change(|state| state.apply(record));
+        self.change(|state| {
+            rehearse("run", state);
+            state.apply(record);
+        });
         Ok(())
     }
 
