@@ -36,24 +36,24 @@ impl Hands<'_> {
         Ok(None)
     }
 
-    /// What the agent has said is kept, and goes to the engine and to whoever looks at its screen.
+    /// What the agent has said goes to the engine, and is kept.
     pub(super) fn listen(
         &mut self,
         generation: Generation,
-        Spoken { stream, chunk }: Spoken,
+        spoken: Spoken,
         said: Told,
     ) -> Result<Option<RunOutcome>, RunError> {
         if !self.is_of_the_present_child(generation) {
             return Ok(None);
         }
-        if let Some(SessionKind::Agent { raw, .. }) = self.session.as_mut().map(|session| &mut session.work) {
-            raw.append(stream, &chunk).map_err(RunError::Raw)?;
-        }
-        match &self.sitting {
-            Some(sitting) => sitting.paint(chunk),
-            // Whoever drains the stream can use the room.
-            None => drop(chunk),
-        }
+        self.heard = Some(spoken);
+        let judged = self.judge(said);
+        self.keep_what_was_heard()?;
+        judged
+    }
+
+    fn judge(&mut self, said: Told) -> Result<Option<RunOutcome>, RunError> {
+        self.rehearse("judge");
         if let Some(outcome) = self.step(Input::Heard)? {
             return Ok(Some(outcome));
         }
@@ -64,6 +64,23 @@ impl Hands<'_> {
                 steps.find_map(Result::transpose).transpose()
             }
         }
+    }
+
+    /// What the agent printed is kept as it came, and shown to whoever looks at its screen. That is done last: whoever reads
+    /// along need not wait for a file.
+    pub(super) fn keep_what_was_heard(&mut self) -> Result<(), RunError> {
+        let Some(Spoken { stream, chunk }) = self.heard.take() else {
+            return Ok(());
+        };
+        if let Some(SessionKind::Agent { raw, .. }) = self.session.as_mut().map(|session| &mut session.work) {
+            raw.append(stream, &chunk).map_err(RunError::Raw)?;
+        }
+        match &self.sitting {
+            Some(sitting) => sitting.paint(chunk),
+            // Whoever drains the stream can use the room.
+            None => drop(chunk),
+        }
+        Ok(())
     }
 
     fn take_in(&mut self, mut events: Vec<TranscriptEvent>) -> Result<Option<RunOutcome>, RunError> {

@@ -54,7 +54,7 @@ use ask::Answers;
 use clock::{Clock, Moment};
 use driven::Driven;
 use hooks::Hooking;
-use inbox::{Generation, Inbox, Message};
+use inbox::{Generation, Inbox, Message, Spoken};
 use mail::Mail;
 use session::{Session, Spent};
 use typed::Sitting;
@@ -114,6 +114,7 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         clock,
         now: clock.now(),
         actions: Vec::new(),
+        heard: None,
         spent: Spent::default(),
         seq,
         generation: 0,
@@ -150,7 +151,9 @@ struct Hands<'a> {
     now: Moment,
     /// Empty between two steps; here for its room.
     actions: Vec<Action>,
-    /// What has been recorded and shown of the message that is being dealt with.
+    /// What the agent printed and is being judged; kept as it came when that is done, or has failed.
+    heard: Option<Spoken>,
+    /// What has been recorded and shown of it.
     spent: Spent,
     seq: u64,
     generation: Generation,
@@ -302,6 +305,7 @@ impl Hands<'_> {
     /// last record says what happened. What cannot be done any more is left undone.
     fn break_off(&mut self) {
         let _ = catch_unwind(AssertUnwindSafe(|| {
+            let _ = self.keep_what_was_heard();
             (self.session, self.listening, self.sitting) = (None, None, None);
             self.now = self.clock.now();
             let reason = format!("a mistake in ralph: {}", mishap::mistake().unwrap_or_default());

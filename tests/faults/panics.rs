@@ -88,9 +88,20 @@ fn is_survived(place: &str, sandbox: &Sandbox, arguments: &[&str]) {
 
 #[test]
 fn a_mistake_on_the_main_thread_ends_the_run_in_good_order() {
-    for place in ["engine", "adapter", "journal", "face"] {
+    for place in ["engine", "judge", "adapter", "journal", "face"] {
         is_survived(place, &hanging(), &["run", "-p", "x"]);
     }
+}
+
+#[test]
+fn what_was_being_judged_when_a_mistake_was_made_is_kept_as_it_came() {
+    let sandbox = hanging();
+    let told = with_a_mistake_in("judge", &sandbox, &["run", "-p", "x"]);
+    assert_eq!(told.code(), Some(1), "{told:?}");
+    let iteration = sandbox.newest_run().join("iterations/0001");
+    let kept =
+        ["stdout.raw", "stderr.raw"].map(|name| std::fs::read(iteration.join(name)).unwrap_or_default());
+    assert!(kept.iter().any(|bytes| !bytes.is_empty()), "{told:?}");
 }
 
 #[test]
