@@ -167,9 +167,8 @@ impl Tui {
 
     fn change(&self, act: impl FnOnce(&mut State)) {
         act(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner));
-        // One word is enough until the stage has looked; there is never more than one on the way. Most often there is one.
-        let dirty = &self.shared.dirty;
-        if !dirty.load(Ordering::SeqCst) && !dirty.swap(true, Ordering::SeqCst) {
+        // One word is enough until the stage has looked; there is never more than one on the way.
+        if !self.shared.dirty.swap(true, Ordering::SeqCst) {
             // Nobody is there any more once the watcher has left.
             let _ = self.to_stage.send(Stir::Changed);
         }
