@@ -107,7 +107,10 @@ impl EventStream for Claude {
         match kind {
             "stream_event" => {
                 let parent = read.parent_tool_use_id.text();
-                if let Some((tag, text)) = read.event.piece() {
+                // One that begins a session says so each time.
+                if let Some((tag, text)) = read.event.piece()
+                    && !read.subtype.is("init")
+                {
                     self.mould.cast(line, parent, tag, text);
                 }
                 if self.read_stream(&read.event, parent, out) == Known::No {

@@ -134,6 +134,17 @@ mod tests {
         assert_eq!(mould.piece(LINE), None);
     }
 
+    #[test]
+    fn a_session_that_begins_in_such_a_line_begins_each_time() {
+        let line = LINE.replacen('{', r#"{"subtype":"init","session_id":"s","#, 1);
+        let mut claude = Claude::new(&Opening { prompt: "" }, DIALECT);
+        let mut told = Vec::new();
+        claude.feed(&line, &mut told);
+        claude.feed(&line, &mut told);
+        let begun = |event: &&TranscriptEvent| matches!(event, TranscriptEvent::Meta { .. });
+        assert_eq!(told.iter().filter(begun).count(), 2);
+    }
+
     fn lines() -> impl Strategy<Value = String> {
         let texts = prop_oneof![Just("x".to_owned()), "[a\\n\"\\\\é🦀]{0,4}"];
         let ends = prop::sample::select(vec![
@@ -144,7 +155,12 @@ mod tests {
             "",
         ]);
         let kinds = prop::sample::select(vec!["text", "thinking", "signature"]);
-        let whose = prop::sample::select(vec![("s", "null"), ("s", "\"t\""), ("r", "null")]);
+        let whose = prop::sample::select(vec![
+            ("s", "null"),
+            ("s", "\"t\""),
+            ("r", "null"),
+            ("s", "null,\"subtype\":\"init\""),
+        ]);
         (texts, kinds, whose, ends, any::<bool>()).prop_map(|(text, kind, (session, parent), end, piece_last)| {
             let text = serde_json::to_string(&text).unwrap();
             let event = format!(
