@@ -4,6 +4,8 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::process::stage::{PROMPTLY, is_alive, wait_until};
 use crate::sandbox::{DEADLINE, Running, Sandbox, Told, claude};
 
@@ -164,22 +166,26 @@ fn a_mistake_leaves_json_what_it_is() {
     assert_eq!(last["type"], "run_ended");
 }
 
-/// The main thread hangs in a write that nobody reads: it is not waited for.
+/// The main thread hangs in a write that nobody reads: it is not waited for. What the agent prints is more than the pipe
+/// takes, and so little that the agent itself is never held up.
 #[test]
 fn even_where_ralph_hangs_a_mistake_ends_it() {
-    let lines = format!("{}repeat 3000 {}\n", claude::init(), "x".repeat(100));
-    let script = format!("{lines}sleep 500\nerr now\nhang\n");
-    let sandbox = hanging().playing("default", &script);
-    let mut command = sandbox.command(&["run", "-p", "x"]);
     let (_nobody_reads, stdout) = std::io::pipe().expect("a pipe");
+    let room = rustix::pipe::fcntl_setpipe_size(&stdout, 8192).expect("a small pipe");
+    let lines = format!("{}repeat {} {}\n", claude::init(), room / 100 + 1, "x".repeat(99));
+    let sandbox = hanging().playing("default", &format!("{lines}wait-for go\nerr now\nhang\n"));
     let said = sandbox.path("said");
+    let mut command = sandbox.command(&["run", "-p", "x"]);
     command
         .env("PANIC_IN_RALPH", "stderr")
-        .stdout(stdout)
+        .stdout(stdout.try_clone().expect("its end"))
         .stderr(std::fs::File::create(&said).expect("a file"));
     let mut running = Running::start(&mut command);
-    drop(command);
-    sandbox.wait_for_processes(1);
+    wait_until("a full pipe", DEADLINE, || {
+        let mut pipe = [PollFd::new(&stdout, PollFlags::OUT)];
+        poll(&mut pipe, Some(&Timespec::default())).expect("a look") == 0
+    });
+    std::fs::write(sandbox.path("play/go"), "").expect("a file");
     assert!(running.has_ended_within(DEADLINE), "it hangs");
     assert_eq!(running.finish().code(), Some(1));
     is_told_in_one_line("stderr", &std::fs::read_to_string(said).expect("a line"));
