@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::engine::Input;
 use crate::event::{FORMAT_VERSION, Interrupt, RunEvent};
-use crate::store::{Tail, is_at_work};
+use crate::store::{Entry, Tail, is_at_work};
 use crate::ui::Face;
 
 use super::clock::Clock;
@@ -39,71 +39,82 @@ pub fn follow(
     face: &mut dyn Face,
     is_read: &dyn Fn() -> bool,
 ) -> Result<(FollowEnd, LeftOut), RunError> {
-    let inbox = Inbox::open().map_err(RunError::Signals)?;
     let mut telling = Telling {
+        inbox: Inbox::open().map_err(RunError::Signals)?,
+        tail,
+        face,
         left_out: LeftOut {
             empty: true,
             ..LeftOut::default()
         },
         ended: false,
     };
-    let clock = Clock::start_at(Duration::ZERO);
-    let (mut wait, mut looked, mut gone) = (SOON, Duration::ZERO, false);
-    let end = loop {
-        let grown = telling.drain(tail, face)?;
-        face.flush().map_err(RunError::Face)?;
-        if telling.ended {
-            break FollowEnd::Told;
-        }
-        // Whoever is gone may have written his last just before we looked.
-        if gone && !grown {
-            break FollowEnd::Died;
-        }
-        let now = clock.elapsed();
-        if grown {
-            (wait, looked) = (SOON, now);
-        } else if looked.is_zero() || now.saturating_sub(looked) >= SILENCE {
-            looked = now.max(Duration::from_nanos(1));
-            gone = !is_at_work(run);
-            if gone {
-                continue;
-            }
-        }
-        if !is_read() {
-            break FollowEnd::NobodyReads;
-        }
-        face.tick(Timestamp::now()).map_err(RunError::Face)?;
-        let message = inbox.wait(face.wants_tick().into_iter().chain([wait]).min());
-        if let Some(by) = message.and_then(interrupt) {
-            break FollowEnd::Interrupted(by);
-        }
-        wait = LATER.min(wait * 2);
-    };
-    if let Some(entry) = tail.rest().filter(|_| end == FollowEnd::Died) {
-        telling.tell(entry, face)?;
-    }
-    face.flush().map_err(RunError::Face)?;
+    let told = telling.go_on(run, is_read);
+    let end = telling.inbox.reason_for(told, interrupt)?;
     Ok((end, telling.left_out))
 }
 
-struct Telling {
+struct Telling<'a> {
+    inbox: Inbox,
+    tail: &'a mut Tail,
+    face: &'a mut dyn Face,
     left_out: LeftOut,
     /// The last record was the end of the run.
     ended: bool,
 }
 
-impl Telling {
+impl Telling<'_> {
+    fn go_on(&mut self, run: &Path, is_read: &dyn Fn() -> bool) -> Result<FollowEnd, RunError> {
+        let clock = Clock::start_at(Duration::ZERO);
+        let (mut wait, mut looked, mut gone) = (SOON, Duration::ZERO, false);
+        let end = loop {
+            let grown = self.drain()?;
+            self.face.flush().map_err(RunError::Face)?;
+            if self.ended {
+                break FollowEnd::Told;
+            }
+            // Whoever is gone may have written his last just before we looked.
+            if gone && !grown {
+                break FollowEnd::Died;
+            }
+            let now = clock.elapsed();
+            if grown {
+                (wait, looked) = (SOON, now);
+            } else if looked.is_zero() || now.saturating_sub(looked) >= SILENCE {
+                looked = now.max(Duration::from_nanos(1));
+                gone = !is_at_work(run);
+                if gone {
+                    continue;
+                }
+            }
+            if !is_read() {
+                break FollowEnd::NobodyReads;
+            }
+            self.face.tick(Timestamp::now()).map_err(RunError::Face)?;
+            let next = self.face.wants_tick().into_iter().chain([wait]).min();
+            if let Some(end) = self.inbox.wait(next).and_then(interrupt) {
+                break end;
+            }
+            wait = LATER.min(wait * 2);
+        };
+        if let Some(entry) = self.tail.rest().filter(|_| end == FollowEnd::Died) {
+            self.tell(entry)?;
+        }
+        self.face.flush().map_err(RunError::Face)?;
+        Ok(end)
+    }
+
     /// Tells all that is there; says whether there was anything.
-    fn drain(&mut self, tail: &mut Tail, face: &mut dyn Face) -> Result<bool, RunError> {
+    fn drain(&mut self) -> Result<bool, RunError> {
         let mut grown = false;
-        while let Some(entry) = tail.next_entry().map_err(RunError::JournalUnreadable)? {
+        while let Some(entry) = self.tail.next_entry().map_err(RunError::JournalUnreadable)? {
             grown = true;
-            self.tell(entry, face)?;
+            self.tell(entry)?;
         }
         Ok(grown)
     }
 
-    fn tell(&mut self, entry: crate::store::Entry, face: &mut dyn Face) -> Result<(), RunError> {
+    fn tell(&mut self, entry: Entry) -> Result<(), RunError> {
         let Some(record) = self.left_out.record_of(entry) else {
             return Ok(());
         };
@@ -112,23 +123,24 @@ impl Telling {
             self.left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
         }
         self.ended = matches!(record.event, RunEvent::RunEnded { .. });
-        face.accept(&record).map_err(RunError::Face)
+        self.face.accept(&record).map_err(RunError::Face)
     }
 }
 
-fn interrupt(message: Message) -> Option<Interrupt> {
-    match message {
+fn interrupt(message: Message) -> Option<FollowEnd> {
+    let by = match message {
         Message::Signal(signal) => match inbox::meaning(signal)? {
-            Input::Interrupted(by) => Some(by),
-            _ => None,
+            Input::Interrupted(by) => by,
+            _ => return None,
         },
-        Message::TerminalLost => Some(Interrupt::Hup),
-        Message::Mistake => Some(Interrupt::Term),
+        Message::TerminalLost => Interrupt::Hup,
+        Message::Mistake => Interrupt::Term,
         Message::Child { .. }
         | Message::Said { .. }
         | Message::HookEnded(_)
         | Message::Answer(_)
         | Message::Typed(_)
-        | Message::Wish(_) => None,
-    }
+        | Message::Wish(_) => return None,
+    };
+    Some(FollowEnd::Interrupted(by))
 }

@@ -1,6 +1,7 @@
 //! The one door by which everything that happens comes in: reports of children, signals, the watcher's
 //! wishes.
 
+use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use crate::engine::{Answer, Input, Key};
 use crate::event::{Interrupt, StreamName};
 use crate::mishap::{self, Watching};
 use crate::process::{Chunk, Report};
-use crate::ui::tui::Wish;
+use crate::ui::{self, tui::Wish};
 
+use super::RunError;
 use super::session::Told;
 
 /// A wait is cut into pieces of this length: a machine that slept through a deadline then notices soon.
@@ -72,6 +74,9 @@ impl Inbox {
         std::thread::spawn(move || {
             mishap::rehearse("signals");
             for signal in signals.forever() {
+                if matches!(meaning(signal), Some(Input::Interrupted(_))) {
+                    ui::hurry();
+                }
                 if to_inbox.send(Message::Signal(signal)).is_err() {
                     break;
                 }
@@ -106,6 +111,21 @@ impl Inbox {
         self.receiver
             .recv_timeout(timeout.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT))
             .ok()
+    }
+
+    /// What nobody read when ralph was told to end has ended as that word, which is already here, says.
+    pub(super) fn reason_for<T>(
+        &self,
+        told: Result<T, RunError>,
+        meaning: fn(Message) -> Option<T>,
+    ) -> Result<T, RunError> {
+        match told {
+            Err(RunError::Face(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                let word = std::iter::from_fn(|| self.take()).find_map(meaning);
+                word.ok_or(RunError::Face(error))
+            }
+            told => told,
+        }
     }
 }
 

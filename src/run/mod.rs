@@ -347,14 +347,17 @@ impl Hands<'_> {
         }
     }
 
-    /// A face that cannot be written to has lost its watcher: the run ends as it does when the terminal goes away.
+    /// A face that cannot be written to has lost its watcher: the run ends as it does when the terminal goes away. One that
+    /// is not read when ralph is told to end is left behind, and the signal that says so is waiting in the inbox.
     fn show(&mut self, act: impl FnOnce(&mut dyn Face) -> io::Result<()>) {
         self.rehearse("face");
         if let Some(face) = &mut self.face
-            && act(&mut **face).is_err()
+            && let Err(error) = act(&mut **face)
         {
             self.face = None;
-            self.todo.push_back(Input::Interrupted(Interrupt::Hup));
+            if error.kind() != io::ErrorKind::TimedOut {
+                self.todo.push_back(Input::Interrupted(Interrupt::Hup));
+            }
         }
     }
 }

@@ -81,22 +81,9 @@ pub fn replay(
         empty: true,
         ..LeftOut::default()
     };
-    for entry in entries {
-        let Some(record) = left_out.record_of(entry.map_err(RunError::JournalUnreadable)?) else {
-            continue;
-        };
-        left_out.empty = false;
-        if let RunEvent::RunStarted(header) = &record.event {
-            left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
-        }
-        if let Some(end) = teller.wait_for(&record, face)? {
-            face.flush().map_err(RunError::Face)?;
-            return Ok((end, left_out));
-        }
-        face.accept(&record).map_err(RunError::Face)?;
-    }
-    face.flush().map_err(RunError::Face)?;
-    Ok((ReplayEnd::Told, left_out))
+    let told = teller.tell(entries, face, &mut left_out);
+    let end = teller.inbox.reason_for(told, end)?;
+    Ok((end, left_out))
 }
 
 struct Teller {
@@ -107,6 +94,30 @@ struct Teller {
 }
 
 impl Teller {
+    fn tell(
+        &mut self,
+        entries: impl Iterator<Item = io::Result<Entry>>,
+        face: &mut dyn Face,
+        left_out: &mut LeftOut,
+    ) -> Result<ReplayEnd, RunError> {
+        for entry in entries {
+            let Some(record) = left_out.record_of(entry.map_err(RunError::JournalUnreadable)?) else {
+                continue;
+            };
+            left_out.empty = false;
+            if let RunEvent::RunStarted(header) = &record.event {
+                left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
+            }
+            if let Some(end) = self.wait_for(&record, face)? {
+                face.flush().map_err(RunError::Face)?;
+                return Ok(end);
+            }
+            face.accept(&record).map_err(RunError::Face)?;
+        }
+        face.flush().map_err(RunError::Face)?;
+        Ok(ReplayEnd::Told)
+    }
+
     /// Lets as much time pass as passed then; returns how it was cut short.
     fn wait_for(&mut self, record: &Record, face: &mut dyn Face) -> Result<Option<ReplayEnd>, RunError> {
         let before = self.told.replace(record.at).unwrap_or(record.at);

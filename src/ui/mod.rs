@@ -11,6 +11,7 @@ pub mod export;
 mod json;
 mod lent;
 mod modes;
+mod outlet;
 mod painter;
 mod plain;
 mod said;
@@ -26,6 +27,7 @@ pub use board::{Board, BoardOptions};
 pub use escapes::{Escapes, Seen};
 pub use json::JsonLines;
 pub use lent::Lent;
+pub use outlet::hurry;
 pub use painter::{Painted, Painter};
 pub use plain::{Plain, PlainOptions, Verbosity};
 pub use sentences::{

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::outlet::Outlet;
 use super::tui::{Guard, OnEnd, OpenShelf, Role, Tui, TuiOptions};
 use super::{Board, BoardOptions, Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
 
@@ -54,12 +55,12 @@ impl Terminal {
             width: width(&stdout),
             verbosity,
         };
-        Box::new(Plain::new(stdout, options))
+        Box::new(Plain::new(Outlet::stdout(), options))
     }
 
     /// A face that tells the run to a program, on stdout.
     pub fn json_face(&self) -> Box<dyn Face> {
-        Box::new(JsonLines::new(io::stdout()))
+        Box::new(JsonLines::new(Outlet::stdout()))
     }
 
     /// What goes on beside what a command prints, on stderr.

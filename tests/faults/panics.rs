@@ -4,9 +4,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-use crate::process::stage::{PROMPTLY, is_alive, wait_until};
+use crate::process::stage::{PROMPTLY, is_alive, takes_no_more, wait_until};
 use crate::sandbox::{DEADLINE, Running, Sandbox, Told, claude};
 
 /// An agent that says something on both streams and then works for ever; ralph looks at nothing but it.
@@ -181,10 +179,7 @@ fn even_where_ralph_hangs_a_mistake_ends_it() {
         .stdout(stdout.try_clone().expect("its end"))
         .stderr(std::fs::File::create(&said).expect("a file"));
     let mut running = Running::start(&mut command);
-    wait_until("a full pipe", DEADLINE, || {
-        let mut pipe = [PollFd::new(&stdout, PollFlags::OUT)];
-        poll(&mut pipe, Some(&Timespec::default())).expect("a look") == 0
-    });
+    wait_until("a full pipe", DEADLINE, || takes_no_more(&stdout));
     std::fs::write(sandbox.path("play/go"), "").expect("a file");
     assert!(running.has_ended_within(DEADLINE), "it hangs");
     assert_eq!(running.finish().code(), Some(1));

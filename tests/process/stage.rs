@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use ralph::event::StreamName;
 use ralph::process::{Child, Ended, Environment, Keeper, ProcessError, Report, Spec, Stdin, Transport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
 /// Far more than anything here takes, even on a busy machine.
@@ -188,6 +190,12 @@ pub(crate) fn wait_until(what: &str, limit: Duration, condition: impl Fn() -> bo
         assert!(Instant::now() < deadline, "waited in vain for {what}");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Whoever writes there now has to wait.
+pub(crate) fn takes_no_more(fd: impl AsFd) -> bool {
+    let mut fds = [PollFd::new(&fd, PollFlags::OUT)];
+    poll(&mut fds, Some(&Timespec::default())).expect("a look") == 0
 }
 
 /// A zombie is not alive: all that is left of it is a number.

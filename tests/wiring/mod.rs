@@ -8,6 +8,7 @@ mod errors;
 mod floods;
 mod listings;
 mod prices;
+mod readers;
 mod replays;
 mod shelf;
 mod transcripts;

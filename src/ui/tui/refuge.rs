@@ -1,19 +1,20 @@
 //! Where a run is told when drawing it has failed: line by line, on the terminal that was given back. A mistake in a
 //! picture must not cost a night's work.
 
-use std::io::{self, Stdout};
+use std::io;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::event::{Record, RunEvent, Sink};
+use crate::ui::outlet::Outlet;
 use crate::ui::{Face, Plain, PlainOptions};
 
 pub(super) struct Refuge {
     options: PlainOptions,
     /// What one must know to understand the rest: the run, and its iteration.
     opening: [Option<Record>; 2],
-    plain: Option<Plain<Stdout>>,
+    plain: Option<Plain<Outlet>>,
 }
 
 impl Refuge {
@@ -38,7 +39,7 @@ impl Refuge {
         if let Some(plain) = &mut self.plain {
             return plain.accept(record);
         }
-        let mut plain = Plain::new(io::stdout(), self.options);
+        let mut plain = Plain::new(Outlet::stdout(), self.options);
         let before = self.opening.iter().flatten();
         before
             .filter(|opening| opening.seq < record.seq)
