@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::engine::Restored;
 use crate::event::{RunOutcome, Usage};
-use crate::store::{Glance, Recalled, Shelf, State, recall, time_of};
+use crate::store::{Glance, Recalled, Shelf, State, recall, side_by_side, time_of};
 use crate::ui::{Cell, Table, Terminal, Tone, words};
 
 use super::args::{Moment, OutcomeName, RunsArguments};
@@ -25,7 +25,7 @@ use super::transcript::unless_nobody_reads;
 /// So many runs are looked at first.
 const FIRST_LOOK: usize = 32;
 /// Of a prompt, so much is enough for its first words.
-const PROMPT_BYTES: u64 = 512;
+const PROMPT_BYTES: usize = 512;
 const PROMPT_COLUMNS: usize = 40;
 
 /// One run, as listed.
@@ -62,7 +62,7 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
     // One more was looked for, to know whether there are more.
     let more = found.len() > most;
     found.truncate(most);
-    let rows: Vec<Row> = found.into_iter().map(|glance| row(&shelf, glance)).collect();
+    let rows = side_by_side(&found, |glance| row(&shelf, glance));
     let text = if arguments.json {
         json(&rows)
     } else {
@@ -81,8 +81,7 @@ fn found(shelf: &Shelf, filter: &Filter, most: usize) -> Vec<Glance> {
     while found.len() < most && !rest.is_empty() {
         let (next, after) = rest.split_at(together.min(rest.len()));
         found.extend(
-            shelf
-                .glances(next)
+            side_by_side(next, |id| shelf.glance(id))
                 .into_iter()
                 .filter(|glance| filter.wants(glance)),
         );
@@ -173,23 +172,23 @@ pub(super) fn outcome_of(state: &State) -> OutcomeName {
     }
 }
 
-fn row(shelf: &Shelf, glance: Glance) -> Row {
+fn row(shelf: &Shelf, glance: &Glance) -> Row {
     let directory = shelf.directory(&glance.id);
     let outcome = outcome_of(&glance.state);
-    let figures = match glance.state {
+    let figures = match &glance.state {
         State::Ended(ending) => Some(Figures {
             iterations: ending.iterations,
             duration_ms: ending.duration_ms,
-            usage: ending.usage,
+            usage: ending.usage.clone(),
         }),
         State::AtWork | State::Died => so_far(&directory.join("events.jsonl")),
         State::Broken => None,
     };
     Row {
         prompt: first_words(&directory.join("iterations/0001/prompt.md")),
-        id: glance.id,
+        id: glance.id.clone(),
         began: glance.began,
-        agent: glance.header.map(|header| header.agent),
+        agent: glance.header.as_ref().map(|header| header.agent.clone()),
         outcome,
         figures,
     }
@@ -212,10 +211,9 @@ pub(super) fn so_far(journal: &Path) -> Option<Figures> {
 
 /// The first line with words in it, without the marks of a heading.
 fn first_words(prompt: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    let file = File::open(prompt).ok()?;
-    file.take(PROMPT_BYTES).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+    let mut bytes = [0; PROMPT_BYTES];
+    let count = File::open(prompt).ok()?.read(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes[..count]);
     let mut lines = text
         .lines()
         .map(|line| line.trim().trim_start_matches('#').trim());
@@ -247,8 +245,8 @@ fn text(rows: &[Row], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &Ter
         "PROMPT",
     ];
     let mut table = Table::new(header);
-    for row in rows {
-        table.row(cells(row, zone));
+    for cells in side_by_side(rows, |row| cells(row, zone)) {
+        table.row(cells);
     }
     let mut text = terminal.render(&table);
     if more {

@@ -25,7 +25,7 @@ pub use orders::{Found, OrderBox};
 pub use past::id_of;
 pub use raw::{RawFile, RawOutput, raw_outputs};
 pub use recall::{Recalled, recall};
-pub use shelf::{Ending, Glance, Shelf, State, is_at_work, time_of};
+pub use shelf::{Ending, Glance, Shelf, State, is_at_work, side_by_side, time_of};
 pub use tail::Tail;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};

@@ -18,7 +18,7 @@ use crate::event::{RunHeader, RunOutcome, Usage};
 /// What is read at first of either end of a journal; a longer record is read in larger pieces, up to the largest.
 const PIECE: u64 = 4096;
 const LARGEST_PIECE: u64 = 1 << 20;
-/// Many runs are looked at by several threads, each of which gets so many at least.
+/// Many things are looked at by several threads, each of which gets so many at least.
 const MOST_HANDS: usize = 8;
 const SMALLEST_SHARE: usize = 64;
 /// How long the time in an id is.
@@ -81,6 +81,24 @@ struct Stamp<'a> {
     kind: &'a str,
 }
 
+/// Looks at many things at once, and tells in the same order what was seen.
+pub fn side_by_side<T: Sync, S: Send>(things: &[T], look: impl Fn(&T) -> S + Sync) -> Vec<S> {
+    let hands = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = things.len().div_ceil(hands.min(MOST_HANDS)).max(SMALLEST_SHARE);
+    let look = |things: &[T]| -> Vec<S> { things.iter().map(&look).collect() };
+    if things.len() <= share {
+        return look(things);
+    }
+    std::thread::scope(|scope| {
+        let shares: Vec<_> = things
+            .chunks(share)
+            .map(|things| scope.spawn(|| look(things)))
+            .collect();
+        let seen = shares.into_iter().map(|share| share.join().unwrap_or_default());
+        seen.flatten().collect()
+    })
+}
+
 impl Shelf {
     /// A workspace in which nothing ever ran has an empty shelf.
     pub fn of(workspace: &Path) -> Self {
@@ -114,21 +132,6 @@ impl Shelf {
 
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
-    }
-
-    /// Looks at many runs at once, and tells in the same order what was seen.
-    pub fn glances(&self, ids: &[&str]) -> Vec<Glance> {
-        let hands = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = ids.len().div_ceil(hands.min(MOST_HANDS)).max(SMALLEST_SHARE);
-        let look = |ids: &[&str]| -> Vec<Glance> { ids.iter().map(|id| self.glance(id)).collect() };
-        if ids.len() <= share {
-            return look(ids);
-        }
-        std::thread::scope(|scope| {
-            let shares: Vec<_> = ids.chunks(share).map(|ids| scope.spawn(|| look(ids))).collect();
-            let seen = shares.into_iter().map(|share| share.join().unwrap_or_default());
-            seen.flatten().collect()
-        })
     }
 
     /// Whether a living process drives this run, whatever its journal says.
