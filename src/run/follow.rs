@@ -93,7 +93,9 @@ impl Telling<'_> {
             self.face.tick(Timestamp::now()).map_err(RunError::Face)?;
             let next = self.face.wants_tick().into_iter().chain([wait]).min();
             if let Some(end) = self.inbox.wait(next).and_then(interrupt) {
-                break end;
+                // Whoever ends it need not have read it.
+                let _ = self.face.flush();
+                return Ok(end);
             }
             wait = LATER.min(wait * 2);
         };

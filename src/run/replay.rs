@@ -109,7 +109,8 @@ impl Teller {
                 left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
             }
             if let Some(end) = self.wait_for(&record, face)? {
-                face.flush().map_err(RunError::Face)?;
+                // Whoever ends it need not have read it.
+                let _ = face.flush();
                 return Ok(end);
             }
             face.accept(&record).map_err(RunError::Face)?;
