@@ -1,9 +1,12 @@
 //! One child from start to end: its keeper, its threads, and the orders that it can be given.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use rustix::termios::isatty;
 
 use super::adopt;
 use super::errand::Errand;
@@ -152,8 +155,9 @@ impl Watch {
                 feed.write_all_in_a_thread(Arc::clone(&gone))?;
             }
         }
-        let drain = |source, stream, chunks| {
+        let drain = |source: OwnedFd, stream, chunks| {
             let drain = Drain {
+                is_terminal: isatty(&source),
                 source,
                 stream,
                 chunks,

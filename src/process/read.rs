@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 
 use super::pool::{CHUNK_BYTES, Chunk, Pool};
 use super::{Report, ready};
@@ -22,6 +22,10 @@ pub const STDERR_CHUNKS: usize = 2;
 /// What comes so soon after the last report is reported together: somebody who prints much in small pieces, as
 /// everybody does on a terminal, would keep us busier with reports than with what they say.
 const TOGETHER: Duration = Duration::from_millis(1);
+/// Half of what a terminal gives at most. Where so much is said at a time, more is on its way,
+const MUCH: usize = 2048;
+/// and here by then.
+const SOON: Duration = Duration::from_micros(50);
 /// How long a stream may stay open when all that could rightly write to it is gone.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// What the tree can have left in the pipe; beyond it, a stranger is talking.
@@ -80,6 +84,7 @@ enum Look {
 
 pub(super) struct Drain {
     pub(super) source: OwnedFd,
+    pub(super) is_terminal: bool,
     pub(super) stream: StreamName,
     pub(super) chunks: usize,
     pub(super) gone: Arc<TreeGone>,
@@ -94,7 +99,7 @@ impl Drain {
         let mut late_bytes = 0;
         let mut reported: Option<Instant> = None;
         loop {
-            let look = fill(&mut chunk, &self.source);
+            let look = self.fill(&mut chunk);
             let count = chunk.len();
             let due = reported.map(|at| at + TOGETHER);
             if matches!(look, Look::Empty)
@@ -148,19 +153,33 @@ impl Drain {
         let source = (self.source.as_fd(), PollFlags::IN);
         ready::wait([source, (self.gone.as_fd(), PollFlags::IN)], until);
     }
-}
 
-/// Takes what is there, up to a whole chunk: a terminal gives at most 4 KiB a time.
-fn fill(chunk: &mut Chunk, source: &OwnedFd) -> Look {
-    while chunk.len() < CHUNK_BYTES {
-        match rustix::io::read(source, chunk.room()) {
-            Ok(0) => return Look::End,
-            Ok(count) => chunk.extend(count),
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Look::Empty,
-            // A terminal whose other side is closed says EIO; any other error leaves nothing to read either.
-            Err(_) => return Look::End,
+    /// Takes what is there, up to a whole chunk.
+    fn fill(&self, chunk: &mut Chunk) -> Look {
+        while chunk.len() < CHUNK_BYTES {
+            match rustix::io::read(&self.source, chunk.room()) {
+                Ok(0) => return Look::End,
+                Ok(count) => {
+                    chunk.extend(count);
+                    if self.is_terminal && count >= MUCH {
+                        self.let_it_fill();
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Look::Empty,
+                // A terminal whose other side is closed says EIO; any other error leaves nothing to read either.
+                Err(_) => return Look::End,
+            }
+        }
+        Look::More
+    }
+
+    /// A terminal gives at most 4 KiB a time, laid ready by a thread of the kernel's. Whoever reads before it has done so is put
+    /// to sleep until it has, once for every 4 KiB of a flood; who looks first whether it has is not.
+    fn let_it_fill(&self) {
+        let due = Instant::now() + SOON;
+        while ioctl_fionread(&self.source).is_ok_and(|ready| ready < MUCH as u64) && Instant::now() < due {
+            std::hint::spin_loop();
         }
     }
-    Look::More
 }

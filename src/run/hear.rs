@@ -16,24 +16,17 @@ impl Hands<'_> {
         session.is_some_and(|session| session.generation == generation)
     }
 
-    pub(super) fn hear(
-        &mut self,
-        generation: Generation,
-        report: Report,
-    ) -> Result<Option<RunOutcome>, RunError> {
+    pub(super) fn hear(&mut self, generation: Generation, report: Report) -> Result<(), RunError> {
         if !self.is_of_the_present_child(generation) {
-            return Ok(None);
+            return Ok(());
         }
         match (report, self.session.as_mut().map(|session| &mut session.work)) {
-            (Report::Output { stream, chunk }, Some(SessionKind::Agent { reading, .. })) => {
-                let said = reading.take(stream, &chunk);
-                return self.listen(generation, Spoken { stream, chunk }, said);
-            }
             (Report::Output { chunk, .. }, Some(SessionKind::Gate(excerpt))) => excerpt.take(&chunk),
-            (Report::Output { .. }, None) => {}
+            // An agent's comes together with what it says.
+            (Report::Output { .. }, Some(SessionKind::Agent { .. }) | None) => {}
             (Report::Ended(ended), _) => self.ended(ended)?,
         }
-        Ok(None)
+        Ok(())
     }
 
     /// What the agent has said goes to the engine, and is kept.

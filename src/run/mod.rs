@@ -191,11 +191,7 @@ impl Hands<'_> {
             let message = self.next_message()?;
             self.now = self.clock.now();
             match message {
-                Some(Message::Child { generation, report }) => {
-                    if let Some(outcome) = self.hear(generation, report)? {
-                        return Ok(outcome);
-                    }
-                }
+                Some(Message::Child { generation, report }) => self.hear(generation, report)?,
                 Some(Message::Said {
                     generation,
                     bytes,

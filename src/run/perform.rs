@@ -269,19 +269,17 @@ impl Hands<'_> {
         }
     }
 
-    /// What the agent prints is read where it is drained, beside the loop that judges it. A terminal gives little at a time and
-    /// waits for whoever takes it, who must do nothing else then.
+    /// What the agent prints is read where it is drained, beside the loop that judges it.
     fn start_agent(&mut self, spec: &Spec, agent: AgentSession, raw: Raw) -> Result<u32, ProcessError> {
         let reading = Arc::new(agent);
         let reader = Arc::clone(&reading);
-        let reads = matches!(spec.stdout, Transport::Pipe);
         let message = move |generation, report| match report {
-            Report::Output { stream, chunk } if reads => Message::Said {
+            Report::Output { stream, chunk } => Message::Said {
                 generation,
                 said: reader.take(stream, &chunk),
                 bytes: Spoken { stream, chunk },
             },
-            report => Message::Child { generation, report },
+            report @ Report::Ended(_) => Message::Child { generation, report },
         };
         self.start(spec, SessionKind::Agent { reading, raw }, message)
     }
