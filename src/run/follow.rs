@@ -139,6 +139,7 @@ fn interrupt(message: Message) -> Option<FollowEnd> {
         Message::Mistake => Interrupt::Term,
         Message::Child { .. }
         | Message::Said { .. }
+        | Message::Unkept(_)
         | Message::HookEnded(_)
         | Message::Answer(_)
         | Message::Typed(_)

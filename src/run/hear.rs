@@ -23,13 +23,13 @@ impl Hands<'_> {
         match (report, self.session.as_mut().map(|session| &mut session.work)) {
             (Report::Output { chunk, .. }, Some(SessionKind::Gate(excerpt))) => excerpt.take(&chunk),
             // An agent's comes together with what it says.
-            (Report::Output { .. }, Some(SessionKind::Agent { .. }) | None) => {}
+            (Report::Output { .. }, Some(SessionKind::Agent(_)) | None) => {}
             (Report::Ended(ended), _) => self.ended(ended)?,
         }
         Ok(())
     }
 
-    /// What the agent has said goes to the engine, and is kept.
+    /// What the agent has said goes to the engine, and to whoever looks at its screen.
     pub(super) fn listen(
         &mut self,
         generation: Generation,
@@ -39,9 +39,10 @@ impl Hands<'_> {
         if !self.is_of_the_present_child(generation) {
             return Ok(None);
         }
-        self.heard = Some(spoken);
         let judged = self.judge(said);
-        self.keep_what_was_heard()?;
+        if let Some(sitting) = &self.sitting {
+            sitting.paint(spoken);
+        }
         judged
     }
 
@@ -59,23 +60,6 @@ impl Hands<'_> {
         }
     }
 
-    /// What the agent printed is kept as it came, and shown to whoever looks at its screen. That is done last: whoever reads
-    /// along need not wait for a file.
-    pub(super) fn keep_what_was_heard(&mut self) -> Result<(), RunError> {
-        let Some(Spoken { stream, chunk }) = self.heard.take() else {
-            return Ok(());
-        };
-        if let Some(SessionKind::Agent { raw, .. }) = self.session.as_mut().map(|session| &mut session.work) {
-            raw.append(stream, &chunk).map_err(RunError::Raw)?;
-        }
-        match &self.sitting {
-            Some(sitting) => sitting.paint(chunk),
-            // Whoever drains the stream can use the room.
-            None => drop(chunk),
-        }
-        Ok(())
-    }
-
     fn take_in(&mut self, mut events: Vec<TranscriptEvent>) -> Result<Option<RunOutcome>, RunError> {
         for event in events.drain(..) {
             let input = Input::Transcript(event);
@@ -86,7 +70,7 @@ impl Hands<'_> {
         }
         let mut spent = std::mem::take(&mut self.spent);
         spent.list = events;
-        if let Some(SessionKind::Agent { reading, .. }) = self.session.as_ref().map(|session| &session.work) {
+        if let Some(SessionKind::Agent(reading)) = self.session.as_ref().map(|session| &session.work) {
             self.spent = reading.take_back(spent);
         }
         Ok(None)
@@ -101,7 +85,7 @@ impl Hands<'_> {
         let mut complaint = None;
         let (todo, driven) = (&mut self.todo, &mut self.driven);
         match &session.work {
-            SessionKind::Agent { reading, .. } => {
+            SessionKind::Agent(reading) => {
                 let said = reading.finish();
                 said.iter().for_each(|input| driven.overhear(input));
                 todo.extend(said);

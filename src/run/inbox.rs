@@ -2,6 +2,8 @@
 //! wishes.
 
 use std::io;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::engine::{Answer, Input, Key};
-use crate::event::{Interrupt, StreamName};
+use crate::event::Interrupt;
 use crate::mishap::{self, Watching};
 use crate::process::{Chunk, Report};
 use crate::ui::{self, tui::Wish};
@@ -28,12 +30,14 @@ pub(super) enum Message {
         generation: Generation,
         report: Report,
     },
-    /// Some bytes of the agent, and what they say. As long as the bytes are here, no more than a few others are read.
+    /// Some bytes of the agent, and what they say.
     Said {
         generation: Generation,
         bytes: Spoken,
         said: Told,
     },
+    /// Some bytes of the agent could not be kept.
+    Unkept(io::Error),
     Signal(i32),
     /// What went wrong with it, if something did.
     HookEnded(Option<String>),
@@ -48,10 +52,48 @@ pub(super) enum Message {
     Mistake,
 }
 
-/// What came on one of the agent's streams.
-pub(super) struct Spoken {
-    pub(super) stream: StreamName,
-    pub(super) chunk: Chunk,
+/// What came on one of the agent's streams. As long as anybody has it, no more than a few others are read.
+#[derive(Clone)]
+pub(super) struct Spoken(Arc<Chunk>);
+
+impl From<Chunk> for Spoken {
+    fn from(chunk: Chunk) -> Self {
+        Self(Arc::new(chunk))
+    }
+}
+
+impl Deref for Spoken {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// By which one child's reports come in. When nobody is there to take them any more, the run is over.
+pub(super) struct ChildDoor {
+    generation: Generation,
+    sender: Sender<Message>,
+}
+
+impl ChildDoor {
+    pub(super) fn report(&self, report: Report) {
+        let generation = self.generation;
+        drop(self.sender.send(Message::Child { generation, report }));
+    }
+
+    pub(super) fn tell(&self, bytes: Spoken, said: Told) {
+        let generation = self.generation;
+        drop(self.sender.send(Message::Said {
+            generation,
+            bytes,
+            said,
+        }));
+    }
+
+    pub(super) fn complain(&self, error: io::Error) {
+        drop(self.sender.send(Message::Unkept(error)));
+    }
 }
 
 pub(super) struct Inbox {
@@ -99,6 +141,11 @@ impl Inbox {
 
     pub(super) fn sender(&self) -> Sender<Message> {
         self.sender.clone()
+    }
+
+    pub(super) fn door_of(&self, generation: Generation) -> ChildDoor {
+        let sender = self.sender();
+        ChildDoor { generation, sender }
     }
 
     /// What is already there.

@@ -54,7 +54,7 @@ use ask::Answers;
 use clock::{Clock, Moment};
 use driven::Driven;
 use hooks::Hooking;
-use inbox::{Generation, Inbox, Message, Spoken};
+use inbox::{Generation, Inbox, Message};
 use mail::Mail;
 use session::{Session, Spent};
 use typed::Sitting;
@@ -114,7 +114,6 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         clock,
         now: clock.now(),
         actions: Vec::new(),
-        heard: None,
         spent: Spent::default(),
         seq,
         generation: 0,
@@ -151,9 +150,7 @@ struct Hands<'a> {
     now: Moment,
     /// Empty between two steps; here for its room.
     actions: Vec<Action>,
-    /// What the agent printed and is being judged; kept as it came when that is done, or has failed.
-    heard: Option<Spoken>,
-    /// What has been recorded and shown of it.
+    /// What the agent said and has been recorded and shown.
     spent: Spent,
     seq: u64,
     generation: Generation,
@@ -201,6 +198,7 @@ impl Hands<'_> {
                         return Ok(outcome);
                     }
                 }
+                Some(Message::Unkept(error)) => return Err(RunError::Raw(error)),
                 Some(Message::Signal(signal)) => {
                     self.look_into_inbox()?;
                     self.mind_the_screen(signal);
@@ -301,7 +299,6 @@ impl Hands<'_> {
     /// last record says what happened. What cannot be done any more is left undone.
     fn break_off(&mut self) {
         let _ = catch_unwind(AssertUnwindSafe(|| {
-            let _ = self.keep_what_was_heard();
             (self.session, self.listening, self.sitting) = (None, None, None);
             self.now = self.clock.now();
             let reason = format!("a mistake in ralph: {}", mishap::mistake().unwrap_or_default());

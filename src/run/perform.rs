@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, GateRule, Input};
@@ -13,7 +12,7 @@ use crate::transcript::{Opening, jq};
 use crate::ui::Keyboard;
 
 use super::ask::Answers;
-use super::inbox::{Generation, Message, Spoken};
+use super::inbox::{ChildDoor, Message, Spoken};
 use super::session::{AgentSession, Excerpt, Raw, Session, SessionKind};
 use super::typed::Sitting;
 use super::{Hands, Progress, RunError, gate, summary};
@@ -114,7 +113,11 @@ impl Hands<'_> {
                 }
                 Some(Message::Mistake) => return Err(RunError::Mistake),
                 Some(
-                    Message::Child { .. } | Message::Said { .. } | Message::Answer(_) | Message::Typed(_),
+                    Message::Child { .. }
+                    | Message::Said { .. }
+                    | Message::Unkept(_)
+                    | Message::Answer(_)
+                    | Message::Typed(_),
                 )
                 | None => {}
             }
@@ -204,14 +207,14 @@ impl Hands<'_> {
         let command = command.collect();
         let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
         let usage_file = invocation.usage_file.clone();
-        let session = AgentSession::new(adapter, self.setup.max_line_bytes, scratch, usage_file);
+        let session = AgentSession::new(adapter, self.setup.max_line_bytes, raw, scratch, usage_file);
         let started = match invocation.terminal {
             Terminal::Pipe | Terminal::Pty => {
                 let spec = spec(invocation, environment, &self.setup.workspace);
-                self.start_agent(&spec, session, raw)
+                self.start_agent(&spec, session)
                     .map_err(|error| error.to_string())
             }
-            Terminal::Screen => self.start_on_a_screen(invocation, environment, (session, raw)),
+            Terminal::Screen => self.start_on_a_screen(invocation, environment, session),
         };
         Ok(match started {
             Ok(pid) => Input::Launched { pid, command },
@@ -224,7 +227,7 @@ impl Hands<'_> {
         &mut self,
         invocation: Invocation,
         environment: Environment,
-        (session, raw): (AgentSession, Raw),
+        session: AgentSession,
     ) -> Result<u32, String> {
         let unusable = |error: std::io::Error| format!("the terminal cannot be used: {error}");
         self.listening = None;
@@ -234,7 +237,7 @@ impl Hands<'_> {
         spec.stdout = Transport::Screen(sitting.size());
         self.sitting = Some(sitting);
         let pid = self
-            .start_agent(&spec, session.on_a_screen(), raw)
+            .start_agent(&spec, session.on_a_screen())
             .map_err(|error| error.to_string());
         let screen = self.session.as_ref().and_then(|session| session.child.screen());
         let attended = match (&pid, &mut self.sitting, screen) {
@@ -260,8 +263,7 @@ impl Hands<'_> {
     fn run_gate(&mut self, gate: &GateRule) {
         let environment = self.environment(self.iteration);
         let spec = gate::spec(gate, environment, &self.setup.workspace);
-        let message = |generation, report| Message::Child { generation, report };
-        if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default()), message) {
+        if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default()), ChildDoor::report) {
             self.todo.push_back(Input::GateEnded {
                 end: None,
                 output: error.to_string(),
@@ -269,32 +271,34 @@ impl Hands<'_> {
         }
     }
 
-    /// What the agent prints is read where it is drained, beside the loop that judges it.
-    fn start_agent(&mut self, spec: &Spec, agent: AgentSession, raw: Raw) -> Result<u32, ProcessError> {
-        let reading = Arc::new(agent);
-        let reader = Arc::clone(&reading);
-        let message = move |generation, report| match report {
-            Report::Output { stream, chunk } => Message::Said {
-                generation,
-                said: reader.take(stream, &chunk),
-                bytes: Spoken { stream, chunk },
-            },
-            report @ Report::Ended(_) => Message::Child { generation, report },
+    /// What the agent prints is read and kept where it is drained, beside the loop that judges it.
+    fn start_agent(&mut self, spec: &Spec, agent: AgentSession) -> Result<u32, ProcessError> {
+        let agent = Arc::new(agent);
+        let reader = Arc::clone(&agent);
+        let report = move |door: &ChildDoor, report| match report {
+            Report::Output { stream, chunk } => {
+                let said = reader.take(stream, &chunk);
+                let bytes = Spoken::from(chunk);
+                door.tell(bytes.clone(), said);
+                // Last: whoever reads along need not wait for a file.
+                let kept = reader.keep(stream, &bytes);
+                kept.unwrap_or_else(|error| door.complain(error));
+            }
+            Report::Ended(_) => door.report(report),
         };
-        self.start(spec, SessionKind::Agent { reading, raw }, message)
+        self.start(spec, SessionKind::Agent(agent), report)
     }
 
     fn start(
         &mut self,
         spec: &Spec,
         work: SessionKind,
-        message: impl Fn(Generation, Report) -> Message + Send + Sync + 'static,
+        report: impl Fn(&ChildDoor, Report) + Send + Sync + 'static,
     ) -> Result<u32, ProcessError> {
         self.generation += 1;
         let generation = self.generation;
-        let sender: Sender<Message> = self.inbox.sender();
-        let report = move |report: Report| drop(sender.send(message(generation, report)));
-        let child = Child::spawn(&self.setup.keeper, spec, report)?;
+        let door = self.inbox.door_of(generation);
+        let child = Child::spawn(&self.setup.keeper, spec, move |news| report(&door, news))?;
         let pid = child.pid();
         self.session = Some(Session {
             generation,

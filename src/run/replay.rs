@@ -161,6 +161,7 @@ fn end(message: Message) -> Option<ReplayEnd> {
         Message::Mistake => Input::Interrupted(Interrupt::Term),
         Message::Child { .. }
         | Message::Said { .. }
+        | Message::Unkept(_)
         | Message::HookEnded(_)
         | Message::Answer(_)
         | Message::Typed(_) => return None,

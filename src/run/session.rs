@@ -24,11 +24,8 @@ pub(super) struct Session {
 }
 
 pub(super) enum SessionKind {
-    Agent {
-        /// Shared with the threads that drain its streams: they read what they drain, beside the loop that judges it.
-        reading: Arc<AgentSession>,
-        raw: Raw,
-    },
+    /// Shared with the threads that drain its streams: they read and keep what they drain, beside the loop that judges it.
+    Agent(Arc<AgentSession>),
     Gate(Excerpt),
 }
 
@@ -38,19 +35,11 @@ pub(super) struct Raw {
     pub(super) stderr: RawOutput,
 }
 
-impl Raw {
-    pub(super) fn append(&mut self, stream: StreamName, bytes: &[u8]) -> io::Result<()> {
-        match stream {
-            StreamName::Stdout => self.stdout.append(bytes),
-            StreamName::Stderr => self.stderr.append(bytes),
-        }
-    }
-}
-
 pub(super) struct AgentSession {
     stdout: Mutex<Reading>,
     stderr: Mutex<LineSplitter>,
     exchange: Mutex<Exchange>,
+    raw: Raw,
     /// The agent's own directory for temporary files; goes when the agent has gone.
     _scratch: TempDir,
     /// Where it will have written what it used.
@@ -110,6 +99,7 @@ impl AgentSession {
     pub(super) fn new(
         adapter: Box<dyn Adapter>,
         max_line_bytes: usize,
+        raw: Raw,
         scratch: TempDir,
         usage_file: Option<PathBuf>,
     ) -> Self {
@@ -122,6 +112,7 @@ impl AgentSession {
             stdout: Mutex::new(reading),
             stderr: Mutex::new(LineSplitter::new(max_line_bytes)),
             exchange: Mutex::default(),
+            raw,
             _scratch: scratch,
             usage_file,
         }
@@ -147,6 +138,14 @@ impl AgentSession {
                 held(&self.stderr).feed(bytes, |line| lines.push(lossy(line.bytes)));
                 Told::Stderr(lines)
             }
+        }
+    }
+
+    /// Keeps the bytes as they came.
+    pub(super) fn keep(&self, stream: StreamName, bytes: &[u8]) -> io::Result<()> {
+        match stream {
+            StreamName::Stdout => self.raw.stdout.append(bytes),
+            StreamName::Stderr => self.raw.stderr.append(bytes),
         }
     }
 

@@ -13,17 +13,17 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use crate::engine::Key;
 use crate::event::{Record, RunEvent};
 use crate::mishap;
-use crate::process::{Chunk, Screen, Size};
+use crate::process::{Screen, Size};
 use crate::ui::{Lent, Painted, Painter};
 
-use super::inbox::{Inbox, Message};
+use super::inbox::{Inbox, Message, Spoken};
 use super::keys::Keys;
 
 /// What an agent that does not read may leave unread; what is typed beyond it is lost, but for Ctrl-C.
 const MOST_PENDING: usize = 1 << 20;
 
 pub(super) struct Sitting {
-    painter: Option<Painter<Chunk>>,
+    painter: Option<Painter<Spoken>>,
     keyboard: Option<Keyboard>,
     screen: Option<Screen>,
     /// What happened meanwhile, to be shown when the terminal is free again.
@@ -62,9 +62,9 @@ impl Sitting {
         Ok(())
     }
 
-    pub(super) fn paint(&self, chunk: Chunk) {
+    pub(super) fn paint(&self, bytes: Spoken) {
         if let Some(painter) = &self.painter {
-            painter.paint(chunk);
+            painter.paint(bytes);
         }
     }
 

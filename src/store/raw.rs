@@ -19,8 +19,8 @@ impl RawOutput {
         })
     }
 
-    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+    pub fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        (&self.file).write_all(bytes)
     }
 }
 
