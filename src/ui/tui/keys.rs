@@ -35,7 +35,10 @@ const LONGEST_INPUT: usize = 4000;
 impl View {
     pub(super) fn hear(&mut self, event: &Event, desk: &Desk<'_>) -> Option<Deed> {
         match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => self.press(*key, desk),
+            Event::Key(key) if key.kind != KeyEventKind::Release => {
+                self.lay_out_all(desk.transcript);
+                self.press(*key, desk)
+            }
             Event::Paste(text) => {
                 self.type_in(text);
                 None

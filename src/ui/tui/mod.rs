@@ -11,6 +11,7 @@ mod files;
 mod guard;
 mod keyboard;
 mod keys;
+mod layout;
 mod model;
 mod refuge;
 mod screen;

@@ -1,15 +1,15 @@
 //! Where the watcher is: which view, which iteration, what is unfolded, what is being typed. Changed by keys, and by
 //! nothing that the run does, except that what follows the run follows it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use jiff::Timestamp;
 
-use super::document::{Direction, Document, Piece, Scroll};
+use super::document::{Direction, Document, Scroll};
+use super::layout::Cache;
 use super::model::{Block, Body, State, Transcript};
-use super::shelf::Attempt;
-use super::text::{Fold, Laid, Row, Settled, Thinking, Way, add_rows, lay_out};
+use super::text::{Fold, Thinking};
 use super::theme::Theme;
 use super::wish::Powers;
 
@@ -104,52 +104,7 @@ pub(super) struct View {
     /// What is on the screen.
     pub(super) document: Rc<Document>,
     pub(super) height: usize,
-    cache: Cache,
-}
-
-/// Pieces that were laid out before.
-#[derive(Default)]
-struct Cache {
-    whose: Attempt,
-    pieces: HashMap<u64, Cached>,
-}
-
-struct Cached {
-    version: u64,
-    way: Way,
-    gap: bool,
-    piece: Rc<Piece>,
-    settled: Settled,
-}
-
-impl Cached {
-    fn new(block: &Block, way: Way, gap: bool) -> Self {
-        let mut laid = lay_out(block, way);
-        if gap && !laid.rows.is_empty() {
-            laid.rows.insert(0, Row::default());
-            laid.settled = laid.settled.below(1);
-        }
-        Self::of(laid, block, way, gap)
-    }
-
-    fn of(laid: Laid, block: &Block, way: Way, gap: bool) -> Self {
-        let (id, rows) = (block.id, laid.rows);
-        Self {
-            version: block.version,
-            way,
-            gap,
-            piece: Rc::new(Piece { id, rows }),
-            settled: laid.settled,
-        }
-    }
-
-    /// The same, if it has changed only by growing; only what was added is laid out.
-    fn grown(self, block: &Block) -> Option<Self> {
-        let Piece { rows, .. } = Rc::into_inner(self.piece)?;
-        let settled = self.settled;
-        let laid = add_rows(Laid { rows, settled }, block, self.way)?;
-        Some(Self::of(laid, block, self.way, self.gap))
-    }
+    pub(super) cache: Cache,
 }
 
 impl View {
@@ -308,49 +263,6 @@ impl View {
             (Fold::Closed, true) | (Fold::Open, false) => Fold::Open,
         }
     }
-
-    /// The transcript as a document; only what changed is laid out again.
-    pub(super) fn lay_out(&mut self, transcript: &Transcript, whose: Attempt, width: usize) -> Document {
-        if self.cache.whose != whose {
-            self.cache = Cache {
-                whose,
-                pieces: HashMap::new(),
-            };
-        }
-        // Who lays out a piece that has grown wants it for himself.
-        self.document = Rc::default();
-        let mut known = std::mem::take(&mut self.cache.pieces);
-        let mut pieces = Vec::with_capacity(transcript.blocks.len() + 1);
-        let mut before: Option<Group> = None;
-        if transcript.dropped > 0 {
-            pieces.push(super::draw::left_out(transcript.dropped, self.theme));
-            before = Some(Group::Note);
-        }
-        for block in &transcript.blocks {
-            let group = Group::of(block);
-            let way = Way {
-                width,
-                theme: self.theme,
-                thinking: self.thinking,
-                fold: self.fold_of(block),
-            };
-            let gap = before.is_some_and(|before| group.stands_apart(before));
-            let cached = known
-                .remove(&block.id)
-                .filter(|cached| cached.way == way && cached.gap == gap);
-            let cached = match cached {
-                Some(cached) if cached.version == block.version => Some(cached),
-                older => older.and_then(|cached| cached.grown(block)),
-            };
-            let cached = cached.unwrap_or_else(|| Cached::new(block, way, gap));
-            if !cached.piece.rows.is_empty() {
-                before = Some(group);
-            }
-            pieces.push(Rc::clone(&cached.piece));
-            self.cache.pieces.insert(block.id, cached);
-        }
-        Document::new(pieces)
-    }
 }
 
 /// A block of a transcript by its id.
@@ -363,40 +275,5 @@ fn can_fold(body: &Body) -> bool {
     match body {
         Body::Tool(_) | Body::Gate(_) => true,
         Body::Said(_) | Body::Note(_) => false,
-    }
-}
-
-/// What stands together without a blank row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
-    Talk,
-    Continued,
-    Work,
-    Gate,
-    Note,
-}
-
-impl Group {
-    fn of(block: &Block) -> Self {
-        use crate::event::Tag;
-        match &block.body {
-            Body::Said(said) if said.continued => Self::Continued,
-            Body::Said(said) => match said.tag {
-                Tag::Ai | Tag::User => Self::Talk,
-                Tag::Think => Self::Work,
-                Tag::Sys | Tag::Tool | Tag::Prompt => Self::Note,
-            },
-            Body::Tool(_) => Self::Work,
-            Body::Gate(_) => Self::Gate,
-            Body::Note(_) => Self::Note,
-        }
-    }
-
-    fn stands_apart(self, before: Self) -> bool {
-        match self {
-            Self::Continued => false,
-            Self::Talk => true,
-            Self::Work | Self::Gate | Self::Note => self != before,
-        }
     }
 }

@@ -3,9 +3,9 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::story::{Story, Watcher};
-use crate::event::{IterationOutcome, Order, RunEvent, RunOutcome, Usage};
+use crate::event::{IterationOutcome, Order, RunEvent, RunOutcome, Tag, Usage};
 use crate::ui::tui::document::Scroll;
-use crate::ui::tui::keys::Deed;
+use crate::ui::tui::keys::{Deed, Desk};
 use crate::ui::tui::view::{Overlay, Role, Tab, ToolOrder};
 use crate::ui::tui::wish::{Powers, Wish};
 
@@ -170,6 +170,56 @@ fn a_search_goes_around() {
     assert_eq!(watcher.view.found, first);
     watcher.press(&[KeyCode::Esc]);
     assert!(watcher.view.query.is_empty());
+}
+
+/// An iteration in which so many things were said, each of them once.
+fn long_story(messages: usize) -> Story {
+    let mut story = Story::new();
+    story.begin(1, 1);
+    for number in 0..messages {
+        story.say(Tag::Ai, &format!("message {number}."));
+    }
+    story
+}
+
+#[test]
+fn whoever_follows_sees_the_end_as_whoever_reads_does() {
+    let story = long_story(500);
+    let mut watcher = Watcher::of(&story, 80, 24);
+    let followed = watcher.look();
+    assert!(followed.contains("message 499."), "{followed}");
+    assert!(
+        watcher.view.document.total() < 500,
+        "of all that is above, little was laid out"
+    );
+    // Choosing something makes a reader of the watcher, who has all of it.
+    watcher.letters("k");
+    assert!(watcher.view.document.total() >= 500);
+    let read = watcher.look().replace('▌', " ");
+    let end = |screen: &str| screen.lines().skip(4).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(end(&followed)[..18], end(&read)[..18]);
+}
+
+#[test]
+fn what_was_never_laid_out_is_found_also_by_keys_that_no_frame_comes_between() {
+    let story = long_story(500);
+    let mut watcher = Watcher::of(&story, 80, 24);
+    watcher.look();
+    let state = story.state();
+    let transcript = &state.transcript;
+    let desk = Desk {
+        state: &state,
+        transcript,
+    };
+    for key in "/message 7.".chars().map(KeyCode::Char).chain([KeyCode::Enter]) {
+        watcher
+            .view
+            .hear(&Event::Key(KeyEvent::new(key, KeyModifiers::NONE)), &desk);
+    }
+    let screen = watcher.look();
+    assert!(screen.contains("message 7."), "{screen}");
+    watcher.letters("G");
+    assert!(watcher.look().contains("message 499."));
 }
 
 #[test]
