@@ -10,6 +10,7 @@ use crate::sample::{Figure, interleaved, median, ralph, scratch, time, workspace
 const ITERATIONS: usize = 100;
 const MANY: usize = 1000;
 const PLACE: &str = "turns-";
+const KEPT: Duration = Duration::from_secs(3600);
 /// Bytes of a prompt.
 const SHORT: usize = 1_000;
 const LONG: usize = 1_000_000;
@@ -74,12 +75,16 @@ fn spent_by_children() -> Duration {
 }
 
 /// Every time in a place of its own. Some file systems look at each inode that was freed in the last minutes before they
-/// give one out, and a run must not pay for what has been deleted to make room for it.
+/// give one out, and a run must not pay for what has been deleted to make room for it, now or by an earlier measurement.
 fn ralphs_gaps(iterations: usize, prompt: usize) -> Vec<Duration> {
     static PLACES: AtomicUsize = AtomicUsize::new(0);
     let log = fresh_log("ralph.log");
     let place = workspace(
-        &format!("{PLACE}{}", PLACES.fetch_add(1, Ordering::Relaxed)),
+        &format!(
+            "{PLACE}{}-{}",
+            std::process::id(),
+            PLACES.fetch_add(1, Ordering::Relaxed)
+        ),
         &["stamp", &log.display().to_string(), &iterations.to_string()],
         "plain",
     );
@@ -88,10 +93,15 @@ fn ralphs_gaps(iterations: usize, prompt: usize) -> Vec<Duration> {
     gaps(&log)
 }
 
+/// What was left so long ago that nobody measures any more.
 fn clear_away() {
     let places = std::fs::read_dir(scratch()).into_iter().flatten().flatten();
-    let ours = places.filter(|entry| entry.file_name().to_string_lossy().starts_with(PLACE));
-    ours.for_each(|entry| drop(std::fs::remove_dir_all(entry.path())));
+    let old = places.filter(|entry| {
+        let made = entry.metadata().and_then(|place| place.modified());
+        let age = made.ok().and_then(|made| made.elapsed().ok());
+        entry.file_name().to_string_lossy().starts_with(PLACE) && age > Some(KEPT)
+    });
+    old.for_each(|entry| drop(std::fs::remove_dir_all(entry.path())));
 }
 
 /// The floor: a loop in sh.
