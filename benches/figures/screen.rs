@@ -37,8 +37,8 @@ pub(crate) fn face() -> Vec<Figure> {
     ));
     // A debug build is for trying the benchmark out.
     let (small, large) = if cfg!(debug_assertions) { (2, 8) } else { (10, 100) };
-    figures.extend(flood(small, 9));
-    figures.extend(flood(large, 5));
+    figures.extend(flood(small, 25));
+    figures.extend(flood(large, 9));
     figures
 }
 

@@ -17,7 +17,7 @@ use crate::ui::{Tone, words};
 /// A block that has grown to this size is full; what is said further goes into the next one.
 const FULL: usize = 16 * 1024;
 /// What is kept of one transcript.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MOST_BYTES: usize = 2 * 1024 * 1024;
 const MOST_BLOCKS: usize = 8000;
 const MOST_OPEN_TOOLS: usize = 64;
 const MOST_PLAN_ITEMS: usize = 40;
