@@ -31,20 +31,35 @@ fn in_own_mounts(sandbox: &Sandbox, before: &str, words: &str) -> Option<Running
     Some(Running::start(&mut command))
 }
 
+/// A run whose agent plays this, and whose disk is full after a megabyte, ends and leaves nobody. Says what was told then.
+fn on_a_small_disk(play: &str) -> Option<String> {
+    let sandbox = Sandbox::new().with_agent("claude").playing("default", play);
+    fs::create_dir(sandbox.work().join(".agent")).expect("a directory");
+    let small = "mount -t tmpfs -o size=1m none .agent";
+    let told = in_own_mounts(&sandbox, small, "run -p x --agent claude")?.finish();
+    assert_eq!(told.code(), Some(1), "{}{}", told.stdout, told.stderr);
+    sandbox.wait_until_all_are_gone(SOON);
+    Some(told.stderr)
+}
+
 #[test]
 fn a_full_disk_ends_the_run_and_its_agent_with_a_sentence() {
     let flood = claude::init() + "repeat 20000 " + &"x".repeat(200) + "\nhang\n";
-    let sandbox = Sandbox::new().with_agent("claude").playing("default", &flood);
-    fs::create_dir(sandbox.work().join(".agent")).expect("a directory");
-    let small = "mount -t tmpfs -o size=1m none .agent";
-    let Some(running) = in_own_mounts(&sandbox, small, "run -p x --agent claude") else {
-        eprintln!("SKIPPED: no mount namespaces here");
-        return;
-    };
-    let told = running.finish();
-    assert_eq!(told.code(), Some(1), "{}{}", told.stdout, told.stderr);
-    assert!(told.stderr.contains("No space left on device"), "{}", told.stderr);
-    sandbox.wait_until_all_are_gone(SOON);
+    match on_a_small_disk(&flood) {
+        Some(told) => assert!(told.contains("No space left on device"), "{told}"),
+        None => eprintln!("SKIPPED: no mount namespaces here"),
+    }
+}
+
+/// What says nothing is in no journal, and is kept as it came all the same.
+#[test]
+fn output_that_cannot_be_kept_ends_the_run_and_its_agent_with_a_sentence() {
+    let flood = claude::init() + "repeat 100000 " + r#"{"type":"keep_alive"}"# + "\nhang\n";
+    let why = "cannot keep the agent's output: No space left on device";
+    match on_a_small_disk(&flood) {
+        Some(told) => assert!(told.contains(why), "{told}"),
+        None => eprintln!("SKIPPED: no mount namespaces here"),
+    }
 }
 
 #[test]
