@@ -22,9 +22,9 @@ pub const STDERR_CHUNKS: usize = 2;
 /// What comes so soon after the last report is reported together: somebody who prints much in small pieces, as
 /// everybody does on a terminal, would keep us busier with reports than with what they say.
 const TOGETHER: Duration = Duration::from_millis(1);
-/// Half of what a terminal gives at most. Where so much is said at a time, more is on its way,
+/// Half of what a terminal gives at a time: where somebody says so much, more is on its way.
 const MUCH: usize = 2048;
-/// and here by then.
+/// How long that may take before it is waited for as for anything else.
 const SOON: Duration = Duration::from_micros(50);
 /// How long a stream may stay open when all that could rightly write to it is gone.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
@@ -175,7 +175,7 @@ impl Drain {
     }
 
     /// A terminal gives at most 4 KiB a time, laid ready by a thread of the kernel's. Whoever reads before it has done so is put
-    /// to sleep until it has, once for every 4 KiB of a flood; who looks first whether it has is not.
+    /// to sleep until it has, in a flood every 4 KiB; whoever looks first is not.
     fn let_it_fill(&self) {
         let due = Instant::now() + SOON;
         while ioctl_fionread(&self.source).is_ok_and(|ready| ready < MUCH as u64) && Instant::now() < due {
