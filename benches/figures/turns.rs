@@ -10,6 +10,7 @@ use crate::sample::{Figure, interleaved, median, ralph, scratch, time, workspace
 const ITERATIONS: usize = 100;
 const MANY: usize = 1000;
 const PLACE: &str = "turns-";
+/// How long what a measurement left stays, so that the next one has nothing freshly deleted to pay for.
 const KEPT: Duration = Duration::from_secs(3600);
 /// Bytes of a prompt.
 const SHORT: usize = 1_000;
