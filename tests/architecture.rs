@@ -1,137 +1,158 @@
-//! The house: no room knows a room above it.
+//! Module boundaries: a top-level module uses only the modules that it is allowed to depend on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each room may know, besides itself.
+/// The modules that each top-level module uses. An entry that is no longer needed fails the test.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let ground = vec!["event"];
-    let ours = vec!["event", "mishap"];
-    let siblings = vec!["event", "mishap", "config", "process"];
-    let all = vec![
-        "mishap",
-        "event",
-        "config",
-        "process",
-        "transcript",
-        "agent",
-        "engine",
-        "store",
-        "ui",
-        "run",
-        "doctor",
-    ];
     BTreeMap::from([
         ("mishap", vec![]),
         ("event", vec![]),
-        ("config", ground.clone()),
-        ("process", ours.clone()),
-        ("transcript", ground.clone()),
-        ("engine", ground),
-        ("store", ours.clone()),
-        ("ui", ours),
-        ("agent", siblings),
-        ("run", all[..9].to_vec()),
+        ("config", vec![]),
+        ("process", vec!["event", "mishap"]),
+        ("transcript", vec!["event"]),
+        ("engine", vec!["event"]),
+        ("store", vec!["event"]),
+        ("ui", vec!["event", "mishap"]),
+        ("agent", vec!["config", "event", "mishap", "process"]),
         (
-            "doctor",
+            "run",
             vec![
-                "event",
-                "config",
-                "process",
-                "transcript",
                 "agent",
+                "config",
+                "engine",
+                "event",
+                "mishap",
+                "process",
                 "store",
-                "run",
+                "transcript",
+                "ui",
             ],
         ),
-        ("cli", all),
+        ("doctor", vec!["agent", "config", "event", "run", "transcript"]),
+        (
+            "cli",
+            vec![
+                "agent",
+                "config",
+                "doctor",
+                "engine",
+                "event",
+                "mishap",
+                "process",
+                "run",
+                "store",
+                "transcript",
+                "ui",
+            ],
+        ),
     ])
 }
 
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).expect("a directory of sources") {
-        let path = entry.expect("an entry").path();
+fn source_directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a source directory") {
+        let path = entry.expect("a directory entry").path();
         if path.is_dir() {
-            sources(&path, found);
+            collect_sources(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
     }
 }
 
-/// The rooms that a piece of source names: `crate::room`, also inside `use crate::{room::…, other}`.
-fn named_rooms<'a>(source: &str, rooms: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// How many modules a file is below the crate root: `src/event/mod.rs` is 1, `src/event/run.rs` is 2.
+fn depth(file: &Path) -> usize {
+    let relative = file.strip_prefix(source_directory()).expect("a file in src");
+    let is_mod = relative.file_name().is_some_and(|name| name == "mod.rs");
+    relative.components().count() - usize::from(is_mod)
+}
+
+/// The modules that a source file names: through `crate::`, or through as many `super::` as lead to the crate root.
+fn modules_used<'a>(source: &str, depth: usize, modules: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let code: String = source
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .collect();
-    let flat = code.replace(' ', "");
-    rooms
-        .filter(|room| {
-            let direct =
-                flat.contains(&format!("crate::{room}::")) || flat.contains(&format!("crate::{room};"));
-            let grouped = flat.split("crate::{").skip(1).any(|group| {
+    let code = code.replace(' ', "");
+    let roots = ["crate::".to_owned(), "super::".repeat(depth)];
+    let names = |module: &str, root: &str| {
+        let direct = [format!("{root}{module}::"), format!("{root}{module};")];
+        let group = format!("{root}{{");
+        direct.iter().any(|path| code.contains(path))
+            || code.split(&group).skip(1).any(|group| {
                 let group = group.split(';').next().unwrap_or_default();
-                group
-                    .split([',', '{'])
-                    .any(|name| name.trim_end_matches('}') == *room || name.starts_with(&format!("{room}::")))
-            });
-            direct || grouped
-        })
+                group.split([',', '{']).any(|name| {
+                    name.trim_end_matches('}') == module || name.starts_with(&format!("{module}::"))
+                })
+            })
+    };
+    modules
+        .filter(|module| roots.iter().any(|root| names(module, root)))
         .collect()
 }
 
 #[test]
-fn no_room_knows_a_room_above_it() {
+fn modules_use_exactly_the_modules_they_are_allowed_to() {
     let allowed = allowed();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut trespasses = Vec::new();
-    for (room, may_know) in &allowed {
+    let mut violations = Vec::new();
+    for (module, permitted) in &allowed {
         let mut files = Vec::new();
-        sources(&source.join(room), &mut files);
-        assert!(!files.is_empty(), "the room {room} is empty");
+        collect_sources(&source_directory().join(module), &mut files);
+        assert!(!files.is_empty(), "the module {module} has no files");
+        let mut used = BTreeSet::new();
         for file in files {
             let text = fs::read_to_string(&file).expect("a source file");
-            // Tests may hold a rule against the real data of another room.
+            // Unit tests may compare a rule with the data of another module.
             let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            let known = named_rooms(code, allowed.keys().copied());
-            let wrong = known
-                .into_iter()
-                .filter(|other| other != room && !may_know.contains(other));
-            trespasses.extend(wrong.map(|other| format!("{} uses {other}", file.display())));
+            for other in modules_used(code, depth(&file), allowed.keys().copied()) {
+                used.insert(other);
+                if other != *module && !permitted.contains(&other) {
+                    violations.push(format!("{} uses {other}", file.display()));
+                }
+            }
         }
+        let unused = permitted.iter().filter(|other| !used.contains(*other));
+        violations.extend(unused.map(|other| format!("{module} may use {other}, but does not")));
     }
-    assert!(trespasses.is_empty(), "{trespasses:#?}");
+    assert!(violations.is_empty(), "{violations:#?}");
 }
 
 #[test]
-fn every_room_is_on_the_map() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let map = fs::read_to_string(source.join("lib.rs")).expect("lib.rs");
-    let rooms = allowed();
-    let declared = map
+fn every_module_of_the_library_has_an_entry() {
+    let library = fs::read_to_string(source_directory().join("lib.rs")).expect("lib.rs");
+    let modules = allowed();
+    let declared: Vec<&str> = library
         .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
-    let declared: Vec<&str> = declared.collect();
-    assert_eq!(declared.len(), rooms.len());
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .collect();
+    assert_eq!(declared.len(), modules.len());
     assert!(
-        declared.iter().all(|room| rooms.contains_key(room)),
+        declared.iter().all(|module| modules.contains_key(module)),
         "{declared:?}"
     );
 }
 
 #[test]
-fn a_trespass_would_be_seen() {
-    let rooms = || ["run", "ui", "event"].into_iter();
-    assert_eq!(named_rooms("use crate::ui::Face;", rooms()), ["ui"]);
+fn every_form_of_path_is_detected() {
+    let modules = || ["run", "ui", "event"].into_iter();
+    assert_eq!(modules_used("use crate::ui::Face;", 2, modules()), ["ui"]);
     assert_eq!(
-        named_rooms("use crate::{event::Record, run};", rooms()),
+        modules_used("use crate::{event::Record, run};", 2, modules()),
         ["run", "event"]
     );
-    assert_eq!(named_rooms("let x = crate::run::drive();", rooms()), ["run"]);
     assert_eq!(
-        named_rooms("// crate::run is above us\nuse crate::event::Tag;", rooms()),
+        modules_used("let x = crate::run::drive();", 2, modules()),
+        ["run"]
+    );
+    assert_eq!(modules_used("use super::super::ui::Face;", 2, modules()), ["ui"]);
+    assert!(modules_used("use super::ui::Face;", 2, modules()).is_empty());
+    assert_eq!(
+        modules_used("// crate::run is not code\nuse crate::event::Tag;", 2, modules()),
         ["event"]
     );
 }
