@@ -1,7 +1,7 @@
 //! The faces: sinks that show a run to a person (`Plain`, `Tui`) or to a program (`JsonLines`), and the small
 //! pieces with which they and the listings write. The only room that prints, and always into a writer that it was
 //! given. It decides nothing, keeps nothing on disk, and reads no clock: time comes with the records and ticks.
-//! (One exception: the thread that draws the TUI, in `tui/stage.rs`, is its own hands; it knows what time it is.)
+//! (One exception: the thread that draws the TUI, in `tui/render_loop.rs`, is its own hands; it knows what time it is.)
 
 mod account;
 mod board;

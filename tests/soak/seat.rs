@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::sandbox::{Running, Sandbox};
-use crate::screen::terminal::Terminal;
+use crate::tui::terminal::Terminal;
 
 /// How long whoever gives the terminal back after a kill may take.
 const GIVEN_BACK: Duration = Duration::from_secs(5);

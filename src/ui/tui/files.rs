@@ -3,9 +3,9 @@
 
 use std::io;
 
+use super::agent_screen::Screen;
 use super::model::{State, Transcript};
-use super::screen::Screen;
-use super::shelf::{Attempt, Shelf};
+use super::run_files::{Attempt, Shelf};
 use super::view::{Tab, View};
 
 /// How much of an agent's output is read at once, and how much of a long one is read at all.

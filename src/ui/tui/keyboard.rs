@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::low_level::{pipe, unregister};
 
 use super::decode::Decoder;
-use super::stage::Stir;
+use super::render_loop::Stir;
 use crate::mishap;
 
 /// How long an escape may be the beginning of something.

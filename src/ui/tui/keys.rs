@@ -2,11 +2,11 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use super::commands::{Wish, WishKind};
 use super::document::{Direction, Scroll};
 use super::model::{Activity, State, Transcript};
 use super::text::{Fold, Thinking, text_of};
 use super::view::{Overlay, Role, Tab, ToolOrder, View, block};
-use super::wish::{Wish, WishKind};
 
 /// What a key asks of others.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::document::{Document, Piece};
 use super::model::{Block, Body, Transcript};
-use super::shelf::Attempt;
+use super::run_files::Attempt;
 use super::text::{Laid, Row, Settled, Way, add_rows, lay_out};
 use super::view::{Tab, View};
 

@@ -2,34 +2,34 @@
 //! `draw` shows the one from the other; all three are pure. `stage` is the thread that draws, `keyboard` the one that
 //! listens, `tty` the terminal. Keys become `Wish`es; what comes of them is decided elsewhere.
 
-mod copy;
+mod agent_screen;
+mod clipboard;
+mod commands;
 mod decode;
 mod document;
 mod draw;
 mod export;
+mod fallback;
 mod files;
 mod guard;
 mod keyboard;
 mod keys;
 mod layout;
 mod model;
-mod refuge;
-mod screen;
-mod shelf;
-mod stage;
+mod render_loop;
+mod run_files;
 #[cfg(test)]
 mod tests;
 mod text;
 mod theme;
 mod tty;
 mod view;
-mod wish;
 
+pub use commands::{Door, Powers, Wish, WishKind};
 pub use guard::{GOODBYE, GUARD, guard_if_asked};
-pub use shelf::{Attempt, OpenShelf, Shelf};
+pub use run_files::{Attempt, OpenShelf, Shelf};
 pub use tty::{GIVE_BACK, Guard};
 pub use view::Role;
-pub use wish::{Door, Powers, Wish, WishKind};
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -41,11 +41,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use self::fallback::Refuge;
 use self::files::Files;
 use self::keyboard::Keyboard;
 use self::model::State;
-use self::refuge::Refuge;
-use self::stage::{Shared, Stage, Stir};
+use self::render_loop::{Shared, Stage, Stir};
 use self::theme::{Colour, Theme};
 use self::tty::Tty;
 use self::view::View;

@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 
+use super::commands::Powers;
 use super::document::{Direction, Document, Scroll};
 use super::layout::Cache;
 use super::model::{Block, Body, State, Transcript};
 use super::text::{Fold, Thinking};
 use super::theme::Theme;
-use super::wish::Powers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tab {

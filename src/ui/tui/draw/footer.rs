@@ -7,9 +7,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Scene, both_ends};
 use crate::ui::Tone;
+use crate::ui::tui::commands::WishKind;
 use crate::ui::tui::model::Activity;
 use crate::ui::tui::view::{Overlay, Role, Tab, View};
-use crate::ui::tui::wish::WishKind;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
     let line = match &view.overlay {

@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
 use crate::ui::Tone;
+use crate::ui::tui::commands::WishKind;
 use crate::ui::tui::view::{Role, View};
-use crate::ui::tui::wish::WishKind;
 
 const LOOK: [(&str, &str); 12] = [
     (

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::shelf::Attempt;
+use super::run_files::Attempt;
 use crate::event::{
     IterationOutcome, Meta, Order, Pause, Record, Resumption, RunEvent, RunHeader, RunOutcome,
     TranscriptEvent, Usage, UsageScope,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::story::{Story, usage};
+use super::fixture::{Story, usage};
 use crate::event::{Flow, Tag, ToolStatus, TranscriptEvent, Usage, UsageScope};
 use crate::ui::tui::model::{Body, ToolState};
 

@@ -1,6 +1,6 @@
 //! Interactive mode: the real binary on a terminal, the fake agent on its screen, and somebody who types.
 
-mod seat;
+mod session;
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::process::stage::{PROMPTLY, wait_until};
 use crate::sandbox::{DEADLINE, Sandbox, is_ignored, words};
 
-use seat::Seat;
+use session::Seat;
 
 const RUN: &[&str] = &["run", "-p", "say hi", "--mode", "interactive"];
 const QUESTION: &str = "Enter: yes";

@@ -2,12 +2,12 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::story::{Story, Watcher};
+use super::fixture::{Story, Watcher};
 use crate::event::{IterationOutcome, Order, RunEvent, RunOutcome, Tag, Usage};
+use crate::ui::tui::commands::{Powers, Wish};
 use crate::ui::tui::document::Scroll;
 use crate::ui::tui::keys::{Deed, Desk};
 use crate::ui::tui::view::{Overlay, Role, Tab, ToolOrder};
-use crate::ui::tui::wish::{Powers, Wish};
 
 fn ctrl_c() -> Event {
     Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL))

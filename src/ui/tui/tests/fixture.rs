@@ -16,14 +16,14 @@ use crate::event::{
     Record, Resumption, RunEvent, RunHeader, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TopicEvent,
     TranscriptEvent, Usage,
 };
+use crate::ui::tui::commands::{Door, Powers, Wish, WishKind};
 use crate::ui::tui::draw::{self, Scene};
 use crate::ui::tui::files::Files;
 use crate::ui::tui::keys::{Deed, Desk};
 use crate::ui::tui::model::State;
-use crate::ui::tui::shelf::{Attempt, Shelf};
+use crate::ui::tui::run_files::{Attempt, Shelf};
 use crate::ui::tui::theme::{Colour, Theme};
 use crate::ui::tui::view::{Role, View};
-use crate::ui::tui::wish::{Door, Powers, Wish, WishKind};
 
 /// Records with their times, a second apart where nothing else is said.
 pub(super) struct Story {

@@ -1,12 +1,12 @@
 //! The screen, on a real terminal: a PTY with an emulator behind it. What is shown, what keys do, and what is left of
 //! the terminal on every way out.
 
-mod attached;
-mod drawn;
-mod measured;
+mod agent_screens;
+mod attach;
+mod drawing_cost;
+mod exit;
+mod keys;
 pub(crate) mod terminal;
-mod walked;
-mod ways_out;
 
 use crate::sandbox::{Sandbox, claude};
 

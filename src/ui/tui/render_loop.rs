@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use crossterm::event::Event;
 use jiff::{SignedDuration, Timestamp};
 
+use super::commands::{Door, Powers, Wish};
 use super::draw::{self, Scene};
 use super::files::Files;
 use super::keys::{Deed, Desk};
 use super::model::{Activity, State};
-use super::shelf::{OpenShelf, Shelf};
+use super::run_files::{OpenShelf, Shelf};
 use super::tty::Tty;
 use super::view::{Role, View};
-use super::wish::{Door, Powers, Wish};
-use super::{OnEnd, copy, export};
+use super::{OnEnd, clipboard, export};
 
 const FRAME: Duration = Duration::from_millis(33);
 /// While the agent floods us, every frame is all new and dear: drawing then has a fifth of the time, and no more.
@@ -219,11 +219,11 @@ impl Stage {
     }
 
     fn copy(&mut self, text: &str) -> io::Result<()> {
-        if text.len() > copy::MOST {
+        if text.len() > clipboard::MOST {
             self.flash("too long for the clipboard; e keeps it as a file".to_owned());
             return Ok(());
         }
-        self.tty.send(&copy::sequence(text))?;
+        self.tty.send(&clipboard::sequence(text))?;
         let lines = crate::ui::words::count(text.lines().count() as u64, "line");
         self.flash(format!("copied {lines}, if your terminal allows it"));
         Ok(())

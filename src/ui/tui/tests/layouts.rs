@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use super::story::{Story, Watcher};
+use super::fixture::{Story, Watcher};
 use crate::event::{Interrupt, IterationOutcome, Order, Pause, RunEvent, RunOutcome, Tag, Usage};
 use crate::ui::tui::theme::{Colour, Theme};
 use crate::ui::tui::view::Tab;
