@@ -8,7 +8,7 @@ use super::policy::CostRules;
 use super::prices::NoPrice;
 
 #[derive(Debug, Default)]
-pub(crate) struct Bill {
+pub(crate) struct CostTracker {
     /// The model that the session named.
     session_model: Option<String>,
     /// The models that steps named.
@@ -17,7 +17,7 @@ pub(crate) struct Bill {
     unpriced: BTreeSet<NoPrice>,
 }
 
-impl Bill {
+impl CostTracker {
     pub(crate) fn note_model(&mut self, model: &str) {
         self.session_model = Some(model.to_owned());
     }
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    fn priced(bill: &mut Bill, mut usage: Usage, so_far: &Usage) -> (Option<f64>, Option<CostSource>) {
+    fn priced(bill: &mut CostTracker, mut usage: Usage, so_far: &Usage) -> (Option<f64>, Option<CostSource>) {
         bill.price(&mut usage, so_far, &rules());
         (usage.cost_usd, usage.cost_source)
     }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn the_model_is_the_steps_or_the_sessions_or_the_one_asked_for() {
-        let mut bill = Bill::default();
+        let mut bill = CostTracker::default();
         let step = |model| usage(model, UsageScope::Step);
         let none = Usage::default();
         let by_list = |cost| (Some(cost), Some(CostSource::Priced));
@@ -134,13 +134,13 @@ mod tests {
     fn a_figure_of_the_agents_own_is_kept() {
         let mut reported = usage(Some("dear"), UsageScope::Iteration);
         reported.cost_usd = Some(0.25);
-        let figure = priced(&mut Bill::default(), reported, &Usage::default());
+        let figure = priced(&mut CostTracker::default(), reported, &Usage::default());
         assert_eq!(figure, (Some(0.25), Some(CostSource::Reported)));
     }
 
     #[test]
     fn an_unlisted_model_has_no_figure_until_the_agent_reports_one() {
-        let mut bill = Bill::default();
+        let mut bill = CostTracker::default();
         let unlisted = usage(Some("new"), UsageScope::Step);
         assert_eq!(priced(&mut bill, unlisted, &Usage::default()).0, NOTHING);
         assert_eq!(bill.unpriced.len(), 1);
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_total_over_several_models_costs_what_its_steps_cost() {
-        let mut bill = Bill::default();
+        let mut bill = CostTracker::default();
         let mut so_far = Usage::default();
         for model in ["cheap", "dear"] {
             let mut step = usage(Some(model), UsageScope::Step);

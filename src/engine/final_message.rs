@@ -12,7 +12,7 @@ use super::topic;
 const LONGEST_MESSAGE: usize = 4 << 20;
 
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct FinalMessage {
     /// Whether the format says where one message ends and the next begins.
     has_messages: bool,
     message: String,
@@ -21,7 +21,7 @@ pub(crate) struct Said {
     earlier: Claim,
 }
 
-impl Said {
+impl FinalMessage {
     pub(crate) fn new(has_messages: bool) -> Self {
         Self {
             has_messages,
@@ -193,7 +193,7 @@ mod tests {
 
     fn verdict(events: &[TranscriptEvent], repeated: Option<&str>) -> Claim {
         let markers = Markers::new(Vec::new(), Placement::Line);
-        let mut said = Said::new(true);
+        let mut said = FinalMessage::new(true);
         for event in events {
             let _ = said.hear(event, &markers);
         }
@@ -317,7 +317,7 @@ mod tests {
         let markers = Markers::new(Vec::new(), Placement::Line);
         let prompt = "Build it, then say:\n<event topic=\"built\">ok</event>\n";
         let topics_of = |lines: &str| {
-            let mut said = Said::new(false);
+            let mut said = FinalMessage::new(false);
             for line in lines.lines() {
                 let _ = said.hear(&text(line, Flow::Line), &markers);
             }
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn topics_come_from_every_message_once() {
         let markers = Markers::new(Vec::new(), Placement::Line);
-        let mut said = Said::new(true);
+        let mut said = FinalMessage::new(true);
         let first = "<event topic=\"a\">1</event>";
         let second = "<event topic=\"b\">2</event>";
         let topics = |found: Vec<TopicEvent>| found.into_iter().map(|event| event.topic).collect::<Vec<_>>();

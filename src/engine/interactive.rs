@@ -37,7 +37,7 @@ enum Questions {
 /// An iteration that has ended, but for the user's word.
 #[derive(Debug)]
 pub(super) struct Confirming {
-    pub(super) work: Work,
+    pub(super) work: Attempt,
     /// What it was if the work is not done.
     otherwise: IterationOutcome,
     since: Duration,

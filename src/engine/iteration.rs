@@ -46,7 +46,7 @@ impl Engine {
             prompt_bytes,
         }));
         let session = self.sessions.next(self.policy.session);
-        let mut work = Work::new(at, prompt.clone(), self.policy.reading);
+        let mut work = Attempt::new(at, prompt.clone(), self.policy.reading);
         work.used_before = self.sessions.used();
         self.state = State::Working(Box::new(work));
         out.push(Action::Launch {
@@ -153,7 +153,7 @@ impl Engine {
             duration_ms: millis(at - started),
             usage: Box::new(usage),
         }));
-        self.notes.strayed = restored::strayed(&outcome);
+        self.notes.strayed = restore::strayed(&outcome);
         out.append(&mut said);
         if let Some(by) = self.interrupted {
             return self.finish(at, RunOutcome::Interrupted { by }, out);
@@ -215,7 +215,7 @@ impl Engine {
         self.attempt = 1;
         self.iteration += 1;
         self.is_between_iterations();
-        // Said before a pointless wait, not after it.
+        // FinalMessage before a pointless wait, not after it.
         if let Some(limit) = self.limit_reached(at) {
             return self.finish(at, RunOutcome::LimitReached { limit }, out);
         }

@@ -1,7 +1,7 @@
 //! What cuts a run short: deadlines, budgets, interrupts; and the gates, which have deadlines of their own.
 
+use super::iteration::millis;
 use super::prices::NoPrice;
-use super::rounds::millis;
 use super::*;
 
 impl Engine {

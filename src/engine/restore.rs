@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::letters::Letters;
 use super::progress::Progress;
 use super::prompt::{Notes, Refused};
+use super::user_messages::UserMessages;
 use super::*;
 use crate::event::{Meta, Record, Resumption};
 
 /// The state of a run that is to go on.
 #[derive(Debug, Default)]
-pub struct Restored {
+pub struct RestoredRun {
     header: Option<RunHeader>,
     /// The number of the last record.
     seq: u64,
@@ -29,9 +29,9 @@ pub struct Restored {
     notes: Notes,
     next_notes: Option<Notes>,
     gate_command: String,
-    letters: Letters,
+    letters: UserMessages,
     progress: Progress,
-    hats: HatTrail,
+    hats: HatHistory,
     received: Vec<String>,
     completed: Option<String>,
     outcome: Option<RunOutcome>,
@@ -80,7 +80,7 @@ fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
-impl Restored {
+impl RestoredRun {
     /// Takes in the next record of the journal. Of what the agent said, only usage and sessions matter here.
     pub fn fold(&mut self, record: &Record) {
         if let RunEvent::RunResumed(_) = &record.event {
@@ -159,7 +159,7 @@ impl Restored {
                 if usage.scope == UsageScope::Session {
                     self.session_used = (**usage).clone();
                 }
-                work::count(&mut self.running, usage);
+                attempt::count(&mut self.running, usage);
             }
             TranscriptEvent::Meta {
                 meta: Meta::Session { session_id, .. },
@@ -296,8 +296,8 @@ pub(super) fn strayed(outcome: &IterationOutcome) -> Vec<String> {
 }
 
 impl Engine {
-    /// An engine that goes on where another one ended. Its clock goes on, too: see [`Restored::elapsed`].
-    pub fn resume(policy: Policy, mut restored: Restored) -> Self {
+    /// An engine that goes on where another one ended. Its clock goes on, too: see [`RestoredRun::elapsed`].
+    pub fn resume(policy: Policy, mut restored: RestoredRun) -> Self {
         restored.cut_off();
         let mut engine = Self::new(policy);
         engine.iteration = restored.iteration();
@@ -334,7 +334,7 @@ impl Engine {
             attempt: self.attempt,
             iterations: self.iterations_ended,
             usage: self.spent.clone(),
-            elapsed_ms: rounds::millis(at),
+            elapsed_ms: iteration::millis(at),
             changed,
         };
         out.push(Action::Emit(RunEvent::RunResumed(Box::new(resumption))));

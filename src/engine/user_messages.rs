@@ -4,13 +4,13 @@
 use crate::event::{Failure, IterationOutcome, Order, RunEvent};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Letters {
+pub(crate) struct UserMessages {
     waiting: Vec<String>,
     /// How many of them are in the prompt of the iteration that runs.
     sent: usize,
 }
 
-impl Letters {
+impl UserMessages {
     pub(crate) fn note(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Told {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     fn prompt(events: &[RunEvent]) -> String {
-        let mut letters = Letters::default();
+        let mut letters = UserMessages::default();
         events.iter().for_each(|event| letters.note(event));
         let mut prompt = "task".to_owned();
         letters.add_to(&mut prompt);

@@ -2,10 +2,10 @@
 //! gates, hats, and a map of the code. In all of it the user's git stays as it was.
 
 mod budgets;
+mod dry_run;
 mod gates;
 mod limits;
-mod parts;
-mod understanding;
+mod understand;
 
 use crate::sandbox::{Sandbox, Told};
 

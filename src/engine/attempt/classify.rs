@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Rejection, Work};
-use crate::engine::limit_words::limit_message;
-use crate::engine::reset::stated_reset;
+use super::{Attempt, Rejection};
+use crate::engine::rate_limit_phrases::limit_message;
+use crate::engine::reset_time::stated_reset;
 use crate::event::{ErrorClass, Failure, IterationOutcome};
 
 /// What it takes to understand a stated time.
@@ -15,7 +15,7 @@ pub(super) struct WallClock<'a> {
     pub(super) phrases: &'a [&'static str],
 }
 
-impl Work {
+impl Attempt {
     /// Some failures have a policy of their own. What was said in structure comes first; words count only where
     /// the structure is silent.
     pub(super) fn classify(&self, failure: Failure, clock: &WallClock<'_>) -> IterationOutcome {

@@ -13,10 +13,10 @@ use crate::event::{
     ErrorClass, Limit, Meta, RateLimitStatus, Tag, TimeLimit, TopicEvent, TranscriptEvent, Usage, UsageScope,
 };
 
-use super::bill::Bill;
+use super::cost::CostTracker;
+use super::final_message::{self, FinalMessage};
 use super::marker::Markers;
 use super::policy::{CostRules, Messages, Reading, Timing};
-use super::said::{self, Said};
 
 pub(crate) use verdict::{Judged, Verdict};
 
@@ -41,7 +41,7 @@ pub(crate) struct Stopping {
 }
 
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct Attempt {
     pub(crate) started: Duration,
     pub(crate) stopping: Option<Stopping>,
     pub(crate) usage: Usage,
@@ -50,11 +50,11 @@ pub(crate) struct Work {
     /// What its session had used before this iteration, and has used by now.
     pub(crate) used_before: Usage,
     pub(crate) session_used: Option<Usage>,
-    pub(crate) bill: Bill,
+    pub(crate) bill: CostTracker,
     prompt: String,
     reading: Reading,
     heard: Duration,
-    said: Said,
+    said: FinalMessage,
     any_output: bool,
     /// The model spoke, or used a tool.
     worked: bool,
@@ -96,7 +96,7 @@ const STDERR_LINES: usize = 20;
 /// Anthropic's status for an overloaded service; it passes as a usage limit does.
 const OVERLOADED: u16 = 529;
 
-impl Work {
+impl Attempt {
     pub(crate) fn new(at: Duration, prompt: String, reading: Reading) -> Self {
         Self {
             started: at,
@@ -105,11 +105,11 @@ impl Work {
             strayed: Vec::new(),
             used_before: Usage::default(),
             session_used: None,
-            bill: Bill::default(),
+            bill: CostTracker::default(),
             prompt,
             reading,
             heard: at,
-            said: Said::new(reading.messages == Messages::Delimited),
+            said: FinalMessage::new(reading.messages == Messages::Delimited),
             any_output: false,
             worked: false,
             running_tools: Vec::new(),
@@ -220,7 +220,7 @@ impl Work {
                 text,
                 ..
             } => {
-                let (reason, text) = (reason.clone(), text.as_deref().map(said::judged));
+                let (reason, text) = (reason.clone(), text.as_deref().map(final_message::judged));
                 self.failed_results = if *success { 0 } else { self.failed_results + 1 };
                 self.finished = Some(Finished {
                     success: *success,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::classify::WallClock;
-use super::{StopCause, Work};
+use super::{Attempt, StopCause};
 use crate::engine::marker::Claim;
 use crate::engine::policy::{Ending, Policy};
 use crate::event::{Failure, IterationOutcome, ProcessEnd, TopicEvent};
@@ -30,7 +30,7 @@ pub(crate) struct Judged {
     pub(crate) ignored: Option<(String, &'static str)>,
 }
 
-impl Work {
+impl Attempt {
     /// The process has ended: what was this iteration? Also: topics of the last message, and a marker that was
     /// seen but does not count, with the reason.
     pub(crate) fn judge(&mut self, at: Duration, end: ProcessEnd, policy: &Policy) -> Judged {

@@ -1,10 +1,19 @@
 //! Hats in the course of a run: who is put on before an iteration, and what goes out after it.
 
-use super::*;
+use std::time::Duration;
+
+use super::{Ended, Rerouted};
+use crate::engine::attempt::Verdict;
+use crate::engine::{Action, Engine};
+use crate::event::{IterationOutcome, RunEvent, RunOutcome};
 
 impl Engine {
     /// Puts on the hat of the coming iteration, if there are hats. `None` when the run has ended over it.
-    pub(super) fn put_on_hat(&mut self, at: Duration, out: &mut Vec<Action>) -> Option<Option<String>> {
+    pub(in crate::engine) fn put_on_hat(
+        &mut self,
+        at: Duration,
+        out: &mut Vec<Action>,
+    ) -> Option<Option<String>> {
         match self.post.deliver() {
             Ok(rerouted) => self.tell_rerouted(rerouted, out),
             Err(reason) => {
@@ -17,7 +26,7 @@ impl Engine {
     }
 
     /// The work is not done as long as an event waits for somebody.
-    pub(super) fn unless_events_wait(&self, verdict: Verdict, out: &mut Vec<Action>) -> Verdict {
+    pub(in crate::engine) fn unless_events_wait(&self, verdict: Verdict, out: &mut Vec<Action>) -> Verdict {
         match (verdict, self.post.undelivered()) {
             (Verdict::Claimed { marker }, Some(topic)) => {
                 out.push(Action::Emit(RunEvent::MarkerIgnored {
@@ -32,7 +41,7 @@ impl Engine {
     }
 
     /// After an iteration: what it published goes where it belongs.
-    pub(super) fn send_events(&mut self, outcome: &IterationOutcome, out: &mut Vec<Action>) {
+    pub(in crate::engine) fn send_events(&mut self, outcome: &IterationOutcome, out: &mut Vec<Action>) {
         let Some(ended) = Ended::after(outcome) else {
             return;
         };
@@ -44,9 +53,9 @@ impl Engine {
         self.tell_rerouted(sent.rerouted, out);
     }
 
-    fn tell_rerouted(&self, rerouted: Vec<post::Rerouted>, out: &mut Vec<Action>) {
+    fn tell_rerouted(&self, rerouted: Vec<Rerouted>, out: &mut Vec<Action>) {
         let iteration = self.iteration;
-        out.extend(rerouted.into_iter().map(|post::Rerouted { topic, hat, reason }| {
+        out.extend(rerouted.into_iter().map(|Rerouted { topic, hat, reason }| {
             Action::Emit(RunEvent::TopicRerouted {
                 iteration,
                 topic,

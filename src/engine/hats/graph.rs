@@ -3,9 +3,7 @@
 
 use serde::Serialize;
 
-use super::hats::{
-    ANYTHING, HatError, HatRule, START, claimant, claimed_twice, default_hat, is_glob, matches,
-};
+use super::{ANYTHING, HatError, HatRule, START, claimant, claimed_twice, default_hat, is_glob, matches};
 
 /// What is wrong with a set of hats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -54,7 +52,7 @@ pub fn edges(rules: &[HatRule]) -> Vec<Edge> {
 }
 
 /// All that is wrong, errors first.
-pub fn examine(rules: &[HatRule]) -> Vec<HatFinding> {
+pub fn check(rules: &[HatRule]) -> Vec<HatFinding> {
     if rules.is_empty() {
         return Vec::new();
     }
@@ -140,11 +138,11 @@ fn never_published(rules: &[HatRule], edges: &[Edge]) -> Vec<HatFinding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hats::tests::hat;
+    use super::super::tests::hat;
     use super::*;
 
     fn kinds(rules: &[HatRule]) -> Vec<(&'static str, String)> {
-        examine(rules)
+        check(rules)
             .into_iter()
             .map(|finding| (finding.kind, finding.text))
             .collect()

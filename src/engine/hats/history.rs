@@ -2,12 +2,12 @@
 
 use crate::event::{IterationOutcome, RunEvent, TopicEvent};
 
-use super::Engine;
-use super::post::{Ended, Post};
+use super::{Ended, HatQueue};
+use crate::engine::Engine;
 
 /// The course of the hats through a run, in order.
 #[derive(Debug, Clone, Default)]
-pub struct HatTrail {
+pub struct HatHistory {
     steps: Vec<Step>,
 }
 
@@ -19,7 +19,7 @@ enum Step {
     Ended(Ended),
 }
 
-impl HatTrail {
+impl HatHistory {
     /// Takes in the next event of the journal.
     pub fn note(&mut self, event: &RunEvent) {
         if let RunEvent::IterationStarted { hat: Some(_), .. } = event {
@@ -36,7 +36,7 @@ impl HatTrail {
 
 impl Ended {
     /// `None` when everything is over, for the hats too.
-    pub(super) fn after(outcome: &IterationOutcome) -> Option<Self> {
+    pub(in crate::engine) fn after(outcome: &IterationOutcome) -> Option<Self> {
         match outcome {
             IterationOutcome::Completed { .. } => None,
             IterationOutcome::Continued { rejected_by: None } => Some(Self::Done),
@@ -55,8 +55,8 @@ impl Ended {
 
 impl Engine {
     /// Before a run goes on: the hats stand where the trail ends.
-    pub fn follow_hats(&mut self, trail: &HatTrail) {
-        self.post = Post::new(self.policy.hats.clone());
+    pub fn follow_hats(&mut self, trail: &HatHistory) {
+        self.post = HatQueue::new(self.policy.hats.clone());
         for step in &trail.steps {
             match step {
                 Step::Began => {

@@ -1,6 +1,15 @@
 //! Hats: roles that the agent takes on, and which of them takes which topic. Rules only; the events that wait for
 //! a hat are in `post`, what is wrong with a set of hats is in `wiring`.
 
+mod activation;
+mod graph;
+mod history;
+mod queue;
+
+pub use graph::{Edge, HatFinding, HatSeverity, check, edges};
+pub use history::HatHistory;
+pub(super) use queue::{Ended, HatQueue, Rerouted};
+
 /// The topic with which every run begins.
 pub(crate) const START: &str = "task.start";
 /// The trigger of the hat that takes whatever nobody else takes.
@@ -175,7 +184,7 @@ pub(super) fn matches(glob: &str, topic: &str) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> HatRule {
+    pub(in crate::engine) fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> HatRule {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
         HatRule {
             name: name.into(),

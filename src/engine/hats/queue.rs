@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 use crate::event::TopicEvent;
 
-use super::hats::{HatRule, Hats, START};
-use super::prompt::{OUTPUT_BUDGET, trim_middle};
-use super::topic;
+use super::{HatRule, Hats, START};
+use crate::engine::prompt::{OUTPUT_BUDGET, trim_middle};
+use crate::engine::topic;
 
 /// More events than this do not wait; who publishes so many does not mean them.
 const MOST_WAITING: usize = 256;
 
 /// The state of the post. Without hats nothing ever waits.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct HatQueue {
     hats: Hats,
     waiting: VecDeque<Letter>,
     activations: Vec<u64>,
@@ -64,7 +64,7 @@ pub(crate) struct Sent {
     pub(crate) rerouted: Vec<Rerouted>,
 }
 
-impl Post {
+impl HatQueue {
     pub(crate) fn new(hats: Hats) -> Self {
         let activations = vec![0; hats.len()];
         let waiting = if hats.is_empty() {

@@ -9,8 +9,8 @@
 
 mod cases;
 
-use super::conversations::{header, policy};
-use super::*;
+use super::{header, policy};
+use crate::engine::*;
 use crate::event::{ErrorClass, Flow, Meta, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus};
 
 use cases::CASES;

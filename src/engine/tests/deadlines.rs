@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn silence_has_a_limit_that_is_longer_while_a_tool_runs() {
     let mut talk = Talk::launched(policy());
-    assert_eq!(talk.say(100, Input::Heard), []);
+    assert_eq!(talk.say(100, Input::OutputSeen), []);
     assert_eq!(talk.engine.deadline(), Some(secs(700)));
     let tool = ToolStart {
         id: "t".into(),
@@ -39,7 +39,7 @@ fn the_wall_limit_holds_however_busy_the_agent_is() {
     let mut rules = policy();
     rules.timing.wall = Some(secs(60));
     let mut talk = Talk::launched(rules);
-    assert_eq!(talk.say(59, Input::Heard), []);
+    assert_eq!(talk.say(59, Input::OutputSeen), []);
     assert_eq!(talk.say(60, Input::Tick), stop());
     assert_eq!(talk.agent_says(61, "LOOP_COMPLETE"), []);
     assert_eq!(talk.exits(61), []);
@@ -56,10 +56,10 @@ fn the_wall_limit_holds_however_busy_the_agent_is() {
 fn an_agent_that_lingers_after_its_result_is_judged_by_the_result() {
     let mut talk = Talk::launched(policy());
     assert_eq!(talk.agent_says(1, "LOOP_COMPLETE"), []);
-    assert_eq!(talk.say(1, Input::Heard), []);
+    assert_eq!(talk.say(1, Input::OutputSeen), []);
     assert_eq!(talk.result(1), []);
     assert_eq!(
-        talk.say(20, Input::Heard),
+        talk.say(20, Input::OutputSeen),
         [],
         "any further output gives it another 30 seconds"
     );
@@ -104,7 +104,7 @@ fn the_runtime_limit_stops_an_agent_in_mid_iteration() {
     let mut rules = policy();
     rules.limits.runtime = secs(30);
     let mut talk = Talk::launched(rules);
-    assert_eq!(talk.say(29, Input::Heard), []);
+    assert_eq!(talk.say(29, Input::OutputSeen), []);
     assert_eq!(talk.engine.deadline(), Some(secs(30)));
     assert_eq!(talk.say(30, Input::Tick), stop());
     assert_eq!(talk.exits(31), limit_reached(Limit::Runtime { max_seconds: 30 }));

@@ -1,10 +1,10 @@
 //! Hats in a run: who is worn, what is delivered, when the marker counts.
 
-use super::super::hats::HatRule;
 use super::*;
+use crate::engine::hats::HatRule;
 
 fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> HatRule {
-    super::super::hats::tests::hat(name, triggers, publishes)
+    crate::engine::hats::tests::hat(name, triggers, publishes)
 }
 
 /// A planner, a builder that always hands on, and a reviewer.
@@ -138,7 +138,7 @@ fn a_failed_iteration_is_tried_again_by_the_same_hat() {
     assert_eq!(talk.agent_says(2, "<event topic=\"build.done\">half</event>"), []);
     let end = ProcessEnd::Exited { code: 1 };
     assert_eq!(talk.say(2, Input::Exited { end, swept: 0 }), []);
-    assert_eq!(talk.say(60, Input::Woken), [Action::ReadPrompt]);
+    assert_eq!(talk.say(60, Input::WakeUp), [Action::ReadPrompt]);
     let prompt = talk.launch(60, 3, 1);
     assert!(
         prompt.contains("hat `builder`") && prompt.contains("plan.ready: p"),

@@ -25,7 +25,7 @@ fn millis(milliseconds: u64) -> Duration {
 }
 
 fn draws(talk: &mut Talk, seconds: u64, text: &str) {
-    assert_eq!(talk.say(seconds, Input::Heard), []);
+    assert_eq!(talk.say(seconds, Input::OutputSeen), []);
     let line = TranscriptEvent::line(Tag::Ai, text);
     assert_eq!(talk.say(seconds, Input::Transcript(line)), []);
 }
@@ -43,10 +43,10 @@ fn interrupted(by: Interrupt) -> Vec<Action> {
 #[test]
 fn one_ctrl_c_is_the_agents_and_two_within_a_second_stop_the_run() {
     let mut talk = Talk::launched(watched());
-    assert_eq!(talk.at(millis(1000), Input::Typed(Key::Interrupt)), []);
-    assert_eq!(talk.at(millis(2001), Input::Typed(Key::Interrupt)), []);
-    assert_eq!(talk.at(millis(2500), Input::Typed(Key::Any)), []);
-    assert_eq!(talk.at(millis(3001), Input::Typed(Key::Interrupt)), [STOP]);
+    assert_eq!(talk.at(millis(1000), Input::KeyTyped(Key::Interrupt)), []);
+    assert_eq!(talk.at(millis(2001), Input::KeyTyped(Key::Interrupt)), []);
+    assert_eq!(talk.at(millis(2500), Input::KeyTyped(Key::Any)), []);
+    assert_eq!(talk.at(millis(3001), Input::KeyTyped(Key::Interrupt)), [STOP]);
     assert_eq!(talk.exits(4), interrupted(Interrupt::Int));
     assert_eq!(*talk.last_outcome(), IterationOutcome::Interrupted);
 }
@@ -54,10 +54,10 @@ fn one_ctrl_c_is_the_agents_and_two_within_a_second_stop_the_run() {
 #[test]
 fn once_the_run_is_stopping_one_more_ctrl_c_kills() {
     let mut talk = Talk::launched(watched());
-    assert_eq!(talk.at(millis(0), Input::Typed(Key::Interrupt)), []);
-    assert_eq!(talk.at(millis(100), Input::Typed(Key::Interrupt)), [STOP]);
+    assert_eq!(talk.at(millis(0), Input::KeyTyped(Key::Interrupt)), []);
+    assert_eq!(talk.at(millis(100), Input::KeyTyped(Key::Interrupt)), [STOP]);
     assert_eq!(
-        talk.at(millis(4000), Input::Typed(Key::Interrupt)),
+        talk.at(millis(4000), Input::KeyTyped(Key::Interrupt)),
         [Action::Kill]
     );
 }
@@ -65,7 +65,7 @@ fn once_the_run_is_stopping_one_more_ctrl_c_kills() {
 #[test]
 fn ctrl_backslash_kills_at_once() {
     let mut talk = Talk::launched(watched());
-    assert_eq!(talk.say(1, Input::Typed(Key::Kill)), [Action::Kill]);
+    assert_eq!(talk.say(1, Input::KeyTyped(Key::Kill)), [Action::Kill]);
     let end = ProcessEnd::Signaled { signal: 9 };
     assert_eq!(
         talk.say(1, Input::Exited { end, swept: 0 }),
@@ -77,9 +77,9 @@ fn ctrl_backslash_kills_at_once() {
 fn silence_is_broken_by_output_and_by_keys() {
     let mut talk = Talk::launched(watched());
     assert_eq!(talk.engine.deadline(), Some(secs(30)));
-    assert_eq!(talk.say(20, Input::Heard), []);
+    assert_eq!(talk.say(20, Input::OutputSeen), []);
     assert_eq!(talk.engine.deadline(), Some(secs(50)));
-    assert_eq!(talk.say(45, Input::Typed(Key::Any)), []);
+    assert_eq!(talk.say(45, Input::KeyTyped(Key::Any)), []);
     assert_eq!(talk.say(50, Input::Tick), []);
     assert_eq!(talk.say(74, Input::Tick), []);
     assert_eq!(talk.say(75, Input::Tick), [STOP]);
@@ -161,7 +161,7 @@ fn an_agent_that_goes_after_a_ctrl_c_was_left_and_has_not_failed() {
     let exited = || Input::Exited { end, swept: 0 };
     let mut left = Talk::launched(watched());
     draws(&mut left, 1, "hello");
-    assert_eq!(left.say(10, Input::Typed(Key::Interrupt)), []);
+    assert_eq!(left.say(10, Input::KeyTyped(Key::Interrupt)), []);
     assert_eq!(left.say(12, exited()), [Action::Ask]);
     assert_eq!(left.say(13, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);
     assert_eq!(
@@ -170,7 +170,7 @@ fn an_agent_that_goes_after_a_ctrl_c_was_left_and_has_not_failed() {
     );
     let mut failed = Talk::launched(watched());
     draws(&mut failed, 1, "hello");
-    assert_eq!(failed.say(10, Input::Typed(Key::Interrupt)), []);
+    assert_eq!(failed.say(10, Input::KeyTyped(Key::Interrupt)), []);
     assert_eq!(failed.say(16, exited()), []);
     assert!(matches!(failed.last_outcome(), IterationOutcome::Failed { .. }));
 }
@@ -229,5 +229,5 @@ fn keys_mean_nothing_when_nobody_is_there_to_get_them() {
     let mut talk = Talk::launched(watched());
     draws(&mut talk, 1, "hello");
     assert_eq!(talk.exits(2), [Action::Ask]);
-    assert_eq!(talk.say(2, Input::Typed(Key::Kill)), []);
+    assert_eq!(talk.say(2, Input::KeyTyped(Key::Kill)), []);
 }

@@ -1,14 +1,17 @@
 //! The engine's tests: conversations between what happened and what is to be done.
 
 mod budgets;
+mod completion;
 mod deadlines;
 mod failures;
 mod gates;
 mod hats;
+mod interactive;
 mod interrupts;
-mod limits;
+mod properties;
+mod rate_limits;
+mod resume;
 mod sessions;
-mod typed;
 
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart};

@@ -1,15 +1,15 @@
 //! What holds for every run, whatever happens in it: random worlds that keep the contract between the engine and
 //! its hands (after a launch comes its answer, and later exactly one end), and what the engine must never do.
 
-mod words;
+mod generators;
 
 use proptest::prelude::*;
 
-use super::conversations::{header, policy as usual_policy};
-use super::*;
+use super::{header, policy as usual_policy};
+use crate::engine::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolEnd, ToolStart, ToolStatus};
 
-use words::{answered, exited, gate_ended, heard, key, launched};
+use generators::{answered, exited, gate_ended, heard, key, launched};
 
 /// What the world outside the engine looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ struct World {
     open_iterations: i64,
     last_iteration: u64,
     run_ended: u64,
-    trail: HatTrail,
+    trail: HatHistory,
     log: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl World {
             open_iterations: 0,
             last_iteration: 0,
             run_ended: 0,
-            trail: HatTrail::default(),
+            trail: HatHistory::default(),
             log: Vec::new(),
         }
     }
@@ -167,7 +167,7 @@ impl World {
             }
             5..10 => return self.tick_at_deadline(),
             10..13 => return self.tell(Input::Tick),
-            13..16 => return self.tell(Input::Woken),
+            13..16 => return self.tell(Input::WakeUp),
             16.. => {}
         }
         match self.outside {
@@ -184,9 +184,9 @@ impl World {
             }
             Outside::Agent if what > 190 => self.tell(exited(form)),
             Outside::Agent => match form % 8 {
-                0 => self.tell(Input::Heard),
+                0 => self.tell(Input::OutputSeen),
                 2 if self.engine.policy.reading.messages == Messages::Watched => {
-                    self.tell(Input::Typed(key(form / 8)));
+                    self.tell(Input::KeyTyped(key(form / 8)));
                 }
                 1 => self.tell(Input::Stderr(
                     "You've hit your usage limit, try again in 5m".into(),
@@ -194,7 +194,7 @@ impl World {
                 _ => self.tell(Input::Transcript(heard(form / 8))),
             },
             Outside::Gate if what > 128 => self.tell(gate_ended(form)),
-            Outside::Gate => self.tell(Input::Heard),
+            Outside::Gate => self.tell(Input::OutputSeen),
             Outside::Asked => self.tell(answered(form)),
         }
     }
@@ -241,9 +241,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         policy.limits.runtime = Duration::from_secs(runtime);
         policy.limits.cost_usd = (budgets & 1 == 1).then_some(1.0);
         policy.limits.tokens = (budgets & 2 == 2).then_some(1000);
-        policy.gates = (0..gates)
-            .map(|index| conversations::gate(&index.to_string()))
-            .collect();
+        policy.gates = (0..gates).map(|index| super::gate(&index.to_string())).collect();
         policy.timing.wall = wall.then_some(Duration::from_secs(120));
         policy.timing.cooldown = Duration::from_secs(u64::from(cooldown));
         if plain {
@@ -293,11 +291,11 @@ fn play(policy: &Policy, chances: &[Chance], ending: Ending) -> Vec<String> {
     // Whatever comes too late changes nothing.
     for late in [
         Input::Tick,
-        Input::Woken,
+        Input::WakeUp,
         exited(0),
         gate_ended(0),
         Input::Interrupted(Interrupt::Int),
-        Input::Typed(Key::Kill),
+        Input::KeyTyped(Key::Kill),
         Input::Answered(Answer::Done),
     ] {
         assert_eq!(world.engine.step(world.at, late), []);

@@ -102,7 +102,7 @@ fn a_limit_that_is_always_over_in_a_second_is_soon_waited_for_longer() {
         );
         fails(&mut talk, 0);
         waits.push(talk.engine.deadline().expect("a wait").as_secs());
-        assert_eq!(talk.say(0, Input::Woken), [Action::ReadPrompt]);
+        assert_eq!(talk.say(0, Input::WakeUp), [Action::ReadPrompt]);
         talk.launch(0, 1, attempt);
     }
     assert_eq!(waits[..3], [2, 2, 2]);
@@ -256,6 +256,6 @@ fn the_user_can_end_a_wait_early() {
         talk.engine.deadline().is_some_and(|due| due >= secs(49)),
         "no stated reset: about a minute"
     );
-    assert_eq!(talk.say(5, Input::Woken), [Action::ReadPrompt]);
+    assert_eq!(talk.say(5, Input::WakeUp), [Action::ReadPrompt]);
     talk.launch(5, 1, 2);
 }

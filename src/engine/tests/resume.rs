@@ -1,7 +1,7 @@
 //! Runs that end and go on: the fold of a journal's records is held against the engine that wrote them.
 
-use super::conversations::{self, header};
-use super::*;
+use super::header;
+use crate::engine::*;
 use crate::event::{Meta, Record, Tag};
 
 const OK: ProcessEnd = ProcessEnd::Exited { code: 0 };
@@ -11,7 +11,7 @@ fn secs(seconds: u64) -> Duration {
 }
 
 fn policy() -> Policy {
-    let mut rules = conversations::policy();
+    let mut rules = super::policy();
     rules.limits.cost_usd = Some(5.0);
     rules.limits.consecutive_failures = 3;
     rules.limits.no_progress = 2;
@@ -101,8 +101,8 @@ impl Life {
         self.say(second, Input::GateEnded { end, output });
     }
 
-    fn restored(&self) -> Restored {
-        let mut restored = Restored::default();
+    fn restored(&self) -> RestoredRun {
+        let mut restored = RestoredRun::default();
         for record in &self.journal {
             // Over the disk and back, as it is in life.
             let text = serde_json::to_string(record).unwrap();
@@ -141,7 +141,7 @@ fn a_killed_run_knows_what_it_knew() {
     let mut life = Life::begin();
     life.iteration(0, "hm", OK);
     life.iteration(10, "hm", ProcessEnd::Exited { code: 1 });
-    life.say(12, Input::Woken);
+    life.say(12, Input::WakeUp);
     life.iteration(20, "LOOP_COMPLETE", OK);
     life.gate(21, 1);
     let (iteration, attempt, prompt) = life.launch(22);
@@ -167,7 +167,7 @@ fn failures_in_a_row_are_counted_on_after_a_kill_and_forgiven_after_giving_up() 
     let failed = ProcessEnd::Exited { code: 1 };
     let mut life = Life::begin();
     life.iteration(0, "hm", failed);
-    life.say(2, Input::Woken);
+    life.say(2, Input::WakeUp);
     life.iteration(3, "hm", failed);
     let mut life = life.killed();
     assert_eq!(life.engine.failures_in_a_row, 2);
@@ -259,7 +259,7 @@ fn messages_are_told_to_the_attempt_after_a_kill_and_to_no_later_iteration() {
     let mut life = Life::begin();
     life.say(
         0,
-        Input::Told {
+        Input::Command {
             id: "1".into(),
             order,
         },
@@ -269,7 +269,7 @@ fn messages_are_told_to_the_attempt_after_a_kill_and_to_no_later_iteration() {
     assert_eq!(life.restored().received(), ["1"]);
     assert!(life.launch(1).2.contains("mind the gap"));
     life.say(1, Input::Exited { end: OK, swept: 0 });
-    life.say(2, Input::Woken);
+    life.say(2, Input::WakeUp);
     let again = life.launch(3).2;
     assert!(
         again.contains("mind the gap"),
@@ -286,7 +286,7 @@ fn messages_are_told_to_the_attempt_after_a_kill_and_to_no_later_iteration() {
 fn a_standstill_ends_the_run_also_over_a_kill() {
     let look = |life: &mut Life, second, tree: &str| {
         let fingerprint = tree.to_owned();
-        life.say(second, Input::Looked { fingerprint });
+        life.say(second, Input::WorkspaceScanned { fingerprint });
     };
     let mut life = Life::begin();
     look(&mut life, 0, "a");
@@ -316,7 +316,7 @@ fn a_pause_holds_before_the_next_iteration_and_its_time_does_not_count() {
     let pause = Order::Pause;
     life.say(
         1,
-        Input::Told {
+        Input::Command {
             id: "1".into(),
             order: pause,
         },
@@ -325,7 +325,7 @@ fn a_pause_holds_before_the_next_iteration_and_its_time_does_not_count() {
     assert_eq!(life.say(2, Input::Exited { end: OK, swept: 0 }), []);
     assert_eq!(life.engine.deadline(), None);
     let resume = Order::Resume;
-    let told = Input::Told {
+    let told = Input::Command {
         id: "2".into(),
         order: resume,
     };
@@ -339,7 +339,7 @@ fn stopping_one_iteration_goes_on_with_the_next_and_is_no_failure() {
     let mut life = Life::begin();
     life.launch(0);
     let order = Order::StopIteration;
-    let told = Input::Told {
+    let told = Input::Command {
         id: "1".into(),
         order,
     };
@@ -375,7 +375,7 @@ fn files_out_of_bounds_fail_even_a_claim_to_be_done() {
     life.launch(0);
     life.hears(1, TranscriptEvent::message(Tag::Ai, "LOOP_COMPLETE"));
     let files: Vec<String> = (0..30).map(|n| format!("f{n}")).collect();
-    life.say(2, Input::Strayed { files });
+    life.say(2, Input::PathsViolated { files });
     life.say(2, Input::Exited { end: OK, swept: 0 });
     let failure = life.journal.iter().find_map(|record| match &record.event {
         RunEvent::IterationEnded {
@@ -388,7 +388,7 @@ fn files_out_of_bounds_fail_even_a_claim_to_be_done() {
         matches!(&failure, Some(Failure::OutsideAllowedPaths { files, more: 10 }) if files.len() == 20),
         "{failure:?}"
     );
-    life.say(5, Input::Woken);
+    life.say(5, Input::WakeUp);
     let prompt = life.launch(5).2;
     assert!(prompt.contains("f0, f1, "), "{prompt}");
     let mut life = life.killed();

@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 
 use crate::event::Tag;
-use crate::transcript::parts::Skim;
+use crate::transcript::common::JsonScan;
 
 /// What stands before the id, which comes last.
 const BEFORE_ID: &str = ",\"uuid\":";
 
 /// All of a line but the piece and the id. Empty until there was such a line.
 #[derive(Debug, Default)]
-pub(super) struct Mould {
+pub(super) struct LineTemplate {
     /// Up to the piece's first quote.
     before: String,
     /// From its last quote on.
@@ -28,7 +28,7 @@ pub(super) struct Piece<'a> {
     pub(super) text: Cow<'a, str>,
 }
 
-impl Mould {
+impl LineTemplate {
     /// Remembers a line that was read, in which `text` is the piece. One that had to be mended, or has an escape in the piece,
     /// is no good for it; neither is one without an id at its end.
     pub(super) fn cast(&mut self, line: &str, parent: Option<&str>, tag: Tag, text: &str) {
@@ -51,7 +51,7 @@ impl Mould {
     /// The piece in a line of this mould; none if the line is another.
     pub(super) fn piece<'a>(&'a self, line: &'a str) -> Option<Piece<'a>> {
         let tag = self.tag?;
-        let mut skim = Skim::after(&self.before, line)?;
+        let mut skim = JsonScan::after(&self.before, line)?;
         let text = skim.quoted()?.text();
         skim.goes_on(&self.after)?;
         ends_with_a_value(skim)?;
@@ -67,12 +67,12 @@ fn around<'a>(line: &'a str, text: &str) -> Option<(&'a str, &'a str)> {
     let before = line.get(..from)?.strip_suffix('"')?;
     let rest = line.get(from..)?.strip_prefix(text)?.strip_prefix('"')?;
     let after = &rest[..rest.rfind(BEFORE_ID)? + BEFORE_ID.len()];
-    ends_with_a_value(Skim::after(after, rest)?)?;
+    ends_with_a_value(JsonScan::after(after, rest)?)?;
     Some((before, after))
 }
 
 /// There is one more value, and the end of the object.
-fn ends_with_a_value(mut skim: Skim<'_>) -> Option<()> {
+fn ends_with_a_value(mut skim: JsonScan<'_>) -> Option<()> {
     skim.pass()?;
     skim.goes_on("}")?;
     skim.is_at_the_end().then_some(())
@@ -89,8 +89,8 @@ mod tests {
 
     const LINE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"one"}},"parent_tool_use_id":"t","uuid":"a"}"#;
 
-    fn cast() -> Mould {
-        let mut mould = Mould::default();
+    fn cast() -> LineTemplate {
+        let mut mould = LineTemplate::default();
         let from = LINE.find("one").unwrap();
         mould.cast(LINE, Some("t"), Tag::Ai, &LINE[from..from + 3]);
         mould
@@ -124,7 +124,7 @@ mod tests {
             assert_ne!(line, LINE);
             assert_eq!(mould.piece(&line), None, "{line}");
         }
-        assert_eq!(Mould::default().piece(LINE), None);
+        assert_eq!(LineTemplate::default().piece(LINE), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::wire::{self, Event, Printed};
 use super::{Claude, ResultText};
 use crate::event::{CostSource, ErrorClass, Meta, RateLimitStatus, Tag, TranscriptEvent, Usage, UsageScope};
-use crate::transcript::parts::{
+use crate::transcript::common::{
     Field, class_of_error, class_of_status, list, object, status_named_in, string,
 };
 

@@ -4,15 +4,15 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::{Room, Said};
+use super::{StringPool, Tail};
 use crate::event::{Flow, Tag, TranscriptEvent};
 
 /// All that speak in one iteration: the agent itself, and each subagent under the tool call that runs it.
 #[derive(Debug, Default)]
-pub(in crate::transcript) struct Speech {
+pub(in crate::transcript) struct Assembler {
     voices: Vec<Voice>,
     answered: bool,
-    room: Room,
+    room: StringPool,
 }
 
 #[derive(Debug, Default)]
@@ -32,16 +32,16 @@ struct Strand {
     /// Mid-block: the next piece goes on in the same line.
     open: bool,
     /// Blocks that were streamed and may be repeated whole.
-    streamed: VecDeque<Said>,
+    streamed: VecDeque<Tail>,
     /// One that is over, for its room.
-    spare: Option<Said>,
+    spare: Option<Tail>,
     /// The text of the whole message so far.
-    message: Said,
+    message: Tail,
 }
 
 /// Where something is told, and the room for it.
 struct Telling<'a> {
-    room: &'a mut Room,
+    room: &'a mut StringPool,
     out: &'a mut Vec<TranscriptEvent>,
 }
 
@@ -53,7 +53,7 @@ pub(in crate::transcript) enum Begun {
     Same,
 }
 
-impl Speech {
+impl Assembler {
     /// The message with this id begins or goes on. Without an id nothing is known: see `begin_unnamed`.
     pub(in crate::transcript) fn begin(&mut self, parent: Option<&str>, id: &str) -> Begun {
         let voice = self.voice(parent);
@@ -199,7 +199,7 @@ impl Speech {
         self.voice_and_room(parent).0
     }
 
-    fn voice_and_room(&mut self, parent: Option<&str>) -> (&mut Voice, &mut Room) {
+    fn voice_and_room(&mut self, parent: Option<&str>) -> (&mut Voice, &mut StringPool) {
         let known = self
             .voices
             .iter()
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_was_streamed_is_not_shown_again_whole() {
-        let (mut speech, mut out) = (Speech::default(), Vec::new());
+        let (mut speech, mut out) = (Assembler::default(), Vec::new());
         assert_eq!(speech.begin(None, "m1"), Begun::New);
         speech.piece(None, Tag::Ai, "LOOP_", &mut out);
         speech.piece(None, Tag::Ai, "", &mut out);
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn pieces_that_come_one_by_one_are_told_one_by_one() {
-        let mut speech = Speech::default();
+        let mut speech = Assembler::default();
         let mut told = |text: &str, before: Vec<TranscriptEvent>| {
             let mut out = before;
             speech.piece(None, Tag::Ai, text, &mut out);
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn pieces_that_went_missing_are_made_up_for() {
-        let (mut speech, mut out) = (Speech::default(), Vec::new());
+        let (mut speech, mut out) = (Assembler::default(), Vec::new());
         speech.piece(None, Tag::Ai, "LOOP_", &mut out);
         assert_eq!(speech.begin_unnamed(None), Begun::Same);
         speech.whole(None, Tag::Ai, "LOOP_COMPLETE", &mut out);
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn later_blocks_of_one_message_are_lines_of_it() {
-        let (mut speech, mut out) = (Speech::default(), Vec::new());
+        let (mut speech, mut out) = (Assembler::default(), Vec::new());
         let _ = speech.begin(None, "m1");
         speech.whole(None, Tag::Ai, "one", &mut out);
         speech.whole(None, Tag::Ai, "two", &mut out);
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn streamed_blocks_may_all_be_repeated_at_the_end() {
-        let (mut speech, mut out) = (Speech::default(), Vec::new());
+        let (mut speech, mut out) = (Assembler::default(), Vec::new());
         let _ = speech.begin(None, "m1");
         for block in ["one", "two"] {
             speech.piece(None, Tag::Ai, block, &mut out);
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn subagents_do_not_disturb_each_other() {
-        let (mut speech, mut out) = (Speech::default(), Vec::new());
+        let (mut speech, mut out) = (Assembler::default(), Vec::new());
         speech.piece(Some("t1"), Tag::Ai, "a", &mut out);
         speech.piece(Some("t2"), Tag::Ai, "x", &mut out);
         speech.piece(Some("t1"), Tag::Ai, "b", &mut out);

@@ -1,6 +1,6 @@
 //! A stream in which every line is one JSON object: what to do with each is all that such a format must say.
 
-use super::{Speech, Tools, json_text, say_unreadable};
+use super::{Assembler, Tools, json_text, say_unreadable};
 use crate::event::TranscriptEvent;
 use crate::transcript::Adapter;
 
@@ -19,7 +19,7 @@ pub(in crate::transcript) trait EventStream: Send {
     /// One event. `line` is what it was read from, for what cannot be understood after all.
     fn read(&mut self, event: &Self::Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>);
 
-    fn speech(&mut self) -> &mut Speech;
+    fn speech(&mut self) -> &mut Assembler;
 
     fn tools(&mut self) -> &mut Tools;
 }

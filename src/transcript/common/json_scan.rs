@@ -19,9 +19,9 @@ use crate::event::{next_to_escape, next_to_escape_nearby};
 const DEEPEST: usize = 100;
 
 /// An object of which some fields matter. Any of them may be missing, and have any type.
-pub(in crate::transcript) trait Skimmed<'a>: Default {
+pub(in crate::transcript) trait Scanned<'a>: Default {
     /// Takes the value that stands under this name, or passes over it.
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()>;
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()>;
 
     /// What it means if a text stands in its place.
     fn of_words(_: Cow<'a, str>) -> Self {
@@ -30,14 +30,14 @@ pub(in crate::transcript) trait Skimmed<'a>: Default {
 }
 
 /// A place in a text of JSON. `None` says that this is none.
-pub(in crate::transcript) struct Skim<'a> {
+pub(in crate::transcript) struct JsonScan<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Skim<'a> {
+impl<'a> JsonScan<'a> {
     /// Reads a text that is one object, and nothing else.
-    pub(in crate::transcript) fn object<T: Skimmed<'a>>(text: &'a str) -> Option<T> {
+    pub(in crate::transcript) fn object<T: Scanned<'a>>(text: &'a str) -> Option<T> {
         let mut skim = Self { text, at: 0 };
         let mut object = T::default();
         skim.fields(&mut object)?;
@@ -70,7 +70,7 @@ impl<'a> Skim<'a> {
     }
 
     /// An object in an object; all of its fields are absent when it is none.
-    pub(in crate::transcript) fn nested<T: Skimmed<'a>>(&mut self, object: &mut T) -> Option<()> {
+    pub(in crate::transcript) fn nested<T: Scanned<'a>>(&mut self, object: &mut T) -> Option<()> {
         match self.next()? {
             b'{' => self.fields(object)?,
             b'"' => *object = T::of_words(self.words()?),
@@ -80,7 +80,7 @@ impl<'a> Skim<'a> {
     }
 
     /// Words, or a list of objects.
-    pub(in crate::transcript) fn content<T: Skimmed<'a>>(&mut self) -> Option<Content<'a, T>> {
+    pub(in crate::transcript) fn content<T: Scanned<'a>>(&mut self) -> Option<Content<'a, T>> {
         match self.next()? {
             b'"' => self.words().map(Content::Words),
             b'[' => self.list().map(Content::Blocks),
@@ -150,7 +150,7 @@ impl<'a> Skim<'a> {
         }
     }
 
-    fn fields<T: Skimmed<'a>>(&mut self, object: &mut T) -> Option<()> {
+    fn fields<T: Scanned<'a>>(&mut self, object: &mut T) -> Option<()> {
         self.expect(b'{')?;
         if self.accept(b'}') {
             return Some(());
@@ -165,7 +165,7 @@ impl<'a> Skim<'a> {
         }
     }
 
-    fn list<T: Skimmed<'a>>(&mut self) -> Option<Vec<T>> {
+    fn list<T: Scanned<'a>>(&mut self) -> Option<Vec<T>> {
         self.expect(b'[')?;
         if self.accept(b']') {
             return Some(Vec::new());
@@ -294,16 +294,17 @@ fn length_of_escape(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Reads the text as one JSON object; the error is a sentence for the user.
-pub(in crate::transcript) fn skim<'a, T: Skimmed<'a>>(text: &'a str) -> Result<T, String> {
-    Skim::object(text).ok_or_else(|| {
+pub(in crate::transcript) fn scan<'a, T: Scanned<'a>>(text: &'a str) -> Result<T, String> {
+    JsonScan::object(text).ok_or_else(|| {
         let complaint = parse::<IgnoredAny>(text).err();
         complaint.unwrap_or_else(|| "not readable as JSON".to_owned())
     })
 }
 
 /// An object's fields; all of them absent when it is no object.
-pub(in crate::transcript) fn skimmed<'a, T: Skimmed<'a>>(raw: Option<&'a RawValue>) -> T {
-    raw.and_then(|raw| Skim::object(raw.get())).unwrap_or_default()
+pub(in crate::transcript) fn scan_raw<'a, T: Scanned<'a>>(raw: Option<&'a RawValue>) -> T {
+    raw.and_then(|raw| JsonScan::object(raw.get()))
+        .unwrap_or_default()
 }
 
 /// A string as it stands in its line.

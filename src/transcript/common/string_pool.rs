@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-/// Room for texts.
+/// StringPool for texts.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct StringPool {
     empty: Vec<String>,
     /// What they take.
     bytes: usize,
@@ -14,7 +14,7 @@ pub(super) struct Room {
 /// More than is told at once.
 const MOST: usize = 2 << 20;
 
-impl Room {
+impl StringPool {
     /// The text as one to keep. One that has room of its own keeps that.
     #[inline]
     pub(super) fn for_text<'a>(&mut self, text: impl Into<Cow<'a, str>>) -> String {
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_next_text_takes_the_room_of_one_that_was_seen() {
-        let mut room = Room::default();
+        let mut room = StringPool::default();
         let first = room.for_text("a longer text");
         let place = first.as_ptr();
         room.take_back(first);
@@ -64,13 +64,13 @@ mod tests {
     fn a_text_with_room_of_its_own_is_not_copied() {
         let text = "long".repeat(1000);
         let place = text.as_ptr();
-        let kept = Room::default().for_text(text);
+        let kept = StringPool::default().for_text(text);
         assert_eq!(kept.as_ptr(), place);
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut room = Room::default();
+        let mut room = StringPool::default();
         for _ in 0..1000 {
             room.take_back("x".repeat(MOST / 100));
         }

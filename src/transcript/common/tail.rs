@@ -5,12 +5,12 @@ const KEPT: usize = 1 << 20;
 
 /// A text that grew piece by piece. Beyond `KEPT` only its end is remembered.
 #[derive(Debug, Default)]
-pub(in crate::transcript) struct Said {
+pub(in crate::transcript) struct Tail {
     tail: String,
     length: usize,
 }
 
-impl Said {
+impl Tail {
     pub(in crate::transcript) fn push(&mut self, text: &str) {
         self.length += text.len();
         if text.len() > KEPT {
@@ -66,8 +66,8 @@ impl Said {
 mod tests {
     use super::*;
 
-    fn said(pieces: &[&str]) -> Said {
-        let mut said = Said::default();
+    fn said(pieces: &[&str]) -> Tail {
+        let mut said = Tail::default();
         pieces.iter().for_each(|piece| said.push(piece));
         said
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::Room;
+use super::StringPool;
 use crate::event::{Json, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent, Usage};
 
 /// The tool calls that are running, in the order in which they began.
@@ -12,8 +12,8 @@ use crate::event::{Json, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, Transcrip
 pub(in crate::transcript) struct Tools {
     open: Vec<Running>,
     used: bool,
-    names: Room,
-    outputs: Room,
+    names: StringPool,
+    outputs: StringPool,
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     figures: Vec<Box<Usage>>,
 }

@@ -2,13 +2,13 @@
 //! and session; the filter adds what it would have printed and the native adapter did not say.
 
 use super::super::Adapter;
-use super::super::parts::json_text;
+use super::super::common::json_text;
 use super::{Filter, FilterError, Trouble};
 use crate::event::{Tag, TranscriptEvent};
 
 /// The native adapter, with the filter beside it.
 pub fn beside(native: Box<dyn Adapter>, filter: Filter) -> Box<dyn Adapter> {
-    Box::new(Beside {
+    Box::new(Supplement {
         native,
         filter,
         said: String::new(),
@@ -16,7 +16,7 @@ pub fn beside(native: Box<dyn Adapter>, filter: Filter) -> Box<dyn Adapter> {
     })
 }
 
-struct Beside {
+struct Supplement {
     native: Box<dyn Adapter>,
     filter: Filter,
     /// The end of what the native adapter said: a terminal event that the filter repeats is not news.
@@ -27,7 +27,7 @@ struct Beside {
 /// So much of what was said is remembered.
 const REMEMBERED: usize = 256 * 1024;
 
-impl Beside {
+impl Supplement {
     fn remember(&mut self, text: &str) {
         self.said.push_str(text);
         if self.said.len() > 2 * REMEMBERED {
@@ -37,7 +37,7 @@ impl Beside {
     }
 }
 
-impl Adapter for Beside {
+impl Adapter for Supplement {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         // A list of its own: there a piece does not become a part of what was remembered before.
         let mut told = Vec::new();

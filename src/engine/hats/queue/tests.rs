@@ -1,10 +1,10 @@
 //! Who is worn when, and what is delivered.
 
-use super::super::hats::tests::hat;
+use super::super::tests::hat;
 use super::*;
 
-fn post(rules: Vec<HatRule>) -> Post {
-    Post::new(Hats::new(rules).expect("a usable set"))
+fn post(rules: Vec<HatRule>) -> HatQueue {
+    HatQueue::new(Hats::new(rules).expect("a usable set"))
 }
 
 fn team() -> Vec<HatRule> {
@@ -26,7 +26,7 @@ fn event(topic: &str, payload: &str) -> TopicEvent {
 }
 
 /// One good iteration: who wore what with which events, and what was said about it.
-fn turn(post: &mut Post, publishes: &[TopicEvent]) -> (String, Vec<String>, Vec<String>) {
+fn turn(post: &mut HatQueue, publishes: &[TopicEvent]) -> (String, Vec<String>, Vec<String>) {
     let mut said: Vec<String> = post.deliver().expect("somebody").iter().map(words).collect();
     let delivery = post.in_hand.as_ref().expect("a hat");
     let events = delivery.events.iter().map(|event| event.topic.clone()).collect();
@@ -42,7 +42,7 @@ fn words(rerouted: &Rerouted) -> String {
 }
 
 #[track_caller]
-fn assert_turn(post: &mut Post, publishes: &[TopicEvent], name: &str, events: &[&str], said: &[&str]) {
+fn assert_turn(post: &mut HatQueue, publishes: &[TopicEvent], name: &str, events: &[&str], said: &[&str]) {
     let (worn, delivered, told) = turn(post, publishes);
     assert_eq!(
         (worn.as_str(), delivered, told),
@@ -210,7 +210,7 @@ fn a_flood_of_events_is_bounded() {
 
 #[test]
 fn without_hats_there_is_no_post() {
-    let mut post = Post::new(Hats::default());
+    let mut post = HatQueue::new(Hats::default());
     assert_eq!(post.deliver(), Ok(Vec::new()));
     post.publish(&event("a", ""));
     assert_eq!((post.undelivered(), post.section()), (None, None));

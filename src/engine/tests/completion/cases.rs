@@ -27,7 +27,7 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
         "ai done\\n\n+LOOP_COMPLETE\n+ it will be",
         Ignored("middle of a sentence"),
     ),
-    // Work before the final message is as it should be; after it, it was not final.
+    // Attempt before the final message is as it should be; after it, it was not final.
     (Structured, "tool\nout ok\nend\nai LOOP_COMPLETE", Yes),
     (Structured, "ai Now the tests.\ntool\nend\nai LOOP_COMPLETE", Yes),
     (

@@ -15,8 +15,8 @@ struct Sample<'a> {
     rest: Option<&'a str>,
 }
 
-impl<'a> Skimmed<'a> for Sample<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Sample<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "name" => self.name = value.field()?,
             "age" => self.age = value.field()?,
@@ -124,10 +124,10 @@ proptest! {
         let text = if pretty { serde_json::to_string_pretty(&object).unwrap() } else { object.to_string() };
         // A fraction may have lost its last digit on the way.
         let object: Value = serde_json::from_str(&text).unwrap();
-        let skimmed: Sample<'_> = Skim::object(&text).unwrap();
+        let scanned: Sample<'_> = JsonScan::object(&text).unwrap();
         let (mut raw, mut expected_raw) = (Vec::new(), Vec::new());
-        let skimmed = owned(skimmed, &mut raw);
-        prop_assert_eq!(skimmed, expected(&object, &mut expected_raw));
+        let scanned = owned(scanned, &mut raw);
+        prop_assert_eq!(scanned, expected(&object, &mut expected_raw));
         raw.sort_unstable();
         expected_raw.sort_unstable();
         prop_assert_eq!(raw, expected_raw);
@@ -138,7 +138,7 @@ proptest! {
         let text = json!({ "inner": value, "name": "né" }).to_string();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the text")]
         let cut = text.floor_char_boundary((text.len() as f64 * part) as usize);
-        prop_assert!(Skim::object::<Sample<'_>>(&text[..cut]).is_none());
+        prop_assert!(JsonScan::object::<Sample<'_>>(&text[..cut]).is_none());
     }
 
     #[test]
@@ -147,7 +147,7 @@ proptest! {
         let from = text.floor_char_boundary(at.index(text.len()));
         let to = text.ceil_char_boundary((from + 1).min(text.len()));
         text.replace_range(from..to, &piece);
-        let skimmed = Skim::object::<Sample<'_>>(&text);
+        let skimmed = JsonScan::object::<Sample<'_>>(&text);
         let takes = serde_json::from_str::<serde_json::Map<String, Value>>(&text).is_ok();
         prop_assert!(skimmed.is_none() || serde_json::from_str::<IgnoredAny>(&text).is_ok(), "{}", text);
         prop_assert!(skimmed.is_some() || !takes, "{}", text);
@@ -178,21 +178,21 @@ fn what_is_no_object_is_refused() {
         r#"{"rest":{"a":tru}}"#,
         "{\"name\":\"a\u{1b}[0m\"}",
     ] {
-        assert!(Skim::object::<Sample<'_>>(text).is_none(), "{text}");
+        assert!(JsonScan::object::<Sample<'_>>(text).is_none(), "{text}");
     }
 }
 
 #[test]
 fn half_a_character_is_replaced_in_words_and_refused_in_what_stays_as_it_came() {
-    let read: Sample<'_> = Skim::object(r#"{"name":"a\ud83d\n","other":"\ud83d"}"#).unwrap();
+    let read: Sample<'_> = JsonScan::object(r#"{"name":"a\ud83d\n","other":"\ud83d"}"#).unwrap();
     assert_eq!(read.name.text(), Some("a\u{fffd}\n"));
-    assert!(Skim::object::<Sample<'_>>(r#"{"rest":{"a":"\ud83d"}}"#).is_none());
-    assert!(Skim::object::<Sample<'_>>(r#"{"name":"\q"}"#).is_none());
+    assert!(JsonScan::object::<Sample<'_>>(r#"{"rest":{"a":"\ud83d"}}"#).is_none());
+    assert!(JsonScan::object::<Sample<'_>>(r#"{"name":"\q"}"#).is_none());
 }
 
 #[test]
 fn words_without_escapes_are_borrowed() {
-    let read: Sample<'_> = Skim::object(r#"{ "name" : "plain" , "age" : "a\nb" }"#).unwrap();
+    let read: Sample<'_> = JsonScan::object(r#"{ "name" : "plain" , "age" : "a\nb" }"#).unwrap();
     assert!(matches!(read.name, Field::Text(Cow::Borrowed("plain"))));
     assert_eq!(read.age.text(), Some("a\nb"));
 }
