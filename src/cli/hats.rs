@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::config::{Hat, Settings};
 use crate::doctor::{Finding, State};
-use crate::engine::{Edge, HatFinding, HatRule, HatSeverity, edges, examine};
+use crate::engine::{Edge, HatFinding, HatRule, HatSeverity, check, edges};
 use crate::ui::{Cell, Table, Terminal, Tone, clean::clean};
 
 use super::args::{ConfigArguments, HatsArguments, HatsCommand};
@@ -133,7 +133,7 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
         detail,
         remedy,
     };
-    let wrong: Vec<Finding> = examine(&rules)
+    let wrong: Vec<Finding> = check(&rules)
         .into_iter()
         .map(|found| {
             let state = match found.severity {
@@ -165,7 +165,7 @@ fn validate(rules: &[HatRule], as_json: bool, terminal: &Terminal) -> Result<Exi
         hats: usize,
         findings: &'a [HatFinding],
     }
-    let findings = examine(rules);
+    let findings = check(rules);
     let text = if as_json {
         json(&Report {
             hats: rules.len(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::config::Origin;
-use crate::engine::Restored;
+use crate::engine::RestoredRun;
 use crate::event::{RunHeader, RunOutcome};
 use crate::process::stop_marked;
 use crate::run::Beginning;
@@ -102,8 +102,8 @@ fn remind(face: &mut dyn Face, run: &Run) -> Result<(), CliError> {
     Ok(())
 }
 
-fn restore(run: &Run) -> Result<Restored, CliError> {
-    let mut restored = Restored::default();
+fn restore(run: &Run) -> Result<RestoredRun, CliError> {
+    let mut restored = RestoredRun::default();
     let journal = run.journal_path();
     if journal.exists() {
         recall(&journal, |recalled| match recalled {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::agent::{self, Invocation, Selected};
 use crate::config::{self, Partial, PriceList, Session, Settings};
-use crate::engine::{Asking, Engine, Hats, Restored, compose_first};
+use crate::engine::{Asking, Engine, Hats, RestoredRun, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{self, Beginning, Hooks, Progress, PromptSource, Setup, Watched};
 use crate::store::Run;
@@ -260,7 +260,7 @@ pub(super) struct Occasion {
     pub(super) now: Timestamp,
     pub(super) beginning: Beginning,
     /// What it had come to, if it goes on.
-    pub(super) restored: Option<Restored>,
+    pub(super) restored: Option<RestoredRun>,
 }
 
 fn hooks(hooks: &config::Hooks) -> Hooks {

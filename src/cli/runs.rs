@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::engine::Restored;
+use crate::engine::RestoredRun;
 use crate::event::{RunOutcome, Usage};
 use crate::store::{Glance, Recalled, Shelf, State, recall, side_by_side, time_of};
 use crate::ui::{Cell, Table, Terminal, Tone, words};
@@ -196,7 +196,7 @@ fn row(shelf: &Shelf, glance: &Glance) -> Row {
 
 /// What a run without an end has come to: that is in the whole of its journal.
 pub(super) fn so_far(journal: &Path) -> Option<Figures> {
-    let mut restored = Restored::default();
+    let mut restored = RestoredRun::default();
     recall(journal, |recalled| match recalled {
         Recalled::Whole(record) => restored.fold(&record),
         Recalled::Passed { seq, at } => restored.seen(seq, at),

@@ -1,52 +1,40 @@
 //! Judgement: what happened in, what to do out. A pure state machine; it never reads a clock, a disk or a process.
 //! Time is an argument: the duration since the run began.
 
+mod attempt;
 mod backoff;
-mod bill;
-mod hat_trail;
+mod commands;
+mod cost;
+mod final_message;
 mod hats;
-mod letters;
-mod limit_words;
+mod interactive;
+mod iteration;
+mod limits;
 mod marker;
 mod policy;
-mod post;
 mod prices;
 mod progress;
 mod prompt;
-mod reset;
-mod restored;
-mod rounds;
-mod said;
+mod rate_limit_phrases;
+mod reset_time;
+mod restore;
 mod sessions;
-mod steering;
-mod stops;
 mod topic;
-mod typed;
-mod wearing;
-mod wiring;
-mod work;
+mod user_messages;
 
 #[cfg(test)]
-mod completions;
-#[cfg(test)]
-mod conversations;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod resumptions;
+mod tests;
 
-pub use hat_trail::HatTrail;
-pub use hats::{HatError, HatRule, Hats};
+pub use commands::{Answer, Asking};
+pub use hats::{Edge, HatError, HatFinding, HatHistory, HatRule, HatSeverity, Hats, check, edges};
+pub use interactive::Key;
 pub use marker::{Markers, Placement};
 pub use policy::{
     CostFigures, CostRules, Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading,
     SessionRule, Timing,
 };
 pub use prices::{Price, Prices};
-pub use restored::Restored;
-pub use steering::{Answer, Asking};
-pub use typed::Key;
-pub use wiring::{Edge, HatFinding, HatSeverity, edges, examine};
+pub use restore::RestoredRun;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -58,18 +46,18 @@ use crate::event::{
     RunHeader, RunOutcome, TimeLimit, TranscriptEvent, USERS_WORD, Usage, UsageScope,
 };
 
+use attempt::{Attempt, Judged, StopCause, Stopping, Verdict};
 use backoff::Backoff;
-use letters::Letters;
-use post::{Ended, Post};
+use hats::HatQueue;
 use progress::Progress;
 use prompt::{Notes, OUTPUT_BUDGET, Refused};
 use sessions::Sessions;
-use work::{Judged, StopCause, Stopping, Verdict, Work};
+use user_messages::UserMessages;
 
 /// The prompt of a run's first iteration.
 pub fn compose_first(task: &str, policy: &Policy) -> String {
     let gates: Vec<&str> = policy.gates.iter().map(|gate| gate.command.as_str()).collect();
-    let mut post = Post::new(policy.hats.clone());
+    let mut post = HatQueue::new(policy.hats.clone());
     // Nobody has been worn yet, so nobody can be worn out.
     let _ = post.deliver();
     let notes = Notes {
@@ -89,7 +77,7 @@ pub enum Input {
         changed: Vec<String>,
     },
     /// How the workspace looks before an iteration; comes before its prompt, if at all.
-    Looked {
+    WorkspaceScanned {
         fingerprint: String,
     },
     /// The user's prompt as it reads now, or why it cannot be read.
@@ -102,13 +90,13 @@ pub enum Input {
         error: String,
     },
     /// Bytes arrived from the agent.
-    Heard,
+    OutputSeen,
     /// The user typed into the agent's screen; the agent has it already, but for what kills it.
-    Typed(Key),
+    KeyTyped(Key),
     Transcript(TranscriptEvent),
     Stderr(String),
     /// The agent changed files that it may not change; comes before its exit.
-    Strayed {
+    PathsViolated {
         files: Vec<String>,
     },
     Exited {
@@ -122,9 +110,9 @@ pub enum Input {
     },
     Interrupted(Interrupt),
     /// The user wants to wait no longer.
-    Woken,
+    WakeUp,
     /// Something was left in the run's inbox.
-    Told {
+    Command {
         id: String,
         order: Order,
     },
@@ -189,17 +177,17 @@ pub struct Engine {
     /// Time that does not count as the run's own.
     waited: Duration,
     notes: Notes,
-    post: Post,
+    post: HatQueue,
     sessions: Sessions,
     interrupted: Option<Interrupt>,
     retry: Backoff,
     unstated_limit: Backoff,
     /// Used by attempts that a crash cut off; counts against the budget only.
     abandoned: Usage,
-    letters: Letters,
+    letters: UserMessages,
     progress: Progress,
-    wishes: steering::Wishes,
-    typing: typed::Typing,
+    wishes: commands::Wishes,
+    typing: interactive::Typing,
     /// Of a resumed run: complete but for its last word; waiting for a limit.
     completed: Option<String>,
     resets_at: Option<Timestamp>,
@@ -209,10 +197,10 @@ pub struct Engine {
 enum State {
     New,
     Reading,
-    Working(Box<Work>),
+    Working(Box<Attempt>),
     Gating(Box<Gating>),
     /// The agent's screen has gone; the user is being asked whether the work is done.
-    Confirming(Box<typed::Confirming>),
+    Confirming(Box<interactive::Confirming>),
     Waiting {
         since: Duration,
         until: Duration,
@@ -228,7 +216,7 @@ enum State {
 /// The agent says that it is done; a gate is running.
 #[derive(Debug)]
 struct Gating {
-    work: Work,
+    work: Attempt,
     marker: String,
     index: usize,
     started: Duration,
@@ -241,7 +229,7 @@ impl Engine {
         Self {
             retry: Backoff::new(retry.0, retry.1, policy.seed),
             unstated_limit: Backoff::new(unstated.0, unstated.1, policy.seed),
-            post: Post::new(policy.hats.clone()),
+            post: HatQueue::new(policy.hats.clone()),
             policy,
             state: State::New,
             iteration: 0,
@@ -256,10 +244,10 @@ impl Engine {
             sessions: Sessions::default(),
             interrupted: None,
             abandoned: Usage::default(),
-            letters: Letters::default(),
+            letters: UserMessages::default(),
             progress: Progress::default(),
-            wishes: steering::Wishes::default(),
-            typing: typed::Typing::default(),
+            wishes: commands::Wishes::default(),
+            typing: interactive::Typing::default(),
             completed: None,
             resets_at: None,
         }
@@ -299,12 +287,12 @@ impl Engine {
     /// Takes in one thing that happened; says what is to be done about it, in order.
     pub fn step(&mut self, at: Duration, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
-        self.take(at, input, &mut out);
+        self.step_into(at, input, &mut out);
         out
     }
 
     /// The same for who has room for the answer.
-    pub fn take(&mut self, at: Duration, input: Input, out: &mut Vec<Action>) {
+    pub fn step_into(&mut self, at: Duration, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Started(header) => {
                 out.push(Action::Emit(RunEvent::RunStarted(header)));
@@ -313,7 +301,7 @@ impl Engine {
                 self.begin(at, out);
             }
             Input::Resumed { header, changed } => self.resumed(at, *header, changed, out),
-            Input::Looked { fingerprint } => self.look(at, fingerprint, out),
+            Input::WorkspaceScanned { fingerprint } => self.look(at, fingerprint, out),
             Input::Prompt(prompt) => self.prompt_read(at, prompt, out),
             Input::Launched { pid, command } => {
                 let iteration = self.iteration;
@@ -328,12 +316,12 @@ impl Engine {
                     self.settle(at, IterationOutcome::CouldNotStart { error }, out);
                 }
             }
-            Input::Heard => {
+            Input::OutputSeen => {
                 if let State::Working(work) = &mut self.state {
                     work.heard_something(at);
                 }
             }
-            Input::Typed(key) => self.typed(at, key, out),
+            Input::KeyTyped(key) => self.typed(at, key, out),
             Input::Transcript(event) => self.hear(at, event, out),
             Input::Stderr(text) => {
                 if let State::Working(work) = &mut self.state {
@@ -344,7 +332,7 @@ impl Engine {
                     }));
                 }
             }
-            Input::Strayed { files } => {
+            Input::PathsViolated { files } => {
                 if let State::Working(work) = &mut self.state {
                     work.strayed = files;
                 }
@@ -352,8 +340,8 @@ impl Engine {
             Input::Exited { end, swept } => self.exited(at, end, swept, out),
             Input::GateEnded { end, output } => self.gate_ended(at, end, &output, out),
             Input::Interrupted(by) => self.interrupt(at, by, out),
-            Input::Woken => self.wake(at, out),
-            Input::Told { id, order } => self.told(at, id, order, out),
+            Input::WakeUp => self.wake(at, out),
+            Input::Command { id, order } => self.told(at, id, order, out),
             Input::Answered(answer) => self.answered(at, answer, out),
             Input::Tick => self.tick(at, out),
         }

@@ -52,7 +52,7 @@ impl Sessions {
     }
 }
 
-/// Letters, digits and `._:-`, not too many of them, and nothing that could be an option.
+/// UserMessages, digits and `._:-`, not too many of them, and nothing that could be an option.
 fn is_session_id(id: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
     (1..=LONGEST_ID).contains(&id.len()) && id.chars().all(plain) && !id.starts_with('-')
@@ -73,7 +73,7 @@ impl Engine {
     /// was done: then the same iteration is due again, in a fresh one.
     pub(super) fn close_session(
         &mut self,
-        work: &Work,
+        work: &Attempt,
         outcome: &IterationOutcome,
         out: &mut Vec<Action>,
     ) -> bool {

@@ -48,7 +48,7 @@ impl Hands<'_> {
 
     fn judge(&mut self, said: Told) -> Result<Option<RunOutcome>, RunError> {
         self.rehearse("judge");
-        if let Some(outcome) = self.step(Input::Heard)? {
+        if let Some(outcome) = self.step(Input::OutputSeen)? {
             return Ok(Some(outcome));
         }
         match said {
@@ -91,7 +91,7 @@ impl Hands<'_> {
                 todo.extend(said);
                 let strayed = self.tree.as_mut().map(Workspace::strayed);
                 match strayed {
-                    Some(Ok(files)) if !files.is_empty() => todo.push_back(Input::Strayed { files }),
+                    Some(Ok(files)) if !files.is_empty() => todo.push_back(Input::PathsViolated { files }),
                     Some(Err(why)) => complaint = Some(why),
                     Some(Ok(_)) | None => {}
                 }

@@ -211,7 +211,7 @@ pub(super) fn meaning(signal: i32) -> Option<Input> {
         SIGINT => Some(Input::Interrupted(Interrupt::Int)),
         SIGTERM => Some(Input::Interrupted(Interrupt::Term)),
         SIGHUP => Some(Input::Interrupted(Interrupt::Hup)),
-        SIGUSR1 => Some(Input::Woken),
+        SIGUSR1 => Some(Input::WakeUp),
         _ => None,
     }
 }

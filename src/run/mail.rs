@@ -48,7 +48,7 @@ impl Hands<'_> {
                 _ if self.mail.taken.contains(&found.id) => self.mail.journaled(&found.id),
                 Ok(order) => {
                     self.mail.taken.insert(found.id.clone());
-                    self.todo.push_back(Input::Told { id: found.id, order });
+                    self.todo.push_back(Input::Command { id: found.id, order });
                 }
                 Err(why) => {
                     self.mail.orders.reject(&found.id);

@@ -206,7 +206,7 @@ impl Hands<'_> {
                 }
                 Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
                 Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
-                Some(Message::Typed(key)) => self.todo.push_back(Input::Typed(key)),
+                Some(Message::Typed(key)) => self.todo.push_back(Input::KeyTyped(key)),
                 Some(Message::TerminalLost) => self.todo.push_back(Input::Interrupted(Interrupt::Hup)),
                 Some(Message::Wish(wish)) => self.todo.extend(wishes::meaning(wish)),
                 Some(Message::Mistake) => return Err(RunError::Mistake),
@@ -219,7 +219,7 @@ impl Hands<'_> {
     fn step(&mut self, input: Input) -> Result<Option<RunOutcome>, RunError> {
         self.rehearse("engine");
         let mut actions = std::mem::take(&mut self.actions);
-        self.setup.engine.take(self.now.elapsed, input, &mut actions);
+        self.setup.engine.step_into(self.now.elapsed, input, &mut actions);
         for action in actions.drain(..) {
             if let Some(outcome) = self.perform(action)? {
                 self.flush()?;

@@ -130,7 +130,7 @@ impl Hands<'_> {
         let Some(tree) = &mut self.tree else { return Ok(()) };
         match tree.look() {
             Ok(fingerprint) if tree.progress == Progress::Watched => {
-                self.todo.push_back(Input::Looked { fingerprint });
+                self.todo.push_back(Input::WorkspaceScanned { fingerprint });
                 Ok(())
             }
             Ok(_) => Ok(()),

@@ -57,7 +57,7 @@ pub(super) fn meaning(wish: Wish) -> Option<Input> {
         Wish::Left => return None,
     };
     let id = format!("key-{}", Timestamp::now().as_nanosecond());
-    Some(Input::Told { id, order })
+    Some(Input::Command { id, order })
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_wish_is_an_order_an_answer_or_an_interrupt() {
         let order = |wish| match meaning(wish) {
-            Some(Input::Told { order, .. }) => order,
+            Some(Input::Command { order, .. }) => order,
             other => panic!("{other:?} is no order"),
         };
         assert_eq!(order(Wish::Pause), Order::Pause);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::parts::{
-    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, list, mark_unknown, object, parse,
+use super::common::{
+    Assembler, EventStream, Field, Tools, class_of_error, hidden_prompt, list, mark_unknown, object, parse,
     say_unreadable,
 };
 use super::{Capabilities, Format};
@@ -32,7 +32,7 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Copilot {
-    speech: Speech,
+    speech: Assembler,
     tools: Tools,
     /// The last call of a model that failed: its status and its words.
     failed_call: (Option<u16>, String),
@@ -158,7 +158,7 @@ impl EventStream for Copilot {
         }
     }
 
-    fn speech(&mut self) -> &mut Speech {
+    fn speech(&mut self) -> &mut Assembler {
         &mut self.speech
     }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::claude::{self, Claude, Dialect, InputTokens, Message, ResultText, block_as_it_came};
-use super::parts::{EventStream, Field, Speech, Tools, mark_unknown, object, parse, skimmed, string};
+use super::common::{Assembler, EventStream, Field, Tools, mark_unknown, object, parse, scan_raw, string};
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
@@ -76,7 +76,7 @@ impl EventStream for Cursor {
         }
     }
 
-    fn speech(&mut self) -> &mut Speech {
+    fn speech(&mut self) -> &mut Assembler {
         &mut self.family.speech
     }
 
@@ -91,7 +91,7 @@ impl Cursor {
     fn read_answer(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
         let timed = own.timestamp_ms.count().is_some();
         let repeats = own.model_call_id.words().is_some() || (self.streams && !timed);
-        let message: Message<'_> = skimmed(own.message);
+        let message: Message<'_> = scan_raw(own.message);
         let mut text = message.content.words().unwrap_or_default().to_owned();
         for (index, block) in message.content.blocks().iter().enumerate() {
             match block.text.text() {

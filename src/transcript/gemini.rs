@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::parts::{
-    EventStream, Field, Speech, Tools, class_of_error, hidden_prompt, mark_unknown, object, parse,
+use super::common::{
+    Assembler, EventStream, Field, Tools, class_of_error, hidden_prompt, mark_unknown, object, parse,
     say_unreadable, status_named_in,
 };
 use super::{Capabilities, Format};
@@ -30,7 +30,7 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Gemini {
-    speech: Speech,
+    speech: Assembler,
     tools: Tools,
     /// The first piece of the current message.
     opening: String,
@@ -168,7 +168,7 @@ impl EventStream for Gemini {
         }
     }
 
-    fn speech(&mut self) -> &mut Speech {
+    fn speech(&mut self) -> &mut Assembler {
         &mut self.speech
     }
 

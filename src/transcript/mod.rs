@@ -5,12 +5,12 @@ mod amp;
 mod claude;
 mod codex;
 mod codex_text;
+mod common;
 mod copilot;
 mod cursor;
 mod gemini;
 pub mod jq;
 mod opencode;
-mod parts;
 mod plain;
 mod rtf1;
 
@@ -114,7 +114,7 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .map(|file| file.trim_end_matches(".rs").replace('_', "-"))
-            .filter(|file| file != "mod" && file != "parts")
+            .filter(|file| file != "mod" && file != "common")
             .collect();
         files.sort_unstable();
         let mut rows: Vec<&str> = names().collect();

@@ -4,8 +4,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::parts::{
-    EventStream, Field, Speech, Tools, class_of_error, mark_unknown, object, parse, read_plan, say_unreadable,
+use super::common::{
+    Assembler, EventStream, Field, Tools, class_of_error, mark_unknown, object, parse, read_plan,
+    say_unreadable,
 };
 use super::{Capabilities, Format};
 use crate::event::{CostSource, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
@@ -28,7 +29,7 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct OpenCode {
     session: Option<String>,
-    speech: Speech,
+    speech: Assembler,
     tools: Tools,
     /// The conversation did not fit: the next step sums it up for the model, and answers nobody.
     compacting: bool,
@@ -153,7 +154,7 @@ impl EventStream for OpenCode {
         }
     }
 
-    fn speech(&mut self) -> &mut Speech {
+    fn speech(&mut self) -> &mut Assembler {
         &mut self.speech
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::parts::{parse, say_unreadable, string};
+use super::common::{parse, say_unreadable, string};
 use super::{Adapter, Capabilities, Format};
 use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent, Usage};
 

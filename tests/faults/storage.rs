@@ -236,7 +236,7 @@ fn a_journal_cut_at_any_byte_is_a_journal() {
     let mut before = (0, 0);
     for cut in 0..=whole.len() {
         fs::write(&path, &whole[..cut]).expect("a cut journal");
-        let mut restored = ralph::engine::Restored::default();
+        let mut restored = ralph::engine::RestoredRun::default();
         ralph::store::recall(&path, |recalled| match recalled {
             ralph::store::Recalled::Whole(record) => restored.fold(&record),
             ralph::store::Recalled::Passed { seq, at } => restored.seen(seq, at),

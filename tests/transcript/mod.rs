@@ -1,10 +1,10 @@
 //! The transcript formats on verbatim captures of the real programs: what is read, and that nothing breaks it.
 
-mod cuts;
 mod documented;
 mod facts;
 pub(crate) mod fixtures;
-mod strange;
+mod malformed;
+mod unknown_events;
 
 use fixtures::{Fixture, all};
 use ralph::event::{Meta, TranscriptEvent};

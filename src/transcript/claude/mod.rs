@@ -1,20 +1,20 @@
 //! `claude`: the stream-json of Claude Code, and of the programs that imitate it (ralphex's wrappers print four of
 //! its events bare). What is said and done lives here; how a session ends is in `ending`, the shapes in `wire`.
 
-mod ending;
-mod mould;
+mod line_template;
+mod result;
 #[cfg(test)]
 mod tests;
 mod wire;
 
-use super::parts::{
-    Alike, Begun, EventStream, Skim, Speech, Tools, hidden_prompt, json_text, mark_unknown, read_plan,
-    say_unreadable, skim, skimmed,
+use super::common::{
+    Alike, Assembler, Begun, EventStream, JsonScan, Tools, hidden_prompt, json_text, mark_unknown, read_plan,
+    say_unreadable, scan, scan_raw,
 };
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Flow, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
-use ending::Ending;
-use mould::{Mould, Piece};
+use line_template::{LineTemplate, Piece};
+use result::Ending;
 use wire::{Block, Event, Line, Streamed};
 pub(super) use wire::{Message, block_as_it_came};
 
@@ -76,12 +76,12 @@ pub(super) struct Claude {
     dialect: Dialect,
     prompt: String,
     session: Option<String>,
-    pub(super) speech: Speech,
+    pub(super) speech: Assembler,
     pub(super) tools: Tools,
     /// Output tokens that were counted when the current message began, and whose message that is.
     counted: (Option<String>, u64),
     ending: Ending,
-    mould: Mould,
+    mould: LineTemplate,
 }
 
 impl EventStream for Claude {
@@ -96,7 +96,7 @@ impl EventStream for Claude {
     }
 
     fn parse(text: &str) -> Result<Line<'_>, String> {
-        skim(text)
+        scan(text)
     }
 
     fn read(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
@@ -114,7 +114,7 @@ impl EventStream for Claude {
                     self.mould.cast(line, parent, tag, text);
                 }
                 if self.read_stream(&read.event, parent, out) == Known::No {
-                    with_all_of(line, |event| read_other(&skimmed(event.event), out));
+                    with_all_of(line, |event| read_other(&scan_raw(event.event), out));
                 }
             }
             "assistant" | "message_stop" => self.read_message(read, line, out),
@@ -128,12 +128,12 @@ impl EventStream for Claude {
             | "content_block_stop"
             | "message_delta" => {
                 let text = json_text(line);
-                let bare: Streamed<'_> = Skim::object(&text).unwrap_or_default();
+                let bare: Streamed<'_> = JsonScan::object(&text).unwrap_or_default();
                 let known = self.read_stream(&bare, read.parent_tool_use_id.text(), out);
                 debug_assert_eq!(known, Known::Yes);
             }
-            "rate_limit_event" => with_all_of(line, |event| ending::read_rate_limit(event, out)),
-            "error" => with_all_of(line, |event| ending::read_error(event, out)),
+            "rate_limit_event" => with_all_of(line, |event| result::read_rate_limit(event, out)),
+            "error" => with_all_of(line, |event| result::read_error(event, out)),
             // What the program tells a program: nothing in it is for the reader of a transcript.
             "control_request"
             | "control_response"
@@ -145,7 +145,7 @@ impl EventStream for Claude {
         }
     }
 
-    fn speech(&mut self) -> &mut Speech {
+    fn speech(&mut self) -> &mut Assembler {
         &mut self.speech
     }
 
@@ -160,11 +160,11 @@ impl Claude {
             dialect,
             prompt: opening.prompt.trim().to_owned(),
             session: None,
-            speech: Speech::default(),
+            speech: Assembler::default(),
             tools: Tools::default(),
             counted: (None, 0),
             ending: Ending::default(),
-            mould: Mould::default(),
+            mould: LineTemplate::default(),
         }
     }
 
@@ -333,7 +333,7 @@ impl Claude {
         out: &mut Vec<TranscriptEvent>,
     ) -> Known {
         match event.kind.text().unwrap_or_default() {
-            "message_start" => self.begin(&skimmed(event.message), parent, out),
+            "message_start" => self.begin(&scan_raw(event.message), parent, out),
             "content_block_start" | "content_block_stop" => self.speech.end_block(parent),
             "content_block_delta" => {
                 if let Some((tag, text)) = event.piece() {
@@ -371,9 +371,9 @@ enum Known {
 
 /// Reads a line of one of the rarer kinds once more, for all that it has.
 fn with_all_of(line: &str, act: impl FnOnce(&Event<'_>)) {
-    match Skim::object(line) {
+    match JsonScan::object(line) {
         Some(event) => act(&event),
-        None => act(&Skim::object(&json_text(line)).unwrap_or_default()),
+        None => act(&JsonScan::object(&json_text(line)).unwrap_or_default()),
     }
 }
 
@@ -395,7 +395,7 @@ fn says_nothing(subtype: &str) -> bool {
 
 fn read_system(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
     match event.subtype.text().unwrap_or_default() {
-        "api_retry" => ending::read_retry(event, out),
+        "api_retry" => result::read_retry(event, out),
         "compact_boundary" => {
             let words = event.content.words().unwrap_or("conversation compacted");
             out.push(TranscriptEvent::message(Tag::Sys, words));
@@ -412,7 +412,7 @@ fn read_system(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
 /// What else the model's stream may bring.
 fn read_other(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
     match event.kind.text().unwrap_or_default() {
-        "error" => ending::read_error(event, out),
+        "error" => result::read_error(event, out),
         unknown => mark_unknown(&format!("stream_event/{unknown}"), event.words().as_deref(), out),
     }
 }

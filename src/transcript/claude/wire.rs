@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::InputTokens;
 use crate::event::{Tag, Usage};
-use crate::transcript::parts::{Content, Field, Quoted, Skim, Skimmed, list, object, skimmed, string};
+use crate::transcript::common::{Content, Field, JsonScan, Quoted, Scanned, list, object, scan_raw, string};
 
 /// What most lines have: they are read in one pass, so this is kept small. A tagged enum would have to buffer each line.
 #[derive(Debug, Default)]
@@ -24,8 +24,8 @@ pub(in crate::transcript) struct Line<'a> {
     pub(super) is_error: Field<'a>,
 }
 
-impl<'a> Skimmed<'a> for Line<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Line<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "type" => self.kind = value.field()?,
             "subtype" => self.subtype = value.field()?,
@@ -74,8 +74,8 @@ pub(super) struct Event<'a> {
     pub(super) summary: Field<'a>,
 }
 
-impl<'a> Skimmed<'a> for Event<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Event<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "type" => self.kind = value.field()?,
             "subtype" => self.subtype = value.field()?,
@@ -83,7 +83,7 @@ impl<'a> Skimmed<'a> for Event<'a> {
             "event" => self.event = value.raw()?,
             "usage" => value.nested(&mut self.usage)?,
             "error" => self.error = value.raw()?,
-            "result" => self.result = Printed::skim(value)?,
+            "result" => self.result = Printed::scan(value)?,
             "errors" => self.errors = value.raw()?,
             "permission_denials" => self.permission_denials = value.raw()?,
             "rate_limit_info" => self.rate_limit_info = value.raw()?,
@@ -130,8 +130,8 @@ impl Streamed<'_> {
     }
 }
 
-impl<'a> Skimmed<'a> for Streamed<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Streamed<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "type" => self.kind = value.field()?,
             "delta" => value.nested(&mut self.delta)?,
@@ -151,8 +151,8 @@ pub(super) struct Delta<'a> {
     pub(super) thinking: Field<'a>,
 }
 
-impl<'a> Skimmed<'a> for Delta<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Delta<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "type" => self.kind = value.field()?,
             "text" => self.text = value.field()?,
@@ -188,8 +188,8 @@ pub(in crate::transcript) struct Message<'a> {
     pub(super) usage: Tokens<'a>,
 }
 
-impl<'a> Skimmed<'a> for Message<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Message<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "id" => self.id = value.field()?,
             "model" => self.model = value.field()?,
@@ -222,8 +222,8 @@ pub(in crate::transcript) struct Block<'a> {
     pub(super) is_error: Field<'a>,
 }
 
-impl<'a> Skimmed<'a> for Block<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Block<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "type" => self.kind = value.field()?,
             "text" => self.text = value.field()?,
@@ -232,7 +232,7 @@ impl<'a> Skimmed<'a> for Block<'a> {
             "name" => self.name = value.field()?,
             "input" => self.input = value.raw()?,
             "tool_use_id" => self.tool_use_id = value.field()?,
-            "content" => self.content = Printed::skim(value)?,
+            "content" => self.content = Printed::scan(value)?,
             "is_error" => self.is_error = value.field()?,
             _ => drop(value.pass()?),
         }
@@ -254,7 +254,7 @@ impl Default for Printed<'_> {
 }
 
 impl<'a> Printed<'a> {
-    fn skim(value: &mut Skim<'a>) -> Option<Self> {
+    fn scan(value: &mut JsonScan<'a>) -> Option<Self> {
         Some(if value.is_words() {
             Self::Words(value.string()?)
         } else {
@@ -308,8 +308,8 @@ pub(super) struct Tokens<'a> {
     output: Field<'a>,
 }
 
-impl<'a> Skimmed<'a> for Tokens<'a> {
-    fn take(&mut self, name: &str, value: &mut Skim<'a>) -> Option<()> {
+impl<'a> Scanned<'a> for Tokens<'a> {
+    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
         match name {
             "input_tokens" | "inputTokens" => self.input = value.field()?,
             "cache_creation_input_tokens" | "cacheWriteTokens" => self.cache_write = value.field()?,
@@ -349,7 +349,7 @@ fn result_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     let parts: Vec<String> = list(raw)
         .into_iter()
         .map(|item| {
-            let block: Block<'_> = skimmed(Some(item));
+            let block: Block<'_> = scan_raw(Some(item));
             match (block.kind.text(), block.text.text()) {
                 (_, Some(text)) => text.to_owned(),
                 (Some(kind), None) => format!("[{kind}]"),

@@ -8,13 +8,13 @@ use crate::event::{
     FileChangeKind, Json, Meta, PlanItem, PlanStatus, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent,
     Usage, UsageScope,
 };
-use crate::transcript::parts::{
-    EventStream, Field, Speech, Tools, list, mark_unknown, object, parse, say_unreadable, string,
+use crate::transcript::common::{
+    Assembler, EventStream, Field, Tools, list, mark_unknown, object, parse, say_unreadable, string,
 };
 
 #[derive(Default)]
 pub(super) struct Jsonl {
-    speech: Speech,
+    speech: Assembler,
     tools: Tools,
     /// The error that was told last: a failed turn repeats it.
     told: Option<String>,
@@ -145,7 +145,7 @@ impl EventStream for Jsonl {
         }
     }
 
-    fn speech(&mut self) -> &mut Speech {
+    fn speech(&mut self) -> &mut Assembler {
         &mut self.speech
     }
 

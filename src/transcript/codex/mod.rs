@@ -6,7 +6,7 @@ mod jsonl;
 use super::codex_text::CodexText;
 use super::{Adapter, Capabilities, Format};
 use crate::event::{ErrorClass, Meta, Tag, TranscriptEvent};
-use crate::transcript::parts::{class_of_error, status_named_in};
+use crate::transcript::common::{class_of_error, status_named_in};
 use jsonl::Jsonl;
 
 pub(super) const FORMAT: Format = Format {

@@ -1,6 +1,6 @@
 //! Tool calls in the transcript: from `exec` or `apply patch` over the verdict to the end of the output.
 
-use super::marks::{self, Ended};
+use super::separators::{self, Ended};
 use super::{CodexText, Place, text};
 use crate::event::{Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
@@ -24,7 +24,7 @@ impl CodexText {
         }
         command.push_str(line);
         let directory = self.header.directory.as_deref();
-        if let Some(whole) = marks::command_before_directory(command, directory) {
+        if let Some(whole) = separators::command_before_directory(command, directory) {
             let whole = whole.to_owned();
             self.place = Place::Running;
             self.start("shell", Some(&whole), out);
@@ -58,7 +58,7 @@ impl CodexText {
             }
             whole.push_str(&ended.call);
             let directory = self.header.directory.as_deref();
-            let command = marks::command_before_directory(&whole, directory)
+            let command = separators::command_before_directory(&whole, directory)
                 .unwrap_or(&whole)
                 .to_owned();
             self.start("shell", Some(&command), out);

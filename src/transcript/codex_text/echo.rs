@@ -1,7 +1,7 @@
 //! The prompt, printed again before the answer. It is known, so it can be told from what follows line by line,
 //! even where it contains words that look like marks.
 
-use super::marks;
+use super::separators;
 
 /// The prompt as it was sent, and how much of it came.
 pub(super) struct Echo {
@@ -32,11 +32,11 @@ impl Echo {
     pub(super) fn hear(&mut self, line: &str) -> Heard {
         let Some(found) = self.find(line.trim()) else {
             // The prompt came with something between its lines, or otherwise than it was sent.
-            let (words, stamped) = marks::without_time(line);
+            let (words, stamped) = separators::without_time(line);
             let ends = if stamped {
-                marks::stamped_mark(words)
+                separators::stamped_mark(words)
             } else {
-                marks::mark(words)
+                separators::mark(words)
             };
             if ends.is_some() || words.starts_with("ERROR: ") {
                 return Heard::Other;

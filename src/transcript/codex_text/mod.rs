@@ -4,17 +4,17 @@
 
 mod calls;
 mod echo;
-mod marks;
+mod separators;
 #[cfg(test)]
 mod tests;
 
 use super::codex::{PREFACE, error_of, finished, retry_of};
-use super::parts::{Tools, hidden_prompt};
+use super::common::{Tools, hidden_prompt};
 use super::{Adapter, Capabilities, Format};
 use crate::event::{Flow, Meta, Tag, TranscriptEvent, Usage, UsageScope};
 use calls::Call;
 use echo::{Echo, Heard};
-use marks::Mark;
+use separators::Mark;
 
 pub(super) const FORMAT: Format = Format {
     name: "codex-text",
@@ -93,9 +93,9 @@ impl Adapter for CodexText {
                 Heard::Other => self.end_echo(out),
             }
         }
-        let (words, stamped) = marks::without_time(line);
+        let (words, stamped) = separators::without_time(line);
         let found = if stamped {
-            marks::stamped_mark(words)
+            separators::stamped_mark(words)
         } else {
             self.mark_here(words)
         };
@@ -129,13 +129,13 @@ impl CodexText {
     fn mark_here(&self, line: &str) -> Option<Mark> {
         match self.place {
             Place::Command(_) | Place::Running => {
-                marks::mark(line).or_else(|| marks::ended(line).map(Mark::Ended))
+                separators::mark(line).or_else(|| separators::ended(line).map(Mark::Ended))
             }
             Place::Output => {
-                marks::mark(line).filter(|mark| self.blanks > 0 || marks::may_follow_output(mark))
+                separators::mark(line).filter(|mark| self.blanks > 0 || separators::may_follow_output(mark))
             }
             Place::Preface | Place::Header | Place::Text { .. } | Place::Figure | Place::Repeat(_) => {
-                marks::mark(line)
+                separators::mark(line)
             }
             Place::Echo(_) => None,
         }
@@ -155,7 +155,7 @@ impl CodexText {
             Mark::Exec(None) => Place::Command(String::new()),
             Mark::Exec(Some(header)) => {
                 let directory = self.header.directory.as_deref();
-                let command = marks::command_before_directory(&header, directory).unwrap_or(&header);
+                let command = separators::command_before_directory(&header, directory).unwrap_or(&header);
                 self.start("shell", Some(command), out);
                 Place::Running
             }
@@ -190,7 +190,7 @@ impl CodexText {
                 self.read_output(line, out);
             }
             Place::Output => self.read_output(line, out),
-            Place::Figure => match marks::figure_in(line) {
+            Place::Figure => match separators::figure_in(line) {
                 Some(figure) => self.place = self.finish(figure, out),
                 None => {
                     self.place = Place::Repeat(self.message.clone());

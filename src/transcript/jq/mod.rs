@@ -1,15 +1,15 @@
 //! `jq`: an agent that prints JSON lines, and a jq filter of the user's (or of a driver) that says what of them is to
 //! be read. What the filter prints is the assistant's, as `jq -j` would print it; nothing else is known.
 
-mod beside;
 mod filter;
 mod fuel;
 mod print;
+mod supplement;
 
-pub use beside::beside;
 pub use filter::{CompileError, Filter, FilterError};
+pub use supplement::beside;
 
-use super::parts::{json_text, say_unreadable};
+use super::common::{json_text, say_unreadable};
 use super::{Adapter, Capabilities, Format, Opening};
 use crate::event::{Tag, TranscriptEvent};
 

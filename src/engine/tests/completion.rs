@@ -1,0 +1,193 @@
+//! Is it done? A table of small transcripts and their verdicts: every false "done", and every one that was missed,
+//! that loops of this kind are known for.
+//!
+//! A transcript is one step a line: `ai TEXT` a message, `+TEXT` more of it in the same line, `line TEXT` the next
+//! line of it, `think`, `prompt`, `user`, `sys`, `nested` the same words of somebody else, `tool` a tool call,
+//! `out TEXT` its output, `end` its end, `stderr TEXT`, `ok TEXT` the terminal event of success with the final
+//! message that it repeats, `bad TEXT` that of failure, `error TEXT` an error on the way, `exit N`. `\n` in a text
+//! is a line break. Without `exit`, the code is 0; a structured format ends with `ok` unless it says otherwise.
+
+mod cases;
+
+use super::{header, policy};
+use crate::engine::*;
+use crate::event::{ErrorClass, Flow, Meta, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus};
+
+use cases::CASES;
+
+/// What an agent's output has: messages and a terminal event, or lines only.
+#[derive(Clone, Copy)]
+enum Format {
+    Structured,
+    Plain,
+}
+
+use Format::Plain;
+
+/// What became of the iteration.
+#[derive(Debug, PartialEq, Eq)]
+enum Done {
+    Yes,
+    /// Healthy, not done; no marker was seen at all.
+    No,
+    /// A marker was seen and does not count, for a reason that contains this.
+    Ignored(&'static str),
+    /// The agent itself says that it failed.
+    GaveUp,
+    Failed,
+}
+
+use Done::{Failed, GaveUp, Ignored, No, Yes};
+
+const TASK: &str = "Fix the bug.\nWhen everything is done, print:\nLOOP_COMPLETE\n";
+
+fn text(tag: Tag, text: &str, flow: Flow, parent: Option<&str>) -> Input {
+    Input::Transcript(TranscriptEvent::Text {
+        tag,
+        text: text.into(),
+        flow,
+        parent: parent.map(Into::into),
+    })
+}
+
+fn finished(success: bool, text: &str) -> Input {
+    Input::Transcript(TranscriptEvent::meta(Meta::Finished {
+        success,
+        reason: None,
+        text: (!text.is_empty()).then(|| text.to_owned()),
+        turns: None,
+        duration_ms: None,
+    }))
+}
+
+/// The inputs of one step.
+fn step(line: &str) -> Vec<Input> {
+    if let Some(more) = line.strip_prefix('+') {
+        return vec![text(Tag::Ai, &unescaped(more), Flow::Delta, None)];
+    }
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = unescaped(rest);
+    let id = || "tool".to_owned();
+    vec![match word {
+        "ai" => text(Tag::Ai, &rest, Flow::Message, None),
+        "line" => text(Tag::Ai, &rest, Flow::Line, None),
+        "many" => {
+            let line = || text(Tag::Ai, &rest, Flow::Line, None);
+            return std::iter::repeat_with(line).take(25).collect();
+        }
+        "think" => text(Tag::Think, &rest, Flow::Message, None),
+        "prompt" => text(Tag::Prompt, &rest, Flow::Message, None),
+        "user" => text(Tag::User, &rest, Flow::Message, None),
+        "sys" => text(Tag::Sys, &rest, Flow::Message, None),
+        "nested" => text(Tag::Ai, &rest, Flow::Message, Some("task")),
+        "tool" => Input::Transcript(TranscriptEvent::ToolStart {
+            tool: ToolStart {
+                id: id(),
+                name: "shell".into(),
+                input: None,
+                parent: None,
+            },
+        }),
+        "out" => Input::Transcript(TranscriptEvent::ToolOutput {
+            tool: ToolRef { id: id() },
+            text: rest,
+        }),
+        "end" => Input::Transcript(TranscriptEvent::ToolEnd {
+            tool: ToolEnd {
+                id: id(),
+                status: ToolStatus::Ok,
+                duration_ms: None,
+            },
+        }),
+        "stderr" => Input::Stderr(rest),
+        "ok" => finished(true, &rest),
+        "bad" => finished(false, &rest),
+        "error" => Input::Transcript(TranscriptEvent::meta(Meta::Error {
+            class: ErrorClass::Other,
+            message: rest,
+            status: None,
+        })),
+        other => panic!("no such step: {other}"),
+    }]
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("\\n", "\n").replace("\\r", "\r")
+}
+
+/// Plays one iteration; what became of it.
+fn verdict(format: Format, transcript: &str) -> Done {
+    let mut rules = policy();
+    if let Plain = format {
+        rules.reading = Reading {
+            messages: Messages::Absent,
+            ending: Ending::ExitOnly,
+        };
+    }
+    let mut engine = Engine::new(rules);
+    let mut told = Vec::new();
+    let mut say = |input: Input| {
+        for action in engine.step(Duration::from_secs(1), input) {
+            if let Action::Emit(event) = action {
+                told.push(event);
+            }
+        }
+    };
+    say(Input::Started(Box::new(header())));
+    say(Input::Prompt(Ok(TASK.into())));
+    let (mut code, mut ended) = (0, matches!(format, Plain));
+    for line in transcript.lines() {
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("exit", number) => code = number.parse().expect("an exit code"),
+            ("cut", _) => ended = true,
+            (word, _) => {
+                ended |= ["ok", "bad"].contains(&word);
+                step(line).into_iter().for_each(&mut say);
+            }
+        }
+    }
+    if !ended {
+        say(finished(true, ""));
+    }
+    say(Input::Exited {
+        end: ProcessEnd::Exited { code },
+        swept: 0,
+    });
+    let reason = told.iter().find_map(|event| match event {
+        RunEvent::MarkerIgnored { reason, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    let outcome = told.iter().find_map(|event| match event {
+        RunEvent::IterationEnded { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    match outcome.expect("the iteration has ended") {
+        IterationOutcome::Completed { .. } => Yes,
+        IterationOutcome::Continued { .. } => match reason {
+            Some(reason) => Ignored(String::leak(reason)),
+            None => No,
+        },
+        IterationOutcome::Failed {
+            failure: Failure::Declared { .. },
+        } => GaveUp,
+        IterationOutcome::Failed { .. } => Failed,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn done_is_what_the_agent_says_at_the_end_in_its_own_words() {
+    const { assert!(CASES.len() >= 60) };
+    let mut wrong = Vec::new();
+    for (format, transcript, expected) in CASES {
+        let found = verdict(*format, transcript);
+        let right = match (&found, expected) {
+            (Ignored(reason), Ignored(part)) => reason.contains(part),
+            (found, expected) => found == expected,
+        };
+        if !right {
+            wrong.push(format!("{transcript:?}: {found:?}, not {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
