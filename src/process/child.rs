@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use rustix::termios::isatty;
 
-use super::adopt;
-use super::errand::Errand;
-use super::feed::{Fed, Feed};
+use super::control::Reins;
 use super::hire::Hired;
+use super::orphans;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeGone};
-use super::reins::Reins;
+use super::spawn_request::Errand;
+use super::stdin::{Fed, Feed};
 use super::streams::{self, OurEnds, TheirEnds};
 use super::wire::{self, Afterwards, Notice, Order};
 use super::{Ended, Keeper, ProcessError, Report, Screen, Spec, Stdin};
@@ -216,7 +216,7 @@ impl Watch {
         drop(self.hired);
         Gone {
             end,
-            swept: adopt::kill_orphans(),
+            swept: orphans::kill_orphans(),
             leaving: None,
         }
     }

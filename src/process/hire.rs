@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::adopt::{self, KeeperProcess};
 use super::keeper::{ARGUMENT, DISPLAY_NAME};
+use super::orphans::{self, KeeperProcess};
 
 /// The program that is started as the keeper of a child: one whose `main` calls `keep_if_asked`.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ impl Hired {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         // The command owns our copy of the keeper's end, and goes here; with it open, the line would never end.
-        let process = adopt::start(&mut command)?;
+        let process = orphans::start(&mut command)?;
         Ok(Self {
             line: Arc::new(line),
             process,

@@ -13,11 +13,11 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::errand::Errand;
 use super::keeping::Keeping;
 use super::launch;
-use super::ready;
+use super::poll;
 use super::signals::Signals;
+use super::spawn_request::Errand;
 use super::wire::{self, Afterwards, Call, Notice, Stage};
 use crate::mishap;
 
@@ -111,7 +111,7 @@ impl Post {
                 (self.control, PollFlags::IN),
                 (self.signals.as_fd(), PollFlags::IN),
             ];
-            let [called, signalled] = ready::wait(wanted, None);
+            let [called, signalled] = poll::wait(wanted, None);
             if signalled {
                 self.signals.clear();
             }

@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
-use super::ready;
+use super::poll;
 use super::signals::Signals;
 use super::tree::Tree;
 use super::wire::{self, Afterwards, MESSAGE_BYTES, Notice, Order};
@@ -162,7 +162,7 @@ impl<'a> Keeping<'a> {
         } else {
             self.signals.as_fd()
         };
-        let [order, signal] = ready::wait(
+        let [order, signal] = poll::wait(
             [(control, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)],
             until,
         );

@@ -12,38 +12,38 @@
 //! process group: agents start each tool in a session of its own. Why not from here: with several children, orphans
 //! could not be told apart.
 
-mod adopt;
+mod by_env;
 mod capture;
 mod child;
-mod companion;
-mod errand;
+mod control;
 mod error;
-mod feed;
+mod exit_watchdog;
 mod hire;
 mod keeper;
 mod keeping;
 mod launch;
 mod lines;
-mod marked;
+mod orphans;
+mod poll;
 mod pool;
 mod read;
-mod ready;
-mod reins;
 mod scratch;
 mod screen;
 mod signals;
+mod spawn_request;
+mod stdin;
 mod streams;
 mod tree;
 mod wire;
 
+pub use by_env::stop_marked;
 pub use capture::{Bounds, Captured, Omitted, capture};
 pub use child::Child;
-pub use companion::Companion;
 pub use error::ProcessError;
+pub use exit_watchdog::Companion;
 pub use hire::Keeper;
 pub use keeper::keep_if_asked;
 pub use lines::{Line, LineSplitter};
-pub use marked::stop_marked;
 pub use pool::{CHUNK_BYTES, Chunk};
 pub use read::{STDERR_CHUNKS, STDOUT_CHUNKS};
 pub use scratch::scratch;

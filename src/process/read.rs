@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionread};
 
 use super::pool::{CHUNK_BYTES, Chunk, Pool};
-use super::{Report, ready};
+use super::{Report, poll};
 use crate::event::StreamName;
 use crate::mishap;
 
@@ -143,7 +143,7 @@ impl Drain {
     fn wait(&self, deadline: Option<Instant>) {
         match deadline {
             Some(_) => {
-                ready::wait([(self.source.as_fd(), PollFlags::IN)], deadline);
+                poll::wait([(self.source.as_fd(), PollFlags::IN)], deadline);
             }
             None => self.wait_for_more(None),
         }
@@ -151,7 +151,7 @@ impl Drain {
 
     fn wait_for_more(&self, until: Option<Instant>) {
         let source = (self.source.as_fd(), PollFlags::IN);
-        ready::wait([source, (self.gone.as_fd(), PollFlags::IN)], until);
+        poll::wait([source, (self.gone.as_fd(), PollFlags::IN)], until);
     }
 
     /// Takes what is there, up to a whole chunk.

@@ -12,7 +12,7 @@ use crate::store::{Entry, Tail, is_at_work};
 use crate::ui::Face;
 
 use super::clock::Clock;
-use super::inbox::{self, Inbox, Message};
+use super::queue::{self, Inbox, Message};
 use super::{LeftOut, RunError};
 
 /// How the telling ended.
@@ -131,7 +131,7 @@ impl Telling<'_> {
 
 fn interrupt(message: Message) -> Option<FollowEnd> {
     let by = match message {
-        Message::Signal(signal) => match inbox::meaning(signal)? {
+        Message::Signal(signal) => match queue::meaning(signal)? {
             Input::Interrupted(by) => by,
             _ => return None,
         },

@@ -15,7 +15,7 @@ use crate::mishap;
 use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
 use crate::ui::{clean::clean, iteration_verdict, run_verdict, words};
 
-use super::inbox::Message;
+use super::queue::Message;
 
 /// The version of the document that hooks are given.
 const VERSION: u32 = 1;

@@ -1,26 +1,26 @@
 //! Hands: the meeting room. Everything that happens comes in by the inbox, goes through the engine, and what the
 //! engine asks for is done. Decides nothing itself.
 
-mod ask;
 mod capture;
+mod child_events;
 mod clock;
-mod driven;
+mod commands;
+mod driver_session;
 mod follow;
 mod gate;
-mod hear;
 mod hooks;
 mod inbox;
+mod interactive;
 mod keys;
-mod mail;
 mod perform;
+mod prompt_user;
+mod queue;
 mod replay;
 mod screen_text;
 mod session;
 mod setup;
 mod summary;
 mod trial;
-mod typed;
-mod wishes;
 mod workspace;
 
 pub use hooks::Hooks;
@@ -28,7 +28,7 @@ pub use setup::{Beginning, PromptSource, Setup};
 pub use workspace::{Progress, Watched};
 
 pub use gate::{GateReport, run_gate, shell_command};
-pub use inbox::stop_signals;
+pub use queue::stop_signals;
 
 pub use follow::{FollowEnd, follow};
 
@@ -50,15 +50,15 @@ use crate::mishap;
 use crate::store::{IterationFiles, Journal, StoreError};
 use crate::ui::{Face, Keyboard};
 
-use ask::Answers;
 use clock::{Clock, Moment};
-use driven::Driven;
+use commands::WishDoor;
+use driver_session::Driven;
 use hooks::Hooking;
-use inbox::{Generation, Inbox, Message};
-use mail::Mail;
+use inbox::Mail;
+use interactive::Sitting;
+use prompt_user::Answers;
+use queue::{Generation, Inbox, Message};
 use session::{Session, Spent};
-use typed::Sitting;
-use wishes::WishDoor;
 use workspace::Workspace;
 
 /// What cannot be mended by trying again.
@@ -202,13 +202,13 @@ impl Hands<'_> {
                 Some(Message::Signal(signal)) => {
                     self.look_into_inbox()?;
                     self.mind_the_screen(signal);
-                    self.todo.extend(inbox::meaning(signal));
+                    self.todo.extend(queue::meaning(signal));
                 }
                 Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
                 Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
                 Some(Message::Typed(key)) => self.todo.push_back(Input::KeyTyped(key)),
                 Some(Message::TerminalLost) => self.todo.push_back(Input::Interrupted(Interrupt::Hup)),
-                Some(Message::Wish(wish)) => self.todo.extend(wishes::meaning(wish)),
+                Some(Message::Wish(wish)) => self.todo.extend(commands::meaning(wish)),
                 Some(Message::Mistake) => return Err(RunError::Mistake),
                 None => self.todo.push_back(Input::Tick),
             }

@@ -11,10 +11,10 @@ use crate::process::{Child, Environment, ProcessError, Report, Size, Spec, Stdin
 use crate::transcript::{Opening, jq};
 use crate::ui::Keyboard;
 
-use super::ask::Answers;
-use super::inbox::{ChildDoor, Message, Spoken};
+use super::interactive::Sitting;
+use super::prompt_user::Answers;
+use super::queue::{ChildDoor, Message, Spoken};
 use super::session::{AgentSession, Excerpt, Raw, Session, SessionKind};
-use super::typed::Sitting;
 use super::{Hands, Progress, RunError, gate, summary};
 
 /// Wide enough that no program thinks of wrapping.
@@ -101,13 +101,13 @@ impl Hands<'_> {
             match message {
                 Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
                 Some(Message::Signal(signal)) => {
-                    if let Some(Input::Interrupted(_)) = super::inbox::meaning(signal) {
+                    if let Some(Input::Interrupted(_)) = super::queue::meaning(signal) {
                         return Ok(());
                     }
                 }
                 Some(Message::TerminalLost) => return Ok(()),
                 Some(Message::Wish(wish)) => {
-                    if let Some(Input::Interrupted(_)) = super::wishes::meaning(wish) {
+                    if let Some(Input::Interrupted(_)) = super::commands::meaning(wish) {
                         return Ok(());
                     }
                 }

@@ -15,8 +15,8 @@ use crate::ui::tui::{Door, Wish, WishKind};
 
 use super::RunError;
 use super::clock::Clock;
-use super::inbox::{self, Inbox, Message};
-use super::wishes;
+use super::commands;
+use super::queue::{self, Inbox, Message};
 
 /// How fast a run is told again.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -155,8 +155,8 @@ impl Teller {
 fn end(message: Message) -> Option<ReplayEnd> {
     let meaning = match message {
         Message::Wish(Wish::Left) => return Some(ReplayEnd::Left),
-        Message::Wish(wish) => wishes::meaning(wish)?,
-        Message::Signal(signal) => inbox::meaning(signal)?,
+        Message::Wish(wish) => commands::meaning(wish)?,
+        Message::Signal(signal) => queue::meaning(signal)?,
         Message::TerminalLost => Input::Interrupted(Interrupt::Hup),
         Message::Mistake => Input::Interrupted(Interrupt::Term),
         Message::Child { .. }

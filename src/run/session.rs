@@ -13,7 +13,7 @@ use crate::process::{Child, LineSplitter};
 use crate::store::RawOutput;
 use crate::transcript::Adapter;
 
-use super::inbox::Generation;
+use super::queue::Generation;
 use super::screen_text::ScreenText;
 
 /// The child that runs now.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::shelf::{run_at_work, time_of};
+use super::index::{run_at_work, time_of};
 use super::{DIRECTORY, Lock, StoreError, at};
 
 /// What was moved aside and is about to go. What a killed `clean` leaves is taken away by the next.

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::event::{LineWriter, Paper, Record, RunEvent, Sink};
 
 use super::sync::Syncing;
-use super::{StoreError, at, recall};
+use super::{StoreError, at, restore};
 
 /// While the agent floods us, records are written together in pieces of about this size.
 const BATCH: usize = 64 * 1024;
@@ -38,7 +38,7 @@ impl Journal {
     /// Opens a journal at its end, a new one or one that another process has left.
     pub(super) fn append(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            draft: Draft::of(recall::reopen(path)?),
+            draft: Draft::of(restore::reopen(path)?),
             lines: LineWriter::default(),
         })
     }

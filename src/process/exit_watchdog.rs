@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::process::{ChildStdin, Command, Stdio};
 
-use super::adopt::{self, KeeperProcess};
+use super::orphans::{self, KeeperProcess};
 
 /// Somebody who waits for our end. Dropped, it hears our goodbye and goes.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Companion {
             .stdin(Stdio::piped())
             .stdout(Stdio::inherit())
             .stderr(Stdio::piped());
-        let mut process = adopt::start(&mut command).ok()?;
+        let mut process = orphans::start(&mut command).ok()?;
         let (lifeline, ready) = process.pipes();
         let mut companion = Self {
             lifeline,

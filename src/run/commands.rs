@@ -8,7 +8,7 @@ use crate::engine::{Answer, Input};
 use crate::event::{Interrupt, Order};
 use crate::ui::tui::{Door, Wish, WishKind};
 
-use super::inbox::Message;
+use super::queue::Message;
 
 /// The door by which a face's wishes come in.
 pub(super) struct WishDoor {

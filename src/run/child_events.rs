@@ -5,7 +5,7 @@ use crate::event::{RunOutcome, TranscriptEvent};
 use crate::process::{Ended, Report};
 use crate::store::IterationFiles;
 
-use super::inbox::{Generation, Spoken};
+use super::queue::{Generation, Spoken};
 use super::session::{SessionKind, Spent, Told};
 use super::workspace::Workspace;
 use super::{Hands, RunError};

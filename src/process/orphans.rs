@@ -54,7 +54,7 @@ pub(super) fn kill_orphans() -> u64 {
     use rustix::event::PollFlags;
     use rustix::process::{PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, waitpid};
 
-    use super::ready;
+    use super::poll;
     use super::tree::{descendants, send, table};
 
     let deadline = Instant::now() + Duration::from_secs(2);
@@ -84,7 +84,7 @@ pub(super) fn kill_orphans() -> u64 {
         send(&all, Signal::KILL);
         for orphan in &orphans {
             if let Ok(life) = pidfd_open(*orphan, PidfdFlags::empty()) {
-                ready::wait([(life.as_fd(), PollFlags::IN)], Some(deadline));
+                poll::wait([(life.as_fd(), PollFlags::IN)], Some(deadline));
             }
             let _ = waitpid(Some(*orphan), WaitOptions::NOHANG);
         }

@@ -16,8 +16,8 @@ use crate::mishap;
 use crate::process::{Screen, Size};
 use crate::ui::{Lent, Painted, Painter};
 
-use super::inbox::{Inbox, Message, Spoken};
 use super::keys::Keys;
+use super::queue::{Inbox, Message, Spoken};
 
 /// What an agent that does not read may leave unread; what is typed beyond it is lost, but for Ctrl-C.
 const MOST_PENDING: usize = 1 << 20;

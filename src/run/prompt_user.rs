@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::engine::Answer;
 use crate::mishap;
 
-use super::inbox::Message;
+use super::queue::Message;
 
 /// Somebody listens to the keyboard; dropped, nobody does any more.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
+use super::poll;
 use super::read::TreeGone;
-use super::ready;
 use crate::mishap;
 
 /// What is still to be written to a pipe; the pipe closes when this is dropped.
@@ -54,7 +54,7 @@ impl Feed {
         mishap::rehearse_in_a_run("stdin");
         while self.write() == Fed::Waiting {
             let wanted = [(self.pipe.as_fd(), PollFlags::OUT), (gone.as_fd(), PollFlags::IN)];
-            if let [_, true] = ready::wait(wanted, None) {
+            if let [_, true] = poll::wait(wanted, None) {
                 return;
             }
         }
