@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::agent::{self, AgentError, CUSTOM, Selected, StdinSource, Terminal as AgentTerminal};
-use crate::doctor::{Finding, PROMPT, Tested, Verdict, next_way, unusable};
+use crate::doctor::{Finding, PROMPT, AgentTest, Verdict, next_call, unusable};
 use crate::event::ProcessEnd;
 use crate::run::{Heard, Trial, TrialError, Way};
 use crate::ui::{Terminal, clean};
@@ -15,24 +15,24 @@ use super::context::Context;
 use super::doctor::doctor_text;
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::json;
-use super::reading::reading;
+use super::agents::json;
+use super::transcript_format::resolve_format;
 use super::trust::{self, Consent};
 
 /// All of it, for a program.
 #[derive(Debug, Serialize)]
-struct Report {
+struct TestReport {
     agent: String,
     display_name: String,
     verdict: Verdict,
     prompt: &'static str,
-    calls: Vec<Call>,
+    calls: Vec<TestCall>,
     findings: Vec<Finding>,
 }
 
 /// One call that was made.
 #[derive(Debug, Serialize)]
-struct Call {
+struct TestCall {
     way: Way,
     command: Vec<String>,
     stdin: &'static str,
@@ -48,9 +48,9 @@ struct Call {
 
 pub(super) fn test(arguments: &AgentTestArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
-    let mut wishes = arguments.choice.wishes()?;
-    wishes.cli.backend = arguments.name.clone().or(wishes.cli.backend);
-    let loaded = context.load(wishes, arguments.choice.config.as_ref())?;
+    let mut overrides = arguments.choice.overrides()?;
+    overrides.cli.backend = arguments.name.clone().or(overrides.cli.backend);
+    let loaded = context.load(overrides, arguments.choice.config.as_ref())?;
     trust::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
     let probe = context.probe();
     let mut selected = match agent::resolve(&loaded.settings, &probe) {
@@ -60,7 +60,7 @@ pub(super) fn test(arguments: &AgentTestArguments, terminal: &Terminal) -> Resul
     if selected.version.is_none() && selected.adapter() != CUSTOM {
         selected.version = probe.version(&selected.program).ok();
     }
-    let (format, filter) = reading(&mut selected)?;
+    let (format, filter) = resolve_format(&mut selected)?;
     let warned = selected.warnings.iter().try_for_each(|text| terminal.warn(text));
     warned.map_err(CliError::Output)?;
     let trial = Trial {
@@ -76,17 +76,17 @@ pub(super) fn test(arguments: &AgentTestArguments, terminal: &Terminal) -> Resul
         let announced = terminal.print(&clean::clean(&announcement(&selected, arguments.timeout)));
         announced.map_err(CliError::Output)?;
     }
-    carry_out(&trial, arguments, terminal)
+    execute(&trial, arguments, terminal)
 }
 
-fn carry_out(
+fn execute(
     trial: &Trial<'_>,
     arguments: &AgentTestArguments,
     terminal: &Terminal,
 ) -> Result<Exit, CliError> {
     let agent = trial.agent;
     let mut calls = Vec::new();
-    while let Some(way) = next_way(agent, &calls) {
+    while let Some(way) = next_call(agent, &calls) {
         match trial.call(way) {
             Ok(heard) => calls.push(heard),
             Err(TrialError::Process(error)) => {
@@ -101,13 +101,13 @@ fn carry_out(
             Err(TrialError::Scratch { path, source }) => return Err(CliError::Unwritable { path, source }),
         }
     }
-    let tested = Tested {
+    let tested = AgentTest {
         agent,
         format: trial.format,
         timeout: trial.timeout,
         calls: &calls,
     };
-    let report = Report {
+    let report = TestReport {
         agent: agent.name.clone(),
         display_name: agent.display_name.clone(),
         verdict: tested.verdict(),
@@ -143,7 +143,7 @@ fn no_call(
     arguments: &AgentTestArguments,
     terminal: &Terminal,
 ) -> Result<Exit, CliError> {
-    let report = Report {
+    let report = TestReport {
         agent: agent.to_owned(),
         display_name: agent.to_owned(),
         verdict: Verdict::Broken,
@@ -155,8 +155,8 @@ fn no_call(
     Ok(Exit::NoAgent)
 }
 
-fn call(heard: &Heard) -> Call {
-    Call {
+fn call(heard: &Heard) -> TestCall {
+    TestCall {
         way: heard.way,
         command: heard.command.clone(),
         stdin: match heard.stdin {
@@ -190,16 +190,16 @@ fn announcement(agent: &Selected, seconds: u64) -> String {
     )
 }
 
-fn show(report: &Report, arguments: &AgentTestArguments, terminal: &Terminal) -> Result<(), CliError> {
+fn show(report: &TestReport, arguments: &AgentTestArguments, terminal: &Terminal) -> Result<(), CliError> {
     let text = if arguments.json {
         json(report)
     } else {
-        human(report, terminal)
+        text(report, terminal)
     };
     terminal.print(&text).map_err(CliError::Output)
 }
 
-fn human(report: &Report, terminal: &Terminal) -> String {
+fn text(report: &TestReport, terminal: &Terminal) -> String {
     let cleaned: Vec<Finding> = report
         .findings
         .iter()

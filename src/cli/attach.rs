@@ -16,13 +16,13 @@ use super::args::AttachArguments;
 use super::error::CliError;
 use super::exit::Exit;
 use super::replay::named_run;
-use super::shelf::RunShelf;
+use super::run_files::RunFiles;
 
 /// How often the journal is looked at: soon while it grows, less often while it does not.
-const SOON: Duration = Duration::from_millis(100);
-const LATER: Duration = Duration::from_millis(500);
+const POLL_ACTIVE: Duration = Duration::from_millis(100);
+const POLL_IDLE: Duration = Duration::from_millis(500);
 /// A run that is silent for so long may have lost its process.
-const SILENCE: Duration = Duration::from_secs(2);
+const LIVENESS_CHECK: Duration = Duration::from_secs(2);
 
 pub(super) fn attach(arguments: &AttachArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let what = arguments.run.as_deref().unwrap_or(Path::new(LATEST));
@@ -34,12 +34,12 @@ pub(super) fn attach(arguments: &AttachArguments, terminal: &Terminal) -> Result
     }
     let directory = journal.parent().unwrap_or(Path::new(".")).to_owned();
     let shelf = directory.clone();
-    let open_shelf = Box::new(move |_: &_| Box::new(RunShelf::at(shelf.clone())) as Box<_>);
+    let open_shelf = Box::new(move |_: &_| Box::new(RunFiles::at(shelf.clone())) as Box<_>);
     let mut tui = terminal
-        .tui(Role::Viewer, OnEnd::Stay, open_shelf, super::screen::guard())
+        .tui(Role::Viewer, OnEnd::Stay, open_shelf, super::front_end::guard())
         .map_err(CliError::Output)?;
-    let _ = tui.take_door(Box::new(InboxDoor(OrderBox::of(&directory))));
-    watch(Tail::open(&journal)?, &directory, &mut tui).map_err(|source| CliError::Capture {
+    let _ = tui.take_door(Box::new(InboxSender(OrderBox::of(&directory))));
+    watch(Tail::open(&journal)?, &directory, &mut tui).map_err(|source| CliError::InputUnreadable {
         path: journal,
         source,
     })?;
@@ -48,22 +48,22 @@ pub(super) fn attach(arguments: &AttachArguments, terminal: &Terminal) -> Result
 
 /// Shows what is there and what is added, until the watcher leaves.
 fn watch(mut tail: Tail, directory: &Path, tui: &mut Tui) -> io::Result<()> {
-    let mut wait = SOON;
+    let mut wait = POLL_ACTIVE;
     let mut silent_since = Instant::now();
-    let mut last = News::None;
+    let mut last = Progress::None;
     loop {
-        let news = tell_news(&mut tail, tui)?;
-        if news != News::None {
+        let news = forward_new_records(&mut tail, tui)?;
+        if news != Progress::None {
             (silent_since, last) = (Instant::now(), news);
-        } else if last != News::End && silent_since.elapsed() >= SILENCE {
+        } else if last != Progress::End && silent_since.elapsed() >= LIVENESS_CHECK {
             silent_since = Instant::now();
             if !is_at_work(directory) {
                 tui.lose();
             }
         }
         wait = match news {
-            News::None => LATER.min(wait * 2),
-            News::Some | News::End => SOON,
+            Progress::None => POLL_IDLE.min(wait * 2),
+            Progress::Some | Progress::End => POLL_ACTIVE,
         };
         if tui.left_within(wait) {
             return Ok(());
@@ -72,15 +72,15 @@ fn watch(mut tail: Tail, directory: &Path, tui: &mut Tui) -> io::Result<()> {
 }
 
 /// Hands on what is new.
-fn tell_news(tail: &mut Tail, tui: &mut Tui) -> io::Result<News> {
-    let mut news = News::None;
+fn forward_new_records(tail: &mut Tail, tui: &mut Tui) -> io::Result<Progress> {
+    let mut news = Progress::None;
     while let Some(entry) = tail.next_entry()? {
-        news = News::Some;
+        news = Progress::Some;
         if let Entry::Record(record) = entry {
             // A watcher who has left is noticed elsewhere.
             let _ = tui.accept(&record);
             if let RunEvent::RunEnded { .. } = record.event {
-                news = News::End;
+                news = Progress::End;
             }
         }
     }
@@ -88,7 +88,7 @@ fn tell_news(tail: &mut Tail, tui: &mut Tui) -> io::Result<News> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+enum Progress {
     None,
     Some,
     /// The last of it is that the run is over.
@@ -96,9 +96,9 @@ enum News {
 }
 
 /// What the watcher wants of a run that another process drives goes into its inbox, as `ralph tell` puts it there.
-struct InboxDoor(OrderBox);
+struct InboxSender(OrderBox);
 
-impl Door for InboxDoor {
+impl Door for InboxSender {
     fn send(&self, wish: Wish) -> Result<(), String> {
         let order = match wish {
             Wish::Tell(text) => Order::Message { text },

@@ -11,9 +11,9 @@ use super::args::{CleanArguments, OutcomeName};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::json;
+use super::agents::json;
 use super::runs::{date, outcome_of, outcome_words};
-use super::transcript::unless_nobody_reads;
+use super::transcript::ignore_broken_pipe;
 
 /// Without a word about it, so many stay.
 const USUALLY_KEPT: usize = 20;
@@ -30,7 +30,7 @@ struct Candidate {
 }
 
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct CleanReport<'a> {
     dry_run: bool,
     removed: &'a [Candidate],
     bytes: u64,
@@ -43,7 +43,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
     let shelf = Shelf::of(&context.cwd);
     let mut candidates = candidates(&shelf, arguments, now);
     if !arguments.dry_run && !candidates.is_empty() {
-        if let Answer::No = may_go(&candidates, arguments, terminal)? {
+        if let Confirmation::No = confirm_removal(&candidates, arguments, terminal)? {
             let text = "Nothing was removed.\n";
             return terminal
                 .print(text)
@@ -54,7 +54,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
         let done = discard(&context.cwd, &ids, now)?;
         candidates.retain(|candidate| done.removed.contains(&candidate.id));
     }
-    let report = Report {
+    let report = CleanReport {
         dry_run: arguments.dry_run,
         bytes: bytes(&candidates),
         kept: shelf.len() - candidates.len(),
@@ -68,7 +68,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
     terminal
         .print(&text)
         .map(|()| Exit::Success)
-        .or_else(unless_nobody_reads)
+        .or_else(ignore_broken_pipe)
 }
 
 fn candidates(shelf: &Shelf, arguments: &CleanArguments, now: Timestamp) -> Vec<Candidate> {
@@ -91,30 +91,30 @@ fn candidates(shelf: &Shelf, arguments: &CleanArguments, now: Timestamp) -> Vec<
         .collect()
 }
 
-enum Answer {
+enum Confirmation {
     Yes,
     No,
 }
 
-fn may_go(
+fn confirm_removal(
     candidates: &[Candidate],
     arguments: &CleanArguments,
     terminal: &Terminal,
-) -> Result<Answer, CliError> {
+) -> Result<Confirmation, CliError> {
     if arguments.yes {
-        return Ok(Answer::Yes);
+        return Ok(Confirmation::Yes);
     }
     let runs = words::count(candidates.len() as u64, "run");
     if !terminal.can_ask() {
-        return Err(CliError::NobodyToConfirm { runs });
+        return Err(CliError::CannotConfirm { runs });
     }
     let list = listed(candidates, MOST_SHOWN, terminal);
     let question = format!("Remove {runs} ({})? [y/N] ", words::bytes(bytes(candidates)));
     terminal.print(&list).map_err(CliError::Output)?;
     match terminal.confirm(&question).map_err(CliError::Output)? {
-        Confirmed::Yes => Ok(Answer::Yes),
-        Confirmed::No => Ok(Answer::No),
-        Confirmed::NobodyToAsk => Err(CliError::NobodyToConfirm { runs }),
+        Confirmed::Yes => Ok(Confirmation::Yes),
+        Confirmed::No => Ok(Confirmation::No),
+        Confirmed::NobodyToAsk => Err(CliError::CannotConfirm { runs }),
     }
 }
 
@@ -146,7 +146,7 @@ fn bytes(candidates: &[Candidate]) -> u64 {
     candidates.iter().map(|candidate| candidate.bytes).sum()
 }
 
-fn sentence(report: &Report) -> String {
+fn sentence(report: &CleanReport) -> String {
     let stay = match report.kept {
         1 => "1 run stays".to_owned(),
         kept => format!("{} stay", words::count(kept as u64, "run")),

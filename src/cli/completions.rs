@@ -24,9 +24,9 @@ const VARIABLE: &str = "RALPH_COMPLETE";
 
 /// What an argument can be completed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Completion {
     Runs,
-    RunsAtWork,
+    ActiveRuns,
     RunsAndFiles,
     Agents,
     Hats,
@@ -36,20 +36,20 @@ enum Kind {
 }
 
 /// By the words of the command (`*` is any) and the argument.
-const KINDS: &[(&str, &str, Kind)] = &[
-    ("show", "run", Kind::Runs),
-    ("logs", "run", Kind::Runs),
-    ("attach", "run", Kind::Runs),
-    ("export", "run", Kind::Runs),
-    ("run", "resume", Kind::Runs),
-    ("replay", "what", Kind::RunsAndFiles),
-    ("tell", "words", Kind::RunsAtWork),
-    ("agents test", "name", Kind::Agents),
-    ("hats show", "name", Kind::Hats),
-    ("gates run", "name", Kind::Gates),
-    ("drivers check", "name", Kind::Drivers),
-    ("*", "agent", Kind::Agents),
-    ("*", "transcript", Kind::Formats),
+const COMPLETIONS: &[(&str, &str, Completion)] = &[
+    ("show", "run", Completion::Runs),
+    ("logs", "run", Completion::Runs),
+    ("attach", "run", Completion::Runs),
+    ("export", "run", Completion::Runs),
+    ("run", "resume", Completion::Runs),
+    ("replay", "what", Completion::RunsAndFiles),
+    ("tell", "words", Completion::ActiveRuns),
+    ("agents test", "name", Completion::Agents),
+    ("hats show", "name", Completion::Hats),
+    ("gates run", "name", Completion::Gates),
+    ("drivers check", "name", Completion::Drivers),
+    ("*", "agent", Completion::Agents),
+    ("*", "transcript", Completion::Formats),
 ];
 
 pub(super) fn completions(shell: Shell, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -68,7 +68,7 @@ pub(super) fn completions(shell: Shell, terminal: &Terminal) -> Result<Exit, Cli
 }
 
 /// The answer to a script, if one asks: `RALPH_COMPLETE=bash ralph -- ralph show 2026`.
-pub(super) fn answer_if_asked() -> Option<ExitCode> {
+pub(super) fn complete_if_requested() -> Option<ExitCode> {
     let shell = std::env::var_os(VARIABLE)?.into_string().ok()?;
     let mut words = std::env::args_os().skip(1);
     if words.next()? != "--" {
@@ -86,7 +86,7 @@ fn answer(shell: &dyn EnvCompleter, words: Vec<OsString>) -> Option<String> {
     if words.is_empty() {
         return None;
     }
-    let mut command = with_kinds("", super::command());
+    let mut command = with_completions("", super::command());
     command.build();
     let mut answer = Vec::new();
     shell
@@ -96,23 +96,23 @@ fn answer(shell: &dyn EnvCompleter, words: Vec<OsString>) -> Option<String> {
 }
 
 /// Tells each argument what it can be completed with.
-fn with_kinds(path: &str, command: Command) -> Command {
-    let command = command.mut_args(|argument| match kind_of(path, &argument) {
+fn with_completions(path: &str, command: Command) -> Command {
+    let command = command.mut_args(|argument| match completion_of(path, &argument) {
         Some(kind) => argument.add(ArgValueCompleter::new(kind)),
         None => argument,
     });
     command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
-        with_kinds(path.trim_start(), inner)
+        with_completions(path.trim_start(), inner)
     })
 }
 
-fn kind_of(path: &str, argument: &Arg) -> Option<Kind> {
-    let fits = |(of, id, _): &&(&str, &str, Kind)| (*of == "*" || *of == path) && argument.get_id() == *id;
-    KINDS.iter().find(fits).map(|(_, _, kind)| *kind)
+fn completion_of(path: &str, argument: &Arg) -> Option<Completion> {
+    let fits = |(of, id, _): &&(&str, &str, Completion)| (*of == "*" || *of == path) && argument.get_id() == *id;
+    COMPLETIONS.iter().find(fits).map(|(_, _, kind)| *kind)
 }
 
-impl ValueCompleter for Kind {
+impl ValueCompleter for Completion {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
         let begun = current.to_string_lossy();
         let fitting = |word: &String| word.starts_with(&*begun);
@@ -123,7 +123,7 @@ impl ValueCompleter for Kind {
         match self {
             Self::RunsAndFiles => found.extend(PathCompleter::any().complete(current)),
             Self::Runs
-            | Self::RunsAtWork
+            | Self::ActiveRuns
             | Self::Agents
             | Self::Hats
             | Self::Gates
@@ -134,12 +134,12 @@ impl ValueCompleter for Kind {
     }
 }
 
-impl Kind {
+impl Completion {
     /// All of them, in the order in which they are offered. Where nothing can be known, nothing is offered.
     fn words(self) -> Vec<String> {
         match self {
             Self::Runs | Self::RunsAndFiles => runs(),
-            Self::RunsAtWork => runs_at_work(),
+            Self::ActiveRuns => active_runs(),
             Self::Agents => {
                 let built_in = AGENTS.iter().map(|agent| agent.name.to_owned());
                 let drivers = drivers().into_iter().map(|name| format!("{DRIVER}{name}"));
@@ -173,7 +173,7 @@ fn runs() -> Vec<String> {
         .collect()
 }
 
-fn runs_at_work() -> Vec<String> {
+fn active_runs() -> Vec<String> {
     let Some(shelf) = shelf() else {
         return Vec::new();
     };
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_row_is_of_an_argument() {
-        for (path, id, _) in KINDS.iter().filter(|(path, ..)| *path != "*") {
+        for (path, id, _) in COMPLETIONS.iter().filter(|(path, ..)| *path != "*") {
             let root = crate::cli::command();
             let mut command = &root;
             for word in path.split_whitespace() {
@@ -224,7 +224,7 @@ mod tests {
                 let wanted = names.iter().any(|name| name.as_str().contains("RUN"))
                     || matches!(argument.get_id().as_str(), "agent" | "transcript");
                 assert!(
-                    !wanted || kind_of(path, argument).is_some(),
+                    !wanted || completion_of(path, argument).is_some(),
                     "{path}: {}",
                     argument.get_id()
                 );

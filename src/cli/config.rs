@@ -17,7 +17,7 @@ pub(super) fn config(arguments: &SettingsArguments, terminal: &Terminal) -> Resu
     let context = Context::here()?;
     let text = match &arguments.command {
         ConfigCommand::Show { origin, json } => {
-            let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref())?;
+            let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref())?;
             loaded
                 .warnings
                 .iter()

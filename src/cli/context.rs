@@ -37,7 +37,7 @@ impl Context {
     }
 
     /// Reads the configuration in all its layers.
-    pub(super) fn load(&self, wishes: Partial, file: Option<&PathBuf>) -> Result<Loaded, CliError> {
+    pub(super) fn load(&self, overrides: Partial, file: Option<&PathBuf>) -> Result<Loaded, CliError> {
         let environment: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
@@ -49,7 +49,7 @@ impl Context {
             user_dir: user_dir.as_deref(),
             file: file.map(PathBuf::as_path),
             environment: &environment,
-            flags: wishes,
+            flags: overrides,
             agents: &agent::names(),
             transcripts: &transcript::names().collect::<Vec<_>>(),
         })?)

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::agent::{self, DRIVER};
 use crate::config::{Loaded, Origin, Settings};
 use crate::doctor::{
-    self, Clock, Disk, Finding, Git, Hidden, Scene, Screen, Size, State, Surroundings, Workspace,
+    self, Clock, Disk, Finding, Git, GitIgnored, DoctorInput, Screen, Size, State, Environment, Workspace,
 };
 use crate::store::{Lock, Shelf, size_of, time_of};
 use crate::ui::{Terminal, Tone, clean, words};
@@ -17,7 +17,7 @@ use super::args::ListArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::json;
+use super::agents::json;
 use super::trust::{self, Consent};
 use super::{config, drivers, hats};
 
@@ -26,7 +26,7 @@ const STATE: &str = ".agent";
 
 pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
-    let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref());
+    let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref());
     let (loaded, problem) = match loaded {
         Ok(loaded) => (Some(loaded), None),
         Err(CliError::Config(problem)) => (None, Some(problem)),
@@ -40,20 +40,20 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<E
         (None, Some(problem)) => Err(problem),
         (None, None) => return Ok(Exit::Failed),
     };
-    let decided = loaded.as_ref().map(decided).unwrap_or_default();
-    let mut findings = doctor::examine(&Scene {
+    let overridden = loaded.as_ref().map(overridden).unwrap_or_default();
+    let mut findings = doctor::examine(&DoctorInput {
         configuration,
-        decided: &decided,
+        overridden: &overridden,
         agents: &agents,
     });
     if let Some(loaded) = &loaded {
         let consent = Consent::of(arguments.choice.trust);
         findings.extend(hats::findings(&loaded.settings));
-        findings.extend(doctor::judgement(&loaded.settings, context.probe().as_ref()));
+        findings.extend(doctor::check_commands(&loaded.settings, context.probe().as_ref()));
         findings.extend(driver_findings(&context, loaded, consent)?);
         findings.extend(trust::findings(&context, loaded, consent));
     }
-    findings.extend(doctor::surroundings(&surroundings(&context)));
+    findings.extend(doctor::check_environment(&environment(&context)));
     let text = if arguments.json {
         json(&findings)
     } else {
@@ -67,16 +67,16 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal) -> Result<E
     })
 }
 
-/// Every setting that somebody decided, and who.
-fn decided(loaded: &Loaded) -> Vec<(String, Origin)> {
+/// Settings that differ from their defaults, with their origin.
+fn overridden(loaded: &Loaded) -> Vec<(String, Origin)> {
     let settings = serde_json::to_value(&loaded.settings).unwrap_or_default();
     let mut rows = Vec::new();
     config::flatten("", &settings, &mut rows);
-    let decided = rows.into_iter().map(|(key, _)| {
+    let overridden = rows.into_iter().map(|(key, _)| {
         let origin = loaded.origin(&key);
         (key, origin)
     });
-    decided.filter(|(_, origin)| *origin != Origin::Default).collect()
+    overridden.filter(|(_, origin)| *origin != Origin::Default).collect()
 }
 
 /// The configured driver, if it may be run.
@@ -96,13 +96,13 @@ fn driver_findings(context: &Context, loaded: &Loaded, consent: Consent) -> Resu
     }])
 }
 
-fn surroundings(context: &Context) -> Surroundings {
+fn environment(context: &Context) -> Environment {
     let shelf = Shelf::of(&context.cwd);
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
     let stdout = std::io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok();
-    Surroundings {
+    Environment {
         workspace: workspace(context),
         terminal: Screen {
             size: size
@@ -134,7 +134,7 @@ fn workspace(context: &Context) -> Workspace {
     let place = if state.is_dir() { &state } else { &context.cwd };
     let git = trust::git(context);
     let seen = match git.changes(&context.cwd) {
-        None => Git::NotThere,
+        None => Git::NoRepository,
         Some(Err(why)) => Git::Unreadable(why),
         Some(Ok((branch, changed))) => Git::Repository { branch, changed },
     };
@@ -147,13 +147,13 @@ fn workspace(context: &Context) -> Workspace {
         path: context.cwd.clone(),
         git: seen,
         holder: Lock::holder(&state.join("lock")).map(|holder| holder.to_string()),
-        runs: if exposed { Hidden::No } else { Hidden::Yes },
+        runs: if exposed { GitIgnored::No } else { GitIgnored::Yes },
     }
 }
 
 fn sized(bytes: u64) -> Size {
-    let told = words::bytes(bytes);
-    Size { bytes, told }
+    let text = words::bytes(bytes);
+    Size { bytes, text }
 }
 
 fn free_space(path: &Path) -> Option<u64> {

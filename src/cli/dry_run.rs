@@ -19,7 +19,7 @@ use super::run::Plan;
 
 /// What an iteration would use.
 #[derive(Debug, Serialize)]
-struct Call {
+struct DryRunCall {
     agent: String,
     agent_version: Option<String>,
     program: String,
@@ -85,7 +85,7 @@ pub(super) fn show_prompt(plan: &Plan, terminal: &Terminal) -> Result<Exit, CliE
     Ok(Exit::Success)
 }
 
-fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
+fn describe(plan: &Plan, cwd: &Path) -> Result<DryRunCall, CliError> {
     let policy = policy(plan, Timestamp::UNIX_EPOCH);
     let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
     let (prompt, invocation) = plan.first_call(&prompt_file)?;
@@ -101,7 +101,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<Call, CliError> {
         "RALPH_BIN=(this program)",
         "TMPDIR=(a fresh directory)",
     ];
-    Ok(Call {
+    Ok(DryRunCall {
         agent: plan.agent.name.clone(),
         agent_version: plan.agent.version.clone(),
         program: invocation.program.display().to_string(),
@@ -167,7 +167,7 @@ fn hooks(hooks: &Hooks) -> Vec<String> {
         .collect()
 }
 
-impl Call {
+impl DryRunCall {
     fn as_text(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<12} {value}\n"));

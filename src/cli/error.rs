@@ -12,7 +12,7 @@ use crate::store::StoreError;
 
 use super::args::ForeignName;
 use super::exit::Exit;
-use super::task::TaskError;
+use super::prompt::PromptError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
@@ -25,9 +25,9 @@ pub(super) enum CliError {
     #[error(transparent)]
     Agent(#[from] AgentError),
     #[error(transparent)]
-    Task(#[from] TaskError),
+    Task(#[from] PromptError),
     #[error("run {id} is complete: nobody will take it in")]
-    NobodyListens { id: String },
+    RunCompleted { id: String },
     #[error(transparent)]
     Filter(#[from] crate::transcript::jq::CompileError),
     #[error("unknown transcript format `{name}`")]
@@ -57,33 +57,31 @@ pub(super) enum CliError {
         known: Vec<String>,
     },
     #[error("cannot read {}: {source}", path.display())]
-    Capture { path: PathBuf, source: io::Error },
+    InputUnreadable { path: PathBuf, source: io::Error },
     #[error("--speed needs recorded times, and {} has none", path.display())]
-    SpeedOfCapture { path: PathBuf },
+    SpeedWithoutTimes { path: PathBuf },
     #[error("--transcript is for raw output, and `{what}` is a run")]
     TranscriptOfRun { what: String },
     #[error("`session: continue` is not possible in interactive mode: a screen names no session")]
-    SessionOnAScreen,
+    SessionInInteractiveMode,
     #[error("the configuration has changed since this run began:\n  {}", changes.join("\n  "))]
     SettingsChanged { changes: Vec<String> },
     #[error("run {id} has left neither a run.json nor a journal that can be read")]
-    NoHeader { id: String },
+    HeaderMissing { id: String },
     #[error("--interactive needs a terminal to ask on")]
-    NobodyToAsk,
+    TerminalRequired,
     #[error("there is nothing to tell")]
-    NothingToTell,
-    #[error("cannot write {}: {source}", path.display())]
-    Init { path: PathBuf, source: io::Error },
+    EmptyCommand,
     #[error("`session: continue` is not possible with {agent}: ralph knows no way to resume its sessions")]
-    NoResume { agent: String },
+    ResumeUnsupported { agent: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Run(RunError),
     #[error("nobody is there to be asked whether {runs} may go")]
-    NobodyToConfirm { runs: String },
+    CannotConfirm { runs: String },
     #[error("{} is there already", path.display())]
-    InTheWay { path: PathBuf },
+    AlreadyExists { path: PathBuf },
     #[error("run {id} has no iteration {iteration}")]
     NoIteration {
         id: String,
@@ -131,9 +129,9 @@ impl CliError {
             Self::Config(_)
             | Self::AgentCommand(_)
             | Self::Task(_)
-            | Self::NobodyListens { .. }
+            | Self::RunCompleted { .. }
             | Self::UnknownTranscript { .. }
-            | Self::SessionOnAScreen
+            | Self::SessionInInteractiveMode
             | Self::NoTerminal { .. }
             | Self::NothingToConvert { .. }
             | Self::AsClaude(_)
@@ -142,21 +140,20 @@ impl CliError {
             | Self::Hats(_)
             | Self::UnknownName { .. }
             | Self::SettingsChanged { .. }
-            | Self::NobodyToAsk
-            | Self::NothingToTell
-            | Self::NoResume { .. }
-            | Self::Capture { .. }
-            | Self::SpeedOfCapture { .. }
+            | Self::TerminalRequired
+            | Self::EmptyCommand
+            | Self::ResumeUnsupported { .. }
+            | Self::InputUnreadable { .. }
+            | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. }
-            | Self::NobodyToConfirm { .. }
-            | Self::InTheWay { .. }
+            | Self::CannotConfirm { .. }
+            | Self::AlreadyExists { .. }
             | Self::NoIteration { .. } => Exit::Usage,
             Self::Bench(error) => error.exit(),
             Self::Store(error) => store_exit(error),
             Self::WorkingDirectory { .. }
             | Self::Run(_)
-            | Self::NoHeader { .. }
-            | Self::Init { .. }
+            | Self::HeaderMissing { .. }
             | Self::Demo(_)
             | Self::Ledger(_)
             | Self::Unreadable { .. }

@@ -11,25 +11,25 @@ use crate::ui::export::{Cover, Html, Markdown};
 use super::args::{ExportArguments, ExportFormat};
 use super::error::CliError;
 use super::exit::Exit;
-use super::show::{Seen, facts, run_called};
-use super::transcript::unless_nobody_reads;
+use super::show::{RunDetails, facts, resolve_run};
+use super::transcript::ignore_broken_pipe;
 
 /// The version of the JSON document.
 const VERSION: u32 = 1;
 
 pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let run = run_called(Some(&arguments.run))?;
-    let seen = Seen::at(&run)?;
+    let run = resolve_run(Some(&arguments.run))?;
+    let details = RunDetails::at(&run)?;
     let Some(path) = &arguments.output else {
-        let written = write(&seen, arguments.format, &mut terminal.writer())?;
-        return written.map(|()| Exit::Success).or_else(unless_nobody_reads);
+        let written = write(&details, arguments.format, &mut terminal.writer())?;
+        return written.map(|()| Exit::Success).or_else(ignore_broken_pipe);
     };
     let unwritable = |source| CliError::Unwritable {
         path: path.clone(),
         source,
     };
     if path.symlink_metadata().is_ok() && !arguments.force {
-        return Err(CliError::InTheWay { path: path.clone() });
+        return Err(CliError::AlreadyExists { path: path.clone() });
     }
     // Whole or not at all, and for nobody else's eyes.
     let directory = path
@@ -40,7 +40,7 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
         .prefix(".ralph-export-")
         .tempfile_in(directory)
         .map_err(|error| unwritable(without_path(&error)))?;
-    write(&seen, arguments.format, file.as_file_mut())?.map_err(unwritable)?;
+    write(&details, arguments.format, file.as_file_mut())?.map_err(unwritable)?;
     let kept = match arguments.force {
         true => file.persist(path),
         false => file.persist_noclobber(path),
@@ -50,21 +50,21 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
     terminal
         .print(&text)
         .map(|()| Exit::Success)
-        .or_else(unless_nobody_reads)
+        .or_else(ignore_broken_pipe)
 }
 
 /// The outer result is about the run, the inner one about the place that is written to.
-fn write(seen: &Seen, format: ExportFormat, writer: &mut dyn Write) -> Result<io::Result<()>, CliError> {
-    let prompt = prompt(&seen.directory);
-    let records = Journal::read(&seen.directory.join("events.jsonl"))?;
+fn write(details: &RunDetails, format: ExportFormat, writer: &mut dyn Write) -> Result<io::Result<()>, CliError> {
+    let prompt = prompt(&details.directory);
+    let records = Journal::read(&details.directory.join("events.jsonl"))?;
     let mut writer = BufWriter::with_capacity(1 << 16, writer);
     let cover = Cover {
-        id: &seen.id,
-        verdict: seen.verdict(),
-        facts: facts(seen),
+        id: &details.id,
+        verdict: details.verdict(),
+        facts: facts(details),
         prompt: prompt.as_deref(),
-        turns: &seen.account.turns,
-        final_message: &seen.account.final_message,
+        turns: &details.account.turns,
+        final_message: &details.account.final_message,
     };
     Ok(match format {
         ExportFormat::Html => Html::begin(writer, &cover).and_then(|mut html| {
@@ -79,7 +79,7 @@ fn write(seen: &Seen, format: ExportFormat, writer: &mut dyn Write) -> Result<io
         }),
         ExportFormat::Json => {
             let write = || -> io::Result<()> {
-                let run = serde_json::to_string(seen)?;
+                let run = serde_json::to_string(details)?;
                 let prompt = serde_json::to_string(&prompt)?;
                 write!(
                     writer,

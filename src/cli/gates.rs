@@ -11,7 +11,7 @@ use super::args::{ConfigArguments, GatesArguments, GatesCommand};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::json;
+use super::agents::json;
 use super::policy;
 use super::trust::{self, Consent};
 
@@ -55,7 +55,7 @@ fn list(settings: &Settings, as_json: bool, terminal: &Terminal) -> Result<Exit,
 
 /// One gate that was run.
 #[derive(Debug, Serialize)]
-struct Row {
+struct GateRow {
     name: String,
     command: String,
     result: GateResult,
@@ -94,7 +94,7 @@ fn run(
             terminal.print(&clean(&title)).map_err(CliError::Output)?;
         }
         let report = run_gate(&context.keeper, rule, &context.cwd, grace);
-        let row = Row {
+        let row = GateRow {
             name: rule.name.clone(),
             command: rule.command.clone(),
             result: report.result,
@@ -103,7 +103,7 @@ fn run(
         };
         if !as_json {
             terminal
-                .print(&told(&row, report.took, terminal))
+                .print(&gate_text(&row, report.took, terminal))
                 .map_err(CliError::Output)?;
         }
         rows.push(row);
@@ -115,7 +115,7 @@ fn run(
     Ok(if all_passed { Exit::Success } else { Exit::Failed })
 }
 
-fn told(row: &Row, took: std::time::Duration, terminal: &Terminal) -> String {
+fn gate_text(row: &GateRow, took: std::time::Duration, terminal: &Terminal) -> String {
     let output = clean(row.output.trim_end());
     let indented: String = output.lines().map(|line| format!("  {line}\n")).collect();
     let (mark, tone) = match row.result {

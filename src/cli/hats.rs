@@ -1,4 +1,4 @@
-//! `ralph hats`: the hats as a list, one by one, as a drawing; and what is wrong with them.
+//! `ralph hats`: the hats as a list, one by one, as a graph_text; and what is wrong with them.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::args::{ConfigArguments, HatsArguments, HatsCommand};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::json;
+use super::agents::json;
 
 /// The hats of the configuration, in the order of their names.
 pub(super) fn rules(settings: &Settings) -> Vec<HatRule> {
@@ -56,7 +56,7 @@ pub(super) fn hats(arguments: &HatsArguments, terminal: &Terminal) -> Result<Exi
                 (true, _) => json(&edges),
                 (false, true) => as_mermaid(&rules, &edges),
                 (false, false) if rules.is_empty() => NONE.to_owned(),
-                (false, false) => drawing(&rules, &edges),
+                (false, false) => graph_text(&rules, &edges),
             };
             print(terminal, &text)
         }
@@ -161,13 +161,13 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
 /// An error means that no run can be made: the exit code of a wrong configuration.
 fn validate(rules: &[HatRule], as_json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
     #[derive(Serialize)]
-    struct Report<'a> {
+    struct HatsReport<'a> {
         hats: usize,
         findings: &'a [HatFinding],
     }
     let findings = check(rules);
     let text = if as_json {
-        json(&Report {
+        json(&HatsReport {
             hats: rules.len(),
             findings: &findings,
         })
@@ -202,7 +202,7 @@ fn verdict(rules: &[HatRule], findings: &[HatFinding], terminal: &Terminal) -> S
 }
 
 /// Who hands what to whom, hat by hat.
-fn drawing(rules: &[HatRule], edges: &[Edge]) -> String {
+fn graph_text(rules: &[HatRule], edges: &[Edge]) -> String {
     let mut text = String::new();
     let mut block = |title: &str, from: Option<&str>| {
         let own: Vec<&Edge> = edges.iter().filter(|edge| edge.from.as_deref() == from).collect();
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn the_drawing_shows_every_topic_and_where_it_goes() {
         let rules = team();
-        insta::assert_snapshot!(drawing(&rules, &edges(&rules)), @r#"
+        insta::assert_snapshot!(graph_text(&rules, &edges(&rules)), @r#"
         (start)
         └─ task.start ──▶ planner
         builder

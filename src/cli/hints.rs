@@ -26,7 +26,7 @@ impl CliError {
                 format!("to allow it, until one byte of it changes: {allow}"),
                 "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
             ],
-            Self::NobodyListens { .. } => {
+            Self::RunCompleted { .. } => {
                 vec!["begin a new run with it: ralph run -p TEXT, or write it into the prompt file".into()]
             }
             Self::Store(error) => store_hints(error),
@@ -34,23 +34,23 @@ impl CliError {
                 "to go on with the new configuration: add --yes".into(),
                 "to keep the old one: undo the change, or begin a new run with ralph run".into(),
             ],
-            Self::NoHeader { .. } => vec!["begin a new run: ralph run".into()],
-            Self::NobodyToAsk => vec!["leave it out where no one is there to answer".into()],
-            Self::NothingToTell => {
+            Self::HeaderMissing { .. } => vec!["begin a new run: ralph run".into()],
+            Self::TerminalRequired => vec!["leave it out where no one is there to answer".into()],
+            Self::EmptyCommand => {
                 vec!["ralph tell \"use the new API\", or --pause, --resume, --wake, --stop-iteration".into()]
             }
-            Self::NobodyToConfirm { .. }
-            | Self::InTheWay { .. }
+            Self::CannotConfirm { .. }
+            | Self::AlreadyExists { .. }
             | Self::NoIteration { .. }
-            | Self::SpeedOfCapture { .. }
-            | Self::TranscriptOfRun { .. } => self.shelf_hints(),
+            | Self::SpeedWithoutTimes { .. }
+            | Self::TranscriptOfRun { .. } => self.run_hints(),
             Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
                 vec!["it is left as it is: remove it first, or choose another name".into()]
             }
-            Self::Init { .. } | Self::Unwritable { .. } => {
+            Self::Unwritable { .. } => {
                 vec!["check the path, free space and permissions".into()]
             }
-            Self::Run(_) => vec![FULL_OR_FORBIDDEN.into()],
+            Self::Run(_) => vec![CHECK_DISK.into()],
             Self::UnknownTranscript { .. } => vec![known_formats()],
             Self::NothingToConvert { from } => vec![format!("name it: ralph init --from-{from} FILE")],
             Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
@@ -59,31 +59,31 @@ impl CliError {
                 vec![format!("ralph.yml configures none: they go under `{what}s:`")]
             }
             Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
-            Self::SessionOnAScreen => vec!["say `session: fresh`, or --mode autonomous".into()],
-            Self::NoResume { .. } => vec!["remove it, or say `session: fresh`".into()],
+            Self::SessionInInteractiveMode => vec!["say `session: fresh`, or --mode autonomous".into()],
+            Self::ResumeUnsupported { .. } => vec!["remove it, or say `session: fresh`".into()],
             Self::NoTerminal { .. } => vec!["line by line: --no-tui; a recorded run: ralph replay".into()],
             Self::Config(error) => config_hints(error),
             Self::Filter(_)
             | Self::Ledger(_)
             | Self::Unreadable { .. }
-            | Self::Capture { .. }
+            | Self::InputUnreadable { .. }
             | Self::AgentCommand(_)
             | Self::Demo(_)
-            | Self::Output(_) => self.place_hints(),
+            | Self::Output(_) => self.file_hints(),
         }
     }
 }
 
 /// What helps with files and words that cannot be read or written.
 impl CliError {
-    fn place_hints(&self) -> Vec<String> {
+    fn file_hints(&self) -> Vec<String> {
         match self {
             Self::Filter(_) => vec!["a filter that works: --jq-filter '.text // empty'".into()],
             Self::Ledger(_) => vec![
                 "check free space and permissions of your own directories".into(),
                 "for one call: --trust, or RALPH_TRUST=1".into(),
             ],
-            Self::Unreadable { .. } | Self::Capture { .. } => {
+            Self::Unreadable { .. } | Self::InputUnreadable { .. } => {
                 vec!["check the path, and that you may read it".into()]
             }
             Self::AgentCommand(_) => {
@@ -100,18 +100,18 @@ impl CliError {
 
 /// What helps with runs that were.
 impl CliError {
-    fn shelf_hints(&self) -> Vec<String> {
+    fn run_hints(&self) -> Vec<String> {
         match self {
-            Self::NobodyToConfirm { .. } => vec![
+            Self::CannotConfirm { .. } => vec![
                 "to see which: ralph clean --dry-run".into(),
                 "to remove them without a question: add --yes".into(),
             ],
-            Self::InTheWay { .. } => vec!["choose another name, or overwrite it with --force".into()],
+            Self::AlreadyExists { .. } => vec!["choose another name, or overwrite it with --force".into()],
             Self::NoIteration { id, iterations, .. } => vec![match iterations {
                 0 => format!("it has not begun any; to see what it did: ralph show {id}"),
                 last => format!("its last one is {last}; to see all: ralph show {id}"),
             }],
-            Self::SpeedOfCapture { .. } => vec!["leave it out: raw output is shown at once".into()],
+            Self::SpeedWithoutTimes { .. } => vec!["leave it out: raw output is shown at once".into()],
             Self::TranscriptOfRun { .. } => {
                 vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
             }
@@ -123,7 +123,7 @@ impl CliError {
 /// Of runs that are called alike, the newest so many are named.
 const MOST_CANDIDATES: usize = 10;
 
-const FULL_OR_FORBIDDEN: &str = "check free space and permissions; what was written before is still there";
+const CHECK_DISK: &str = "check free space and permissions; what was written before is still there";
 
 fn store_hints(error: &StoreError) -> Vec<String> {
     match error {
@@ -157,7 +157,7 @@ fn store_hints(error: &StoreError) -> Vec<String> {
         StoreError::LeadsElsewhere { .. } => {
             vec!["nothing was removed; go to where it leads, and remove old runs there by hand".into()]
         }
-        StoreError::Io { .. } => vec![FULL_OR_FORBIDDEN.into()],
+        StoreError::Io { .. } => vec![CHECK_DISK.into()],
     }
 }
 
@@ -233,7 +233,7 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             "name it in ralph.yml: cli.command".into(),
             "or on the command line: --agent-cmd 'my-agent --headless'".into(),
         ],
-        AgentError::CustomNotFound { command } => vec![how_to_find(command).into()],
+        AgentError::CustomNotFound { command } => vec![missing_program_hint(command).into()],
         AgentError::PromptTooLong { .. } => {
             vec!["shorten it: put the details in files, and let the prompt name them".into()]
         }
@@ -256,7 +256,7 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
 }
 
 /// What helps with a program that is not there.
-fn how_to_find(command: &str) -> &'static str {
+fn missing_program_hint(command: &str) -> &'static str {
     match command.starts_with('~') {
         true => "`~` is the shell's, and no shell reads this: write the full path",
         false => "check its spelling, or give its full path",

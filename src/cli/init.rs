@@ -33,13 +33,13 @@ Work in small steps. In each round: look at what is already done, do the next mo
 pub(super) fn init(arguments: &InitArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
     match arguments.from() {
-        Some((from, file)) => carry_over(&context, from, file, terminal),
-        None => begin(&context, terminal),
+        Some((from, file)) => import_config(&context, from, file, terminal),
+        None => write_defaults(&context, terminal),
     }
 }
 
 /// What to begin with where nothing is there.
-fn begin(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
+fn write_defaults(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
     let settings = context
         .load(Partial::default(), None)
         .map(|loaded| loaded.settings);
@@ -57,9 +57,9 @@ fn begin(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
         CONFIG,
         &config(agent, &as_yaml(&task), check_for(&context.cwd)),
     )?
-    .told(CONFIG);
+    .text(CONFIG);
     if theirs.is_none() || task == TASK {
-        text.push_str(&write(context, TASK, PROMPT)?.told(TASK));
+        text.push_str(&write(context, TASK, PROMPT)?.text(TASK));
     }
     text.push_str(&match agent {
         Some(_) => format!("\nNow write the task into {task}, then: ralph run\n"),
@@ -88,7 +88,7 @@ fn other_ralphs(context: &Context) -> String {
 }
 
 /// The `ralph.yml` that says what another Ralph's file says. That file stays, and so does a `ralph.yml` that is there.
-fn carry_over(
+fn import_config(
     context: &Context,
     from: ForeignName,
     file: Option<&Path>,
@@ -108,7 +108,7 @@ fn carry_over(
             Exit::Failed,
         ),
     };
-    let text = format!("{}\n{advice}", written.told(CONFIG));
+    let text = format!("{}\n{advice}", written.text(CONFIG));
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(exit)
 }
@@ -121,7 +121,7 @@ enum Written {
 }
 
 impl Written {
-    fn told(self, name: &str) -> String {
+    fn text(self, name: &str) -> String {
         match self {
             Self::New => format!("wrote   {name}\n"),
             Self::Exists => format!("exists  {name} (left as it is)\n"),
@@ -134,7 +134,7 @@ fn write(context: &Context, name: &str, content: &str) -> Result<Written, CliErr
     match write_new(&path, content) {
         Ok(()) => Ok(Written::New),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Written::Exists),
-        Err(source) => Err(CliError::Init { path, source }),
+        Err(source) => Err(CliError::Unwritable { path, source }),
     }
 }
 

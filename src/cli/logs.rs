@@ -16,11 +16,11 @@ use super::args::{LogsArguments, TagName};
 use super::error::CliError;
 use super::exit::Exit;
 use super::replay::warnings;
-use super::show::run_called;
-use super::transcript::unless_nobody_reads;
+use super::show::resolve_run;
+use super::transcript::ignore_broken_pipe;
 
 pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let run = run_called(arguments.run.as_deref())?;
+    let run = resolve_run(arguments.run.as_deref())?;
     if arguments.raw {
         return raw(&run, arguments.iteration, terminal);
     }
@@ -28,7 +28,7 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exi
         true => Verbosity::Verbose,
         false => Verbosity::Normal,
     };
-    let mut face = Chosen {
+    let mut face = FilteredOutput {
         face: match arguments.json {
             true => terminal.json_face(),
             false => terminal.plain_face(verbosity),
@@ -48,7 +48,7 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exi
     };
     let (end, left_out) = match told {
         Ok(told) => told,
-        Err(RunError::Face(error)) => return unless_nobody_reads(error),
+        Err(RunError::Face(error)) => return ignore_broken_pipe(error),
         Err(error) => return Err(error.into()),
     };
     let (found, iterations) = (face.found, face.last_iteration);
@@ -106,26 +106,26 @@ fn raw(run: &Path, iteration: Option<u64>, terminal: &Terminal) -> Result<Exit, 
         if iteration.is_some_and(|number| output.iteration != number) {
             continue;
         }
-        let mut file = File::open(&output.path).map_err(|source| CliError::Capture {
+        let mut file = File::open(&output.path).map_err(|source| CliError::InputUnreadable {
             path: output.path.clone(),
             source,
         })?;
         if let Err(error) = terminal.print_raw(&mut file) {
-            return unless_nobody_reads(error);
+            return ignore_broken_pipe(error);
         }
     }
     Ok(Exit::Success)
 }
 
 /// A face that is told only what was asked for.
-struct Chosen<'a> {
+struct FilteredOutput<'a> {
     face: Box<dyn Face>,
     arguments: &'a LogsArguments,
     last_iteration: u64,
     found: bool,
 }
 
-impl Chosen<'_> {
+impl FilteredOutput<'_> {
     fn wants(&self, event: &RunEvent) -> bool {
         let wanted = self.arguments.iteration;
         if wanted.is_some() && iteration_of(event) != wanted {
@@ -144,7 +144,7 @@ impl Chosen<'_> {
     }
 }
 
-impl Sink for Chosen<'_> {
+impl Sink for FilteredOutput<'_> {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
         let iteration = iteration_of(&record.event);
         self.last_iteration = iteration.unwrap_or(0).max(self.last_iteration);
@@ -160,7 +160,7 @@ impl Sink for Chosen<'_> {
     }
 }
 
-impl Face for Chosen<'_> {
+impl Face for FilteredOutput<'_> {
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
         self.face.tick(now)
     }

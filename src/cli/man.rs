@@ -103,7 +103,7 @@ fn in_ascii(sign: char) -> String {
     }
 }
 
-/// What roff would obey, or draw as another sign: backslashes, hyphens, quotes, and a dot at the beginning.
+/// Escapes what roff would interpret: backslashes, hyphens, quotes, and a dot at the beginning.
 fn escaped(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for sign in line.chars() {

@@ -20,22 +20,22 @@ mod gates;
 mod hats;
 mod hints;
 mod init;
-mod listing;
+mod agents;
 mod logs;
 mod man;
-mod mode;
+mod agent_mode;
 mod policy;
-mod reading;
+mod transcript_format;
 mod replay;
 mod resume;
 mod run;
 mod runs;
-mod saved;
+mod run_header;
 mod schema;
-mod screen;
-mod shelf;
+mod front_end;
+mod run_files;
 mod show;
-mod task;
+mod prompt;
 mod tell;
 mod transcript;
 mod trust;
@@ -50,25 +50,25 @@ use crate::mishap;
 use crate::process;
 use crate::ui::{ColourChoice, Terminal, tui};
 
-use args::{AgentsCommand, Arguments, ColourWish, Command, briefly_if_asked, with_examples};
+use args::{AgentsCommand, Arguments, ColorArgument, Command, shorten_if_requested, with_examples};
 use error::CliError;
 use exit::Exit;
 
 /// The whole program.
 pub fn main() -> ExitCode {
     mishap::watch_out();
-    match std::panic::catch_unwind(work) {
+    match std::panic::catch_unwind(run_command) {
         Ok(code) if mishap::mistake().is_none() => code,
         Ok(_) | Err(_) => ExitCode::from(Exit::Failed),
     }
 }
 
-fn work() -> ExitCode {
+fn run_command() -> ExitCode {
     let asked = process::keep_if_asked()
         .or_else(tui::guard_if_asked)
         .or_else(demo::play_if_asked)
-        .or_else(completions::answer_if_asked)
-        .or_else(tell_version_if_asked);
+        .or_else(completions::complete_if_requested)
+        .or_else(print_version_if_requested);
     if let Some(code) = asked {
         return code;
     }
@@ -86,11 +86,11 @@ fn work() -> ExitCode {
         }
     };
     let terminal = Terminal::new(match arguments.color {
-        ColourWish::Auto => ColourChoice::Auto,
-        ColourWish::Always => ColourChoice::Always,
-        ColourWish::Never => ColourChoice::Never,
+        ColorArgument::Auto => ColourChoice::Auto,
+        ColorArgument::Always => ColourChoice::Always,
+        ColorArgument::Never => ColourChoice::Never,
     });
-    let exit = obey(&arguments.command, &terminal).unwrap_or_else(|error| {
+    let exit = dispatch(&arguments.command, &terminal).unwrap_or_else(|error| {
         // A mistake of our own has been told.
         if mishap::mistake().is_none() {
             // As above: nothing better can be done about a terminal that takes no text.
@@ -101,7 +101,7 @@ fn work() -> ExitCode {
     ExitCode::from(exit)
 }
 
-fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
+fn dispatch(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
     mishap::rehearse("cli");
     match command {
         Command::Run(arguments) => run::run(arguments, terminal),
@@ -115,7 +115,7 @@ fn obey(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
         Command::Export(arguments) => export::export(arguments, terminal),
         Command::Agents(arguments) => match &arguments.command {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal),
-            None => listing::agents(&arguments.list, terminal),
+            None => agents::agents(&arguments.list, terminal),
         },
         Command::Doctor(arguments) => doctor::doctor(arguments, terminal),
         Command::Drivers(arguments) => drivers::drivers(arguments, terminal),
@@ -141,7 +141,7 @@ pub fn command() -> clap::Command {
 }
 
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
-    let mut command = briefly_if_asked(command(), &words);
+    let mut command = shorten_if_requested(command(), &words);
     let mut matches = command.try_get_matches_from_mut(with_default_command(words))?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
@@ -149,7 +149,7 @@ fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
 const VERSION: &str = concat!("ralph ", env!("CARGO_PKG_VERSION"), "\n");
 
 /// Scripts ask for it again and again, and it takes nothing of all the rest.
-fn tell_version_if_asked() -> Option<ExitCode> {
+fn print_version_if_requested() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     let (word, None) = (words.next()?, words.next()) else {
         return None;

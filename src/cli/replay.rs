@@ -11,11 +11,11 @@ use super::args::ReplayArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::shelf::RunShelf;
-use super::transcript::{Capture, Faced, unless_nobody_reads};
+use super::run_files::RunFiles;
+use super::transcript::{Capture, FrontEndListener, ignore_broken_pipe};
 
 pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let recorded = recorded_run(arguments)?;
+    let recorded = recorded_journal(arguments)?;
     let verbosity = match arguments.verbose {
         true => Verbosity::Verbose,
         false => Verbosity::Normal,
@@ -32,11 +32,11 @@ pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result
         None => {
             let capture = Capture::open(&arguments.what, arguments.transcript.as_deref().unwrap_or("auto"))?;
             if arguments.speed.is_some() {
-                return Err(CliError::SpeedOfCapture {
+                return Err(CliError::SpeedWithoutTimes {
                     path: arguments.what.clone(),
                 });
             }
-            let exit = capture.read(&mut Faced::new(face.as_mut()), terminal)?;
+            let exit = capture.read(&mut FrontEndListener::new(face.as_mut()), terminal)?;
             face.farewell();
             Ok(exit)
         }
@@ -52,13 +52,13 @@ fn viewer(journal: Option<&Path>, terminal: &Terminal) -> Result<Box<dyn Face>, 
         .and_then(Path::parent)
         .unwrap_or(Path::new("."))
         .to_owned();
-    let open_shelf = Box::new(move |_: &_| Box::new(RunShelf::at(place.clone())) as Box<_>);
-    let tui = terminal.tui(Role::Viewer, OnEnd::Stay, open_shelf, super::screen::guard());
+    let open_shelf = Box::new(move |_: &_| Box::new(RunFiles::at(place.clone())) as Box<_>);
+    let tui = terminal.tui(Role::Viewer, OnEnd::Stay, open_shelf, super::front_end::guard());
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 
 /// The journal of the run that is meant; none where it is raw output that is meant.
-fn recorded_run(arguments: &ReplayArguments) -> Result<Option<PathBuf>, CliError> {
+fn recorded_journal(arguments: &ReplayArguments) -> Result<Option<PathBuf>, CliError> {
     let what = arguments.what.as_path();
     let journal = match named_run(what)? {
         Some(directory) => journal_at(&directory)?,
@@ -93,7 +93,7 @@ fn tell(
     let pace = arguments.speed.map_or(Pace::AtOnce, Pace::Times);
     let (end, left_out) = match run::replay(Journal::entries(journal)?, pace, face) {
         Ok(told) => told,
-        Err(RunError::Face(error)) => return unless_nobody_reads(error),
+        Err(RunError::Face(error)) => return ignore_broken_pipe(error),
         Err(error) => return Err(error.into()),
     };
     if end == ReplayEnd::Told {

@@ -17,10 +17,10 @@ use super::args::RunArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::mode;
-use super::run::{Occasion, Plan};
-use super::saved::{Change, Saved};
-use super::screen;
+use super::agent_mode;
+use super::run::{RunStart, Plan};
+use super::run_header::{Change, SavedRun};
+use super::front_end;
 use super::trust::{self, Consent};
 
 /// What a dead run's agent has to end by itself.
@@ -42,15 +42,15 @@ pub(super) fn resume(
         terminal.print(&text).map_err(CliError::Output)?;
         return Ok(Exit::Success);
     }
-    let journaled = || restored.header().cloned().map(Saved::from_journal);
-    let saved: Saved = run
+    let journaled = || restored.header().cloned().map(SavedRun::from_journal);
+    let saved: SavedRun = run
         .read_header()
         .or_else(journaled)
-        .ok_or_else(|| CliError::NoHeader { id: id.clone() })?;
-    let flags = saved.flags_under(&arguments.wishes()?);
+        .ok_or_else(|| CliError::HeaderMissing { id: id.clone() })?;
+    let flags = saved.flags_under(&arguments.overrides()?);
     let mut loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;
     let changes = saved.changes(&loaded.settings);
-    let said_now = serde_json::to_value(arguments.wishes()?).unwrap_or_default();
+    let said_now = serde_json::to_value(arguments.overrides()?).unwrap_or_default();
     let unasked: Vec<&Change> = changes
         .iter()
         // What was said on this very command line is no surprise.
@@ -63,7 +63,7 @@ pub(super) fn resume(
         let text = format!("stopped what the run had left behind ({stopped} processes)");
         terminal.warn(&text).map_err(CliError::Output)?;
     }
-    mode::be_realistic(&mut loaded.settings, arguments.show, terminal)?;
+    agent_mode::fall_back_to_autonomous(&mut loaded.settings, arguments.show, terminal)?;
     let mut plan = Plan::make(&context, loaded.settings)?;
     plan.show_warnings(terminal)?;
     plan.flags = flags;
@@ -77,16 +77,16 @@ pub(super) fn resume(
         received: restored.received().to_vec(),
         changed,
     };
-    let show = mode::audible(&plan.settings, arguments.show);
-    let mut face = screen::face_for(show, &context.cwd, terminal)?;
+    let show = agent_mode::force_line_output(&plan.settings, arguments.show);
+    let mut face = front_end::front_end_for(show, &context.cwd, terminal)?;
     remind(face.as_mut(), &run)?;
-    let occasion = Occasion {
+    let start = RunStart {
         run,
         now,
         beginning,
         restored: Some(restored),
     };
-    plan.carry_out_on(occasion, &context, face.as_mut())
+    plan.execute_on(start, &context, face.as_mut())
 }
 
 /// Shows what the run did before, to a face that can look back.

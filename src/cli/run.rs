@@ -1,4 +1,4 @@
-//! `ralph run`: from wishes to a driven loop, or to a description of what it would do.
+//! `ralph run`: loads the configuration, then runs the loop or prints what it would do.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,42 +16,42 @@ use crate::transcript::Format;
 use crate::transcript::jq::Filter;
 use crate::ui::{Face, Terminal};
 
-use super::args::{RunArguments, ShowArguments};
+use super::args::{RunArguments, DisplayArguments};
 use super::context::Context;
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hats;
-use super::mode;
+use super::agent_mode;
 use super::policy::policy;
-use super::reading::reading;
+use super::transcript_format::resolve_format;
 use super::resume;
-use super::saved::Saved;
-use super::screen;
-use super::task;
+use super::run_header::SavedRun;
+use super::front_end;
+use super::prompt;
 use super::trust::{self, Consent};
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     if arguments.interactive && !terminal.can_ask() {
-        return Err(CliError::NobodyToAsk);
+        return Err(CliError::TerminalRequired);
     }
     if let Some(given) = &arguments.resume {
         return resume::resume(arguments, given.as_deref(), terminal);
     }
     let request = Request {
-        flags: arguments.wishes()?,
+        flags: arguments.overrides()?,
         config: arguments.choice.config.as_ref(),
         consent: Consent::of(arguments.choice.trust),
         asking: arguments.asking(),
-        rehearsal: arguments.rehearsal(),
+        dry_run_mode: arguments.dry_run_mode(),
         show: arguments.show,
     };
-    request.carry_out(terminal)
+    request.execute(terminal)
 }
 
 /// What is shown instead of done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rehearsal {
+pub(super) enum DryRun {
     None,
     /// The call that the first iteration would make.
     Call,
@@ -65,12 +65,12 @@ pub(super) struct Request<'a> {
     pub(super) config: Option<&'a PathBuf>,
     pub(super) consent: Consent,
     pub(super) asking: Asking,
-    pub(super) rehearsal: Rehearsal,
-    pub(super) show: ShowArguments,
+    pub(super) dry_run_mode: DryRun,
+    pub(super) show: DisplayArguments,
 }
 
 impl Request<'_> {
-    pub(super) fn carry_out(self, terminal: &Terminal) -> Result<Exit, CliError> {
+    pub(super) fn execute(self, terminal: &Terminal) -> Result<Exit, CliError> {
         let context = Context::here()?;
         let mut loaded = context.load(self.flags.clone(), self.config)?;
         loaded
@@ -80,25 +80,25 @@ impl Request<'_> {
             .map_err(CliError::Output)?;
         // A dry run executes nothing but a driver's script.
         let executes =
-            self.rehearsal == Rehearsal::None || loaded.settings.cli.backend.starts_with(agent::DRIVER);
+            self.dry_run_mode == DryRun::None || loaded.settings.cli.backend.starts_with(agent::DRIVER);
         if executes {
             trust::require(&context, &loaded, self.consent, terminal)?;
         }
-        if self.rehearsal == Rehearsal::None {
-            mode::be_realistic(&mut loaded.settings, self.show, terminal)?;
+        if self.dry_run_mode == DryRun::None {
+            agent_mode::fall_back_to_autonomous(&mut loaded.settings, self.show, terminal)?;
         }
         let mut plan = Plan::make(&context, loaded.settings)?;
         plan.show_warnings(terminal)?;
         (plan.flags, plan.asking) = (self.flags, self.asking);
-        match self.rehearsal {
-            Rehearsal::None => {}
-            Rehearsal::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
-            Rehearsal::Prompt => return dry_run::show_prompt(&plan, terminal),
+        match self.dry_run_mode {
+            DryRun::None => {}
+            DryRun::Call => return dry_run::show(&plan, &context.cwd, self.show.json, terminal),
+            DryRun::Prompt => return dry_run::show_prompt(&plan, terminal),
         }
-        task::refuse_template(&plan.prompt)?;
-        let show = mode::audible(&plan.settings, self.show);
-        let mut face = screen::face_for(show, &context.cwd, terminal)?;
-        plan.carry_out(&context, face.as_mut())
+        prompt::refuse_template(&plan.prompt)?;
+        let show = agent_mode::force_line_output(&plan.settings, self.show);
+        let mut face = front_end::front_end_for(show, &context.cwd, terminal)?;
+        plan.execute(&context, face.as_mut())
     }
 }
 
@@ -119,15 +119,15 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn make(context: &Context, settings: Settings) -> Result<Self, CliError> {
         let hats = Hats::new(hats::rules(&settings))?;
-        let prompt = task::find(&settings, &context.cwd)?;
+        let prompt = prompt::find(&settings, &context.cwd)?;
         let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
         let agent = agent::resolve(&settings, &context.probe())?;
-        let mut agent = mode::in_mode(agent, &settings)?;
-        let (format, filter) = reading(&mut agent)?;
+        let mut agent = agent_mode::agent_in_mode(agent, &settings)?;
+        let (format, filter) = resolve_format(&mut agent)?;
         let resumes = agent.resume.is_some() || agent.driver().is_some();
         if settings.session == Session::Continue && !resumes {
             let agent = agent.display_name;
-            return Err(CliError::NoResume { agent });
+            return Err(CliError::ResumeUnsupported { agent });
         }
         let plan = Self {
             settings,
@@ -173,32 +173,32 @@ impl Plan {
         Ok((prompt, invocation))
     }
 
-    pub(super) fn carry_out(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
+    pub(super) fn execute(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
         let now = Timestamp::now();
-        let occasion = Occasion {
+        let start = RunStart {
             run: Run::create(&context.cwd, now)?,
             now,
             beginning: Beginning::Fresh,
             restored: None,
         };
-        self.carry_out_on(occasion, context, face)
+        self.execute_on(start, context, face)
     }
 
     /// Drives a new run, or one that goes on.
-    pub(super) fn carry_out_on(
+    pub(super) fn execute_on(
         self,
-        occasion: Occasion,
+        start: RunStart,
         context: &Context,
         face: &mut dyn Face,
     ) -> Result<Exit, CliError> {
-        let Occasion {
+        let RunStart {
             run,
             now,
             beginning,
             restored,
-        } = occasion;
+        } = start;
         let header = self.header(run.id(), &context.cwd);
-        run.write_header(&Saved::new(header.clone(), &self.settings, &self.flags))?;
+        run.write_header(&SavedRun::new(header.clone(), &self.settings, &self.flags))?;
         let engine = match restored {
             None => Engine::new(policy(&self, now)),
             Some(restored) => {
@@ -255,7 +255,7 @@ impl Plan {
 }
 
 /// A run on disk, and where it stands.
-pub(super) struct Occasion {
+pub(super) struct RunStart {
     pub(super) run: Run,
     pub(super) now: Timestamp,
     pub(super) beginning: Beginning,

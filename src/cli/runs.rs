@@ -15,12 +15,12 @@ use crate::event::{RunOutcome, Usage};
 use crate::store::{Glance, Recalled, Shelf, State, recall, side_by_side, time_of};
 use crate::ui::{Cell, Table, Terminal, Tone, words};
 
-use super::args::{Moment, OutcomeName, RunsArguments};
+use super::args::{TimeArgument, OutcomeName, RunsArguments};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::json;
-use super::transcript::unless_nobody_reads;
+use super::agents::json;
+use super::transcript::ignore_broken_pipe;
 
 /// So many runs are looked at first.
 const FIRST_LOOK: usize = 32;
@@ -30,7 +30,7 @@ const PROMPT_COLUMNS: usize = 40;
 
 /// One run, as listed.
 #[derive(Debug, Serialize)]
-struct Row {
+struct RunRow {
     id: String,
     began: Option<Timestamp>,
     agent: Option<String>,
@@ -53,7 +53,7 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
     let context = Context::here()?;
     let (now, zone) = (Timestamp::now(), TimeZone::system());
     let shelf = Shelf::of(&context.cwd);
-    let filter = Filter::new(arguments, now, &zone);
+    let filter = RunFilter::new(arguments, now, &zone);
     let most = match arguments.number {
         0 => usize::MAX,
         number => number,
@@ -71,11 +71,11 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
     terminal
         .print(&text)
         .map(|()| Exit::Success)
-        .or_else(unless_nobody_reads)
+        .or_else(ignore_broken_pipe)
 }
 
 /// The newest that are wanted, so many at most. The further back, the more are looked at together.
-fn found(shelf: &Shelf, filter: &Filter, most: usize) -> Vec<Glance> {
+fn found(shelf: &Shelf, filter: &RunFilter, most: usize) -> Vec<Glance> {
     let ids: Vec<&str> = shelf.newest_first().filter(|id| filter.is_in_time(id)).collect();
     let (mut found, mut rest, mut together) = (Vec::new(), &ids[..], FIRST_LOOK);
     while found.len() < most && !rest.is_empty() {
@@ -91,13 +91,13 @@ fn found(shelf: &Shelf, filter: &Filter, most: usize) -> Vec<Glance> {
     found
 }
 
-struct Filter<'a> {
+struct RunFilter<'a> {
     arguments: &'a RunsArguments,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> RunFilter<'a> {
     fn new(arguments: &'a RunsArguments, now: Timestamp, zone: &TimeZone) -> Self {
         Self {
             arguments,
@@ -131,7 +131,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-impl Moment {
+impl TimeArgument {
     /// The time that is meant, or the first of the day.
     pub(super) fn begins(self, now: Timestamp, zone: &TimeZone) -> Timestamp {
         let time = match self {
@@ -172,7 +172,7 @@ pub(super) fn outcome_of(state: &State) -> OutcomeName {
     }
 }
 
-fn row(shelf: &Shelf, glance: &Glance) -> Row {
+fn row(shelf: &Shelf, glance: &Glance) -> RunRow {
     let directory = shelf.directory(&glance.id);
     let outcome = outcome_of(&glance.state);
     let figures = match &glance.state {
@@ -181,10 +181,10 @@ fn row(shelf: &Shelf, glance: &Glance) -> Row {
             duration_ms: ending.duration_ms,
             usage: ending.usage.clone(),
         }),
-        State::AtWork | State::Died => so_far(&directory.join("events.jsonl")),
+        State::AtWork | State::Died => partial_figures(&directory.join("events.jsonl")),
         State::Broken => None,
     };
-    Row {
+    RunRow {
         prompt: first_words(&directory.join("iterations/0001/prompt.md")),
         id: glance.id.clone(),
         began: glance.began,
@@ -195,7 +195,7 @@ fn row(shelf: &Shelf, glance: &Glance) -> Row {
 }
 
 /// What a run without an end has come to: that is in the whole of its journal.
-pub(super) fn so_far(journal: &Path) -> Option<Figures> {
+pub(super) fn partial_figures(journal: &Path) -> Option<Figures> {
     let mut restored = RestoredRun::default();
     recall(journal, |recalled| match recalled {
         Recalled::Whole(record) => restored.fold(&record),
@@ -225,7 +225,7 @@ fn first_words(prompt: &Path) -> Option<String> {
     Some(cut)
 }
 
-fn text(rows: &[Row], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &Terminal) -> String {
+fn text(rows: &[RunRow], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &Terminal) -> String {
     if shelf.is_empty() {
         return "There are no runs here yet. To begin one: ralph run -p \"make the tests pass\"\n".to_owned();
     }
@@ -259,7 +259,7 @@ fn text(rows: &[Row], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &Ter
     text
 }
 
-fn cells(row: &Row, zone: &TimeZone) -> [Cell; 9] {
+fn cells(row: &RunRow, zone: &TimeZone) -> [Cell; 9] {
     let began = row.began.map(|began| date(began, zone));
     let figures = row.figures.as_ref();
     let (word, tone) = outcome_words(row.outcome);
@@ -315,12 +315,12 @@ mod tests {
     fn a_day_is_meant_from_its_first_moment_to_its_last() {
         let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        let day = Moment::Day("2026-11-15".parse().unwrap());
+        let day = TimeArgument::Day("2026-11-15".parse().unwrap());
         assert_eq!(day.begins(now, &zone).to_string(), "2026-11-14T22:00:00Z");
         assert_eq!(day.ends(now, &zone).to_string(), "2026-11-15T21:59:59.999999999Z");
-        let ago = Moment::Ago("2d".parse().unwrap());
+        let ago = TimeArgument::Ago("2d".parse().unwrap());
         assert_eq!(ago.begins(now, &zone).to_string(), "2026-11-14T12:00:00Z");
-        let ages = Moment::Ago("19998y".parse().unwrap());
+        let ages = TimeArgument::Ago("19998y".parse().unwrap());
         assert_eq!(ages.begins(now, &zone), Timestamp::MIN);
     }
 }

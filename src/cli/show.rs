@@ -14,17 +14,17 @@ use crate::ui::{
     run_advice, run_verdict, words,
 };
 
-use super::args::{LookArguments, OutcomeName};
+use super::args::{ShowRunArguments, OutcomeName};
 use super::error::CliError;
 use super::exit::Exit;
-use super::listing::json;
+use super::agents::json;
 use super::replay::named_run;
-use super::runs::{outcome_of, so_far};
-use super::transcript::unless_nobody_reads;
+use super::runs::{outcome_of, partial_figures};
+use super::transcript::ignore_broken_pipe;
 
 /// A run that was looked at closely.
 #[derive(Debug, Serialize)]
-pub(super) struct Seen {
+pub(super) struct RunDetails {
     pub(super) id: String,
     pub(super) state: OutcomeName,
     pub(super) directory: PathBuf,
@@ -32,21 +32,21 @@ pub(super) struct Seen {
     pub(super) account: Account,
 }
 
-pub(super) fn show(arguments: &LookArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let seen = Seen::at(&run_called(arguments.run.as_deref())?)?;
+pub(super) fn show(arguments: &ShowRunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+    let details = RunDetails::at(&resolve_run(arguments.run.as_deref())?)?;
     let text = if arguments.json {
-        json(&seen)
+        json(&details)
     } else {
-        text(&seen, terminal)
+        text(&details, terminal)
     };
     terminal
         .print(&text)
         .map(|()| Exit::Success)
-        .or_else(unless_nobody_reads)
+        .or_else(ignore_broken_pipe)
 }
 
 /// The directory of the run that is meant: by its name, by its path, or else the newest.
-pub(super) fn run_called(run: Option<&Path>) -> Result<PathBuf, CliError> {
+pub(super) fn resolve_run(run: Option<&Path>) -> Result<PathBuf, CliError> {
     let what = run.unwrap_or(Path::new(LATEST));
     let place = named_run(what)?.unwrap_or_else(|| what.to_owned());
     let not_a_run = || StoreError::NotARun { path: place.clone() };
@@ -55,7 +55,7 @@ pub(super) fn run_called(run: Option<&Path>) -> Result<PathBuf, CliError> {
     Ok(journal.parent().unwrap_or(Path::new(".")).to_owned())
 }
 
-impl Seen {
+impl RunDetails {
     pub(super) fn at(directory: &Path) -> Result<Self, CliError> {
         let id = id_of(directory);
         let journal = directory.join("events.jsonl");
@@ -66,7 +66,7 @@ impl Seen {
         let workspace = directory.ancestors().nth(3).unwrap_or(Path::new("."));
         let state = Shelf::of(workspace).glance(&id).state;
         if !matches!(state, State::Ended(_))
-            && let Some(figures) = so_far(&journal)
+            && let Some(figures) = partial_figures(&journal)
         {
             (account.iterations, account.duration_ms) = (figures.iterations, figures.duration_ms);
             account.usage = figures.usage;
@@ -113,30 +113,30 @@ impl Seen {
     }
 }
 
-fn text(seen: &Seen, terminal: &Terminal) -> String {
-    let verdict = seen.verdict();
+fn text(details: &RunDetails, terminal: &Terminal) -> String {
+    let verdict = details.verdict();
     let mut text = format!(
         "{}\n{} {}\n",
-        terminal.tinted(&format!("Run {}", clean(&seen.id)), Tone::Strong),
+        terminal.tinted(&format!("Run {}", clean(&details.id)), Tone::Strong),
         terminal.tinted(verdict.mark, verdict.tone),
         clean(&verdict.sentence)
     );
-    for (name, value) in facts(seen) {
+    for (name, value) in facts(details) {
         let name = terminal.tinted(&format!("{name:<12}"), Tone::Faint);
         text.push_str(&format!("  {name}{}\n", clean(&value)));
     }
-    if !seen.account.turns.is_empty() {
+    if !details.account.turns.is_empty() {
         text.push('\n');
-        text.push_str(&terminal.render(&turn_table(&seen.account.turns)));
-        text.push_str(&troubles(&seen.account.turns, terminal));
+        text.push_str(&terminal.render(&turn_table(&details.account.turns)));
+        text.push_str(&troubles(&details.account.turns, terminal));
     }
-    let message = seen.account.final_message.trim();
+    let message = details.account.final_message.trim();
     if !message.is_empty() {
         text.push_str(&format!("\n{}\n", terminal.tinted("Final message", Tone::Strong)));
         text.push_str(&excerpt(message));
     }
     text.push_str(&format!("\n{}\n", terminal.tinted("Files", Tone::Strong)));
-    for (name, what) in files(&seen.directory) {
+    for (name, what) in files(&details.directory) {
         text.push_str(&format!(
             "  {}  {}\n",
             clean(&name),
@@ -144,15 +144,15 @@ fn text(seen: &Seen, terminal: &Terminal) -> String {
         ));
     }
     text.push_str(&format!("\n{}\n", terminal.tinted("Next", Tone::Strong)));
-    for line in seen.next() {
+    for line in details.next() {
         text.push_str(&format!("  {}\n", clean(&line)));
     }
     text
 }
 
 /// Names and values for the top of a page.
-pub(super) fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
-    let account = &seen.account;
+pub(super) fn facts(details: &RunDetails) -> Vec<(&'static str, String)> {
+    let account = &details.account;
     let mut facts = Vec::new();
     let zone = TimeZone::system();
     let time = |at: jiff::Timestamp| {

@@ -20,7 +20,7 @@ pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exi
     if let State::Ended(ending) = state
         && let RunOutcome::Complete { .. } = ending.outcome
     {
-        return Err(CliError::NobodyListens { id });
+        return Err(CliError::RunCompleted { id });
     }
     OrderBox::of(&run).put(order, Timestamp::now())?;
     let at_work = Lock::holder(&context.cwd.join(DIRECTORY).join("lock")).is_some();
@@ -49,10 +49,10 @@ fn order(arguments: &TellArguments) -> Result<(Option<String>, Order), CliError>
     let (run, text) = match &arguments.words[..] {
         [text] => (None, text),
         [run, text] => (Some(run.clone()), text),
-        _ => return Err(CliError::NothingToTell),
+        _ => return Err(CliError::EmptyCommand),
     };
     if text.trim().is_empty() {
-        return Err(CliError::NothingToTell);
+        return Err(CliError::EmptyCommand);
     }
     Ok((run, Order::Message { text: text.clone() }))
 }

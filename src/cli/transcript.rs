@@ -20,10 +20,10 @@ use super::exit::Exit;
 pub(super) fn transcript(arguments: &TranscriptArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let capture = Capture::open(&arguments.file, &arguments.transcript)?;
     if arguments.json {
-        return capture.read(&mut Bare(terminal.json_lines()), terminal);
+        return capture.read(&mut JsonListener(terminal.json_lines()), terminal);
     }
     let mut face = terminal.plain_face(Verbosity::Normal);
-    capture.read(&mut Faced::new(face.as_mut()), terminal)
+    capture.read(&mut FrontEndListener::new(face.as_mut()), terminal)
 }
 
 /// Raw output, and how to read it.
@@ -50,7 +50,7 @@ impl<'a> Capture<'a> {
         let (input, context): (Box<dyn Read>, _) = if path == Path::new(STDIN) {
             (Box::new(io::stdin()), None)
         } else {
-            let file = File::open(path).map_err(|source| CliError::Capture {
+            let file = File::open(path).map_err(|source| CliError::InputUnreadable {
                 path: path.to_owned(),
                 source,
             })?;
@@ -89,17 +89,17 @@ impl<'a> Capture<'a> {
                 Ok(Exit::Success)
             }
             Ok(_) => Ok(Exit::Success),
-            Err(CaptureError::Input(source)) => Err(CliError::Capture {
+            Err(CaptureError::Input(source)) => Err(CliError::InputUnreadable {
                 path: self.path.to_owned(),
                 source,
             }),
-            Err(CaptureError::Output(error)) => unless_nobody_reads(error),
+            Err(CaptureError::Output(error)) => ignore_broken_pipe(error),
         }
     }
 }
 
 /// Whoever closed the pipe has seen enough.
-pub(super) fn unless_nobody_reads(error: io::Error) -> Result<Exit, CliError> {
+pub(super) fn ignore_broken_pipe(error: io::Error) -> Result<Exit, CliError> {
     if error.kind() == io::ErrorKind::BrokenPipe {
         Ok(Exit::Success)
     } else {
@@ -108,9 +108,9 @@ pub(super) fn unless_nobody_reads(error: io::Error) -> Result<Exit, CliError> {
 }
 
 /// Events as they are, for a program.
-struct Bare<W: Write>(JsonLines<W>);
+struct JsonListener<W: Write>(JsonLines<W>);
 
-impl<W: Write> Listener for Bare<W> {
+impl<W: Write> Listener for JsonListener<W> {
     fn hear(&mut self, event: TranscriptEvent) -> io::Result<()> {
         self.0.write(&event)
     }
@@ -121,18 +121,18 @@ impl<W: Write> Listener for Bare<W> {
 }
 
 /// Events as a face shows them.
-pub(super) struct Faced<'a> {
+pub(super) struct FrontEndListener<'a> {
     face: &'a mut dyn Face,
     seq: u64,
 }
 
-impl<'a> Faced<'a> {
+impl<'a> FrontEndListener<'a> {
     pub(super) fn new(face: &'a mut dyn Face) -> Self {
         Self { face, seq: 0 }
     }
 }
 
-impl Listener for Faced<'_> {
+impl Listener for FrontEndListener<'_> {
     fn hear(&mut self, event: TranscriptEvent) -> io::Result<()> {
         self.seq += 1;
         self.face.accept(&Record {

@@ -7,7 +7,7 @@ use crate::ui::Terminal;
 use super::args::UnderstandArguments;
 use super::error::CliError;
 use super::exit::Exit;
-use super::run::{Rehearsal, Request};
+use super::run::{DryRun, Request};
 use super::trust::Consent;
 
 /// The one file that the agent may change.
@@ -37,7 +37,7 @@ Prefer what you have seen in the code to what a README claims, and say where the
 ";
 
 /// The run's flags, with the task and its bounds filled in.
-pub(super) fn wishes(mut flags: Partial, iterations: Option<u64>) -> Partial {
+pub(super) fn overrides(mut flags: Partial, iterations: Option<u64>) -> Partial {
     flags.event_loop.prompt = Some(PROMPT.to_owned());
     flags.event_loop.prompt_file = None;
     flags.event_loop.max_iterations = Some(iterations.unwrap_or(ITERATIONS));
@@ -49,16 +49,16 @@ pub(super) fn wishes(mut flags: Partial, iterations: Option<u64>) -> Partial {
 
 pub(super) fn understand(arguments: &UnderstandArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let request = Request {
-        flags: wishes(arguments.choice.wishes()?, arguments.iterations),
+        flags: overrides(arguments.choice.overrides()?, arguments.iterations),
         config: arguments.choice.config.as_ref(),
         asking: Asking::Never,
         consent: Consent::of(arguments.choice.trust),
-        rehearsal: if arguments.dry_run {
-            Rehearsal::Call
+        dry_run_mode: if arguments.dry_run {
+            DryRun::Call
         } else {
-            Rehearsal::None
+            DryRun::None
         },
         show: arguments.show,
     };
-    request.carry_out(terminal)
+    request.execute(terminal)
 }

@@ -1,13 +1,13 @@
 //! Checks: is everything in place? Each check looks at one thing and reports what it found, with a remedy where
 //! something is wrong. Mends nothing.
 
-mod judgement;
-mod surroundings;
-mod trial;
+mod commands;
+mod environment;
+mod agent_test;
 
-pub use judgement::judgement;
-pub use surroundings::{Clock, Disk, Git, Hidden, Screen, Size, Surroundings, Workspace, surroundings};
-pub use trial::{PROMPT, Tested, Verdict, next_way, unusable};
+pub use commands::check_commands;
+pub use environment::{Clock, Disk, Git, GitIgnored, Screen, Size, Environment, Workspace, check_environment};
+pub use agent_test::{PROMPT, AgentTest, Verdict, next_call, unusable};
 
 use serde::Serialize;
 
@@ -36,18 +36,18 @@ pub enum State {
 }
 
 /// What the checks look at.
-pub struct Scene<'a> {
+pub struct DoctorInput<'a> {
     pub configuration: Result<&'a Loaded, &'a ConfigError>,
-    /// The settings that somebody decided, and who.
-    pub decided: &'a [(String, Origin)],
+    /// Settings that differ from their defaults, with their origin.
+    pub overridden: &'a [(String, Origin)],
     pub agents: &'a [Checked],
 }
 
 /// All checks, in the order in which their findings are shown.
-pub fn examine(scene: &Scene<'_>) -> Vec<Finding> {
-    let mut findings = configuration(scene);
-    findings.extend(scene.agents.iter().map(agent));
-    findings.push(some_agent(scene));
+pub fn examine(input: &DoctorInput<'_>) -> Vec<Finding> {
+    let mut findings = configuration(input);
+    findings.extend(input.agents.iter().map(agent));
+    findings.push(some_agent(input));
     findings
 }
 
@@ -56,7 +56,7 @@ pub fn is_broken(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.state == State::Broken)
 }
 
-fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
+fn configuration(input: &DoctorInput<'_>) -> Vec<Finding> {
     let finding = |subject: &str, state, detail: String| Finding {
         area: "configuration",
         subject: subject.to_owned(),
@@ -64,7 +64,7 @@ fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
         detail,
         remedy: None,
     };
-    let loaded = match scene.configuration {
+    let loaded = match input.configuration {
         Ok(loaded) => loaded,
         Err(error) => {
             let remedy = Some("correct the file; `ralph doctor` tells when it is right".to_owned());
@@ -78,8 +78,8 @@ fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
         .files
         .iter()
         .map(|path| {
-            let here = decides(
-                scene,
+            let here = overrides(
+                input,
                 |origin| matches!(origin, Origin::File { path: of, .. } if of == path),
             );
             finding(&path.display().to_string(), State::Good, here)
@@ -102,8 +102,8 @@ fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
         ),
         ("command line", |origin: &Origin| *origin == Origin::Flag),
     ] {
-        if scene.decided.iter().any(|(_, origin)| is_meant(origin)) {
-            findings.push(finding(subject, State::Good, decides(scene, is_meant)));
+        if input.overridden.iter().any(|(_, origin)| is_meant(origin)) {
+            findings.push(finding(subject, State::Good, overrides(input, is_meant)));
         }
     }
     findings.extend(loaded.warnings.iter().map(|warning| Finding {
@@ -116,22 +116,22 @@ fn configuration(scene: &Scene<'_>) -> Vec<Finding> {
 }
 
 /// More settings than these are counted.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
-fn decides(scene: &Scene<'_>, is_meant: impl Fn(&Origin) -> bool) -> String {
-    let keys: Vec<&str> = scene
-        .decided
+fn overrides(input: &DoctorInput<'_>, is_meant: impl Fn(&Origin) -> bool) -> String {
+    let keys: Vec<&str> = input
+        .overridden
         .iter()
         .filter(|(_, origin)| is_meant(origin))
         .map(|(key, _)| key.as_str())
         .collect();
     match keys.as_slice() {
         [] => "read; decides nothing".to_owned(),
-        few if few.len() <= MOST_NAMED => format!("decides {}", few.join(", ")),
+        few if few.len() <= MAX_NAMED => format!("decides {}", few.join(", ")),
         many => format!(
             "decides {} and {} more",
-            many[..MOST_NAMED].join(", "),
-            many.len() - MOST_NAMED
+            many[..MAX_NAMED].join(", "),
+            many.len() - MAX_NAMED
         ),
     }
 }
@@ -170,15 +170,15 @@ fn agent(checked: &Checked) -> Finding {
 }
 
 /// One agent is needed: a built-in one, or the user's own.
-fn some_agent(scene: &Scene<'_>) -> Finding {
-    let usable = scene.agents.iter().find(|checked| checked.answer.is_ok());
-    let own = scene
+fn some_agent(input: &DoctorInput<'_>) -> Finding {
+    let usable = input.agents.iter().find(|checked| checked.answer.is_ok());
+    let own = input
         .configuration
         .ok()
         .and_then(|loaded| own_agent(&loaded.settings.cli));
-    let named = scene.configuration.ok().and_then(|loaded| {
+    let named = input.configuration.ok().and_then(|loaded| {
         let backend = &loaded.settings.cli.backend;
-        scene.agents.iter().find(|checked| checked.agent.name == backend)
+        input.agents.iter().find(|checked| checked.agent.name == backend)
     });
     if let Some(Checked {
         agent,
@@ -201,7 +201,7 @@ fn some_agent(scene: &Scene<'_>) -> Finding {
     let (state, detail, remedy) = match (usable, own) {
         (_, Some(own)) => (State::Good, own, None),
         (Some(checked), None) => (State::Good, format!("{} can be used", checked.agent.name), None),
-        (None, None) if scene.configuration.is_err() => (
+        (None, None) if input.configuration.is_err() => (
             State::Absent,
             "cannot be told while the configuration is wrong".to_owned(),
             None,
@@ -221,7 +221,7 @@ fn some_agent(scene: &Scene<'_>) -> Finding {
     }
 }
 
-/// What was configured instead of a built-in agent. Whether it works is told elsewhere.
+/// What was configured instead of a built-in agent. Other checks report whether it works.
 fn own_agent(cli: &Cli) -> Option<String> {
     let driver = cli
         .backend
@@ -245,9 +245,9 @@ mod tests {
 
     fn findings(agents: &[Checked]) -> Vec<Finding> {
         let loaded = Loaded::default();
-        examine(&Scene {
+        examine(&DoctorInput {
             configuration: Ok(&loaded),
-            decided: &[],
+            overridden: &[],
             agents,
         })
     }
@@ -265,9 +265,9 @@ mod tests {
     fn a_configured_agent_must_be_there_even_if_another_is() {
         let mut loaded = Loaded::default();
         loaded.settings.cli.backend = AGENTS[1].name.to_owned();
-        let found = examine(&Scene {
+        let found = examine(&DoctorInput {
             configuration: Ok(&loaded),
-            decided: &[],
+            overridden: &[],
             agents: &[checked(0, Ok("2.1.197")), checked(1, Err(Unusable::NotFound))],
         });
         assert!(is_broken(&found), "{found:#?}");

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::door::{exists, parses};
+use crate::cli::{exists, parses};
 use crate::sandbox::Sandbox;
 use crate::schema::config_refused;
 use markdown::{Block, Page};

@@ -1,11 +1,11 @@
 //! The command line: what can be asked for.
 
 mod bench;
-mod brief;
+mod short_help;
 mod examples;
-mod parts;
-mod past;
-mod reading;
+mod project;
+mod history;
+mod playback;
 mod run;
 
 use std::path::PathBuf;
@@ -15,20 +15,20 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use bench::{
     BenchArguments, BenchCommand, BenchListArguments, BenchPlace, BenchReportArguments, BenchRunArguments,
 };
-pub(super) use brief::briefly_if_asked;
+pub(super) use short_help::shorten_if_requested;
 pub(super) use examples::with_examples;
-pub(super) use parts::{
+pub(super) use project::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
     ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
     TrustArguments,
 };
-pub(super) use past::{
-    CleanArguments, ExportArguments, ExportFormat, LogsArguments, LookArguments, Moment, OutcomeName,
+pub(super) use history::{
+    CleanArguments, ExportArguments, ExportFormat, LogsArguments, ShowRunArguments, TimeArgument, OutcomeName,
     RunsArguments, TagName,
 };
-pub(super) use reading::{AttachArguments, ReplayArguments, TranscriptArguments};
+pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use run::{
-    ChoiceArguments, RunArguments, ScreenArguments, ShowArguments, TellArguments, UnderstandArguments,
+    AgentArguments, RunArguments, TuiArguments, DisplayArguments, TellArguments, UnderstandArguments,
 };
 
 /// Runs a headless coding agent in a loop until the work is verifiably done.
@@ -39,8 +39,8 @@ pub(super) struct Arguments {
     pub(super) command: Command,
 
     /// When to use colour
-    #[arg(long, global = true, value_enum, default_value_t = ColourWish::Auto, value_name = "WHEN")]
-    pub(super) color: ColourWish,
+    #[arg(long, global = true, value_enum, default_value_t = ColorArgument::Auto, value_name = "WHEN")]
+    pub(super) color: ColorArgument,
 }
 
 #[derive(Debug, Subcommand)]
@@ -56,7 +56,7 @@ pub(super) enum Command {
     /// List the runs of this directory, the newest first
     Runs(RunsArguments),
     /// Show what a run did, iteration by iteration
-    Show(LookArguments),
+    Show(ShowRunArguments),
     /// Print what a run showed; -f follows one at work
     Logs(LogsArguments),
     /// Remove old runs
@@ -107,7 +107,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum ColourWish {
+pub(super) enum ColorArgument {
     Auto,
     Always,
     Never,
@@ -119,7 +119,7 @@ pub(super) struct ListArguments {
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
-    pub(super) choice: ChoiceArguments,
+    pub(super) choice: AgentArguments,
 }
 
 /// Whose configuration, and how it is shown.

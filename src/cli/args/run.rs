@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::run::Rehearsal;
+use crate::cli::run::DryRun;
 use crate::config::{Mode, Partial, PartialCli, PartialEventLoop, SplitError, split_words};
 use crate::engine::Asking;
 
@@ -33,7 +33,7 @@ pub(in crate::cli) struct RunArguments {
     pub(in crate::cli) yes: bool,
     /// Whether the agent works by itself, or on its own screen, which you see and type into [default: autonomous]
     #[arg(long, value_enum, value_name = "MODE")]
-    pub(in crate::cli) mode: Option<ModeWish>,
+    pub(in crate::cli) mode: Option<ModeArgument>,
     /// Ask between iterations: go on, go on without asking, or quit
     #[arg(long, conflicts_with = "json")]
     pub(in crate::cli) interactive: bool,
@@ -44,7 +44,7 @@ pub(in crate::cli) struct RunArguments {
     #[arg(long, requires = "dry_run", conflicts_with = "json")]
     pub(in crate::cli) show_prompt: bool,
     #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
+    pub(in crate::cli) choice: AgentArguments,
     /// Stop after this many iterations [default: 100]
     #[arg(short = 'n', long, value_name = "N", help_heading = LIMITS)]
     pub(in crate::cli) max_iterations: Option<u64>,
@@ -58,11 +58,11 @@ pub(in crate::cli) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     pub(in crate::cli) max_tokens: Option<u64>,
     #[command(flatten)]
-    pub(in crate::cli) show: ShowArguments,
+    pub(in crate::cli) show: DisplayArguments,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::cli) enum ModeWish {
+pub(in crate::cli) enum ModeArgument {
     Autonomous,
     Interactive,
 }
@@ -76,9 +76,9 @@ pub(in crate::cli) struct UnderstandArguments {
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
     #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
+    pub(in crate::cli) choice: AgentArguments,
     #[command(flatten)]
-    pub(in crate::cli) show: ShowArguments,
+    pub(in crate::cli) show: DisplayArguments,
 }
 
 #[derive(Debug, Args)]
@@ -103,12 +103,12 @@ pub(in crate::cli) struct TellArguments {
 /// How a run is shown.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Display")]
-pub(in crate::cli) struct ShowArguments {
+pub(in crate::cli) struct DisplayArguments {
     /// Print the journal's records as JSON lines, live, and nothing else
     #[arg(long)]
     pub(in crate::cli) json: bool,
     #[command(flatten)]
-    pub(in crate::cli) screen: ScreenArguments,
+    pub(in crate::cli) screen: TuiArguments,
     /// Print only the final report
     #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
     pub(in crate::cli) quiet: bool,
@@ -120,7 +120,7 @@ pub(in crate::cli) struct ShowArguments {
 /// On the whole terminal, or line by line.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Display")]
-pub(in crate::cli) struct ScreenArguments {
+pub(in crate::cli) struct TuiArguments {
     /// Show the run on the whole terminal (the default on one)
     #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["json", "quiet", "verbose", "dry_run"])]
     pub(in crate::cli) tui: bool,
@@ -132,7 +132,7 @@ pub(in crate::cli) struct ScreenArguments {
 /// Which agent, by whose configuration.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Agent")]
-pub(in crate::cli) struct ChoiceArguments {
+pub(in crate::cli) struct AgentArguments {
     /// Which agent: auto, a built-in name, custom, or driver:NAME
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) agent: Option<String>,
@@ -163,11 +163,11 @@ pub(in crate::cli) struct ChoiceArguments {
 }
 
 impl RunArguments {
-    pub(in crate::cli) fn rehearsal(&self) -> Rehearsal {
+    pub(in crate::cli) fn dry_run_mode(&self) -> DryRun {
         match (self.dry_run, self.show_prompt) {
-            (false, _) => Rehearsal::None,
-            (true, false) => Rehearsal::Call,
-            (true, true) => Rehearsal::Prompt,
+            (false, _) => DryRun::None,
+            (true, false) => DryRun::Call,
+            (true, true) => DryRun::Prompt,
         }
     }
 
@@ -179,13 +179,13 @@ impl RunArguments {
         }
     }
 
-    pub(in crate::cli) fn wishes(&self) -> Result<Partial, SplitError> {
-        let mut wishes = self.choice.wishes()?;
-        wishes.cli.default_mode = self.mode.map(|mode| match mode {
-            ModeWish::Autonomous => Mode::Autonomous,
-            ModeWish::Interactive => Mode::Interactive,
+    pub(in crate::cli) fn overrides(&self) -> Result<Partial, SplitError> {
+        let mut overrides = self.choice.overrides()?;
+        overrides.cli.default_mode = self.mode.map(|mode| match mode {
+            ModeArgument::Autonomous => Mode::Autonomous,
+            ModeArgument::Interactive => Mode::Interactive,
         });
-        wishes.event_loop = PartialEventLoop {
+        overrides.event_loop = PartialEventLoop {
             prompt: self.prompt.clone(),
             prompt_file: self.prompt_file.clone(),
             max_iterations: self.max_iterations,
@@ -194,13 +194,13 @@ impl RunArguments {
             max_tokens: self.max_tokens,
             ..PartialEventLoop::default()
         };
-        Ok(wishes)
+        Ok(overrides)
     }
 }
 
-impl ChoiceArguments {
+impl AgentArguments {
     /// These flags as a layer of configuration.
-    pub(in crate::cli) fn wishes(&self) -> Result<Partial, SplitError> {
+    pub(in crate::cli) fn overrides(&self) -> Result<Partial, SplitError> {
         let mut cli = PartialCli {
             backend: self.agent.clone(),
             transcript: self

@@ -23,8 +23,8 @@ use super::args::AsClaudeArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::reading::reading;
-use super::task::TaskError;
+use super::transcript_format::resolve_format;
+use super::prompt::PromptError;
 use super::trust::{self, Consent};
 use codex::Codex;
 use speech::{Events, Speech, Translate};
@@ -87,7 +87,7 @@ fn run(words: &Words, terminal: &Terminal, speech: &Speech<'_>) -> Result<speech
 }
 
 fn load(context: &Context, words: &Words) -> Result<Loaded, CliError> {
-    let wishes = Partial {
+    let overrides = Partial {
         cli: PartialCli {
             backend: Some(words.agent.clone()),
             model: words.model.clone(),
@@ -95,7 +95,7 @@ fn load(context: &Context, words: &Words) -> Result<Loaded, CliError> {
         },
         ..Partial::default()
     };
-    let mut loaded = context.load(wishes, words.config.as_ref())?;
+    let mut loaded = context.load(overrides, words.config.as_ref())?;
     // Whoever asks for claude here means claude, not what stands in for it (which may be this very call).
     loaded.settings.cli.claude_command = None;
     loaded.settings.cli.claude_args = None;
@@ -133,13 +133,13 @@ fn prompt(words: &Words) -> Result<String, CliError> {
         }
     };
     if prompt.trim().is_empty() {
-        return Err(TaskError::None.into());
+        return Err(PromptError::None.into());
     }
     Ok(prompt)
 }
 
 fn events(selected: &mut Selected, prompt: &str) -> Result<Box<dyn Translate>, CliError> {
-    let (format, filter) = reading(selected)?;
+    let (format, filter) = resolve_format(selected)?;
     let adapter = jq::read(format, filter.as_ref(), &Opening { prompt });
     Ok(Box::new(Events::new(format, adapter)))
 }

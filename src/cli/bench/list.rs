@@ -16,7 +16,7 @@ use crate::cli::args::BenchListArguments;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::listing::json;
+use crate::cli::agents::json;
 
 /// One bench, as listed.
 #[derive(Debug, Serialize)]

@@ -11,7 +11,7 @@ use crate::store::{DIRECTORY, Shelf, copy_tree};
 
 use super::cell::{Allowance, Cut, Job, unwritable};
 use super::hands::Hands;
-use crate::cli::runs::so_far;
+use crate::cli::runs::partial_figures;
 
 impl Job {
     pub(super) fn workspace(&self) -> PathBuf {
@@ -111,7 +111,7 @@ pub(super) fn spent_in(place: &Path) -> Option<f64> {
                 .collect();
             journals
                 .into_iter()
-                .filter_map(|journal| so_far(&journal)?.usage.cost_usd)
+                .filter_map(|journal| partial_figures(&journal)?.usage.cost_usd)
         });
     costs.reduce(|one, other| one + other)
 }

@@ -279,15 +279,15 @@ fn users_settings() -> Result<Partial, CliError> {
 }
 
 fn planned(agent: &SuiteAgent, users: &Partial, context: &Context) -> Result<PlannedAgent, CliError> {
-    let mut wishes = agent.wishes(&agent::names());
+    let mut overrides = agent.wishes(&agent::names());
     for (name, adapter) in &users.adapters {
-        let ours = wishes.adapters.entry(name.clone()).or_default();
+        let ours = overrides.adapters.entry(name.clone()).or_default();
         let args = ours.args.take();
         *ours = adapter.clone();
         ours.args = args.or(ours.args.take());
     }
-    wishes.pricing.clone_from(&users.pricing);
-    let config = as_yaml(&wishes);
+    overrides.pricing.clone_from(&users.pricing);
+    let config = as_yaml(&overrides);
     // What the cells will find is looked for now, so that a mistake shows before anything is spent.
     let settings = settings_in(&config)?;
     let selected = agent::resolve(&settings, &context.probe())?;

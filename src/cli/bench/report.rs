@@ -11,7 +11,7 @@ use crate::ui::{Cell, Table, Terminal, Tone, clean, words};
 use super::plan::Plan;
 use super::record::{CellId, CellResult, History, Verdict};
 use super::tally::{Figures, Row, Tally};
-use crate::cli::listing::json;
+use crate::cli::agents::json;
 
 /// Of what did not pass, so many are named.
 const MOST_NAMED: usize = 12;

@@ -18,7 +18,7 @@ use super::context::{Context, settings_of};
 use super::error::CliError;
 use super::exit::Exit;
 use super::run::Plan;
-use super::screen::{self, Wanted};
+use super::front_end::{self, TuiChoice};
 
 /// Greets, but not as its test wants it.
 const GREET: &str = "#!/bin/sh\n# Prints a greeting.\necho \"hello $1\"\n";
@@ -59,12 +59,12 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exi
     } else {
         Verbosity::Normal
     };
-    let wanted = Wanted::of(arguments.tui, arguments.no_tui).unless(arguments.verbose);
+    let wanted = TuiChoice::of(arguments.tui, arguments.no_tui).unless(arguments.verbose);
     let mut face = match wanted.is_granted(terminal)? {
-        true => screen::driver(&place, OnEnd::Stay, terminal)?,
+        true => front_end::driver(&place, OnEnd::Stay, terminal)?,
         false => terminal.plain_face(verbosity),
     };
-    let exit = plan.carry_out(&context, face.as_mut());
+    let exit = plan.execute(&context, face.as_mut());
     drop(face);
     if arguments.keep {
         let kept = project.keep();

@@ -31,7 +31,7 @@ pub(super) fn drivers(arguments: &DriversArguments, terminal: &Terminal) -> Resu
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct DriverRow {
     name: String,
     /// The file, or that it comes with ralph.
     place: String,
@@ -41,11 +41,11 @@ struct Row {
 
 fn list(arguments: &DriversArguments, json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
-    let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref())?;
+    let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref())?;
     let all = agent::driver_places(&loaded.settings, &context.cwd).all();
-    let rows: Vec<Row> = all
+    let rows: Vec<DriverRow> = all
         .into_iter()
-        .map(|(name, script)| Row {
+        .map(|(name, script)| DriverRow {
             name,
             place: script.as_ref().map(Script::place).unwrap_or_default(),
             embedded: matches!(script, Ok(Script::Embedded { .. })),
@@ -81,9 +81,9 @@ fn check(
 ) -> Result<Exit, CliError> {
     let context = Context::here()?;
     let load = |name: Option<&str>| {
-        let mut wishes = arguments.choice.wishes()?;
-        wishes.cli.backend = name.map(|name| format!("{DRIVER}{name}")).or(wishes.cli.backend);
-        context.load(wishes, arguments.choice.config.as_ref())
+        let mut overrides = arguments.choice.overrides()?;
+        overrides.cli.backend = name.map(|name| format!("{DRIVER}{name}")).or(overrides.cli.backend);
+        context.load(overrides, arguments.choice.config.as_ref())
     };
     let configured = load(None)?.settings;
     let configured_name = configured.cli.backend.strip_prefix(DRIVER).map(str::to_owned);

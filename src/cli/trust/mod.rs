@@ -141,7 +141,7 @@ pub(super) fn trust(arguments: &TrustArguments, terminal: &Terminal) -> Result<E
     let found = match &arguments.tasks {
         Some(tasks) => bench::executes(tasks, &context.cwd)?,
         None => {
-            let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref())?;
+            let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref())?;
             executes(&context, &loaded, Scope::Project)
         }
     };

@@ -13,41 +13,41 @@ const SENTINEL: &str = "@@RALPH@@ ";
 
 /// What shows that the prompt arrived, the best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sign {
-    Silence,
-    Spoke,
+pub(super) enum PromptEvidence {
+    NoOutput,
+    OtherOutput,
     Echoed,
     Answered,
 }
 
-pub(super) fn ended_well(call: &Heard) -> bool {
+pub(super) fn succeeded(call: &Heard) -> bool {
     call.end.is_some_and(ProcessEnd::success) && failure(call).is_none()
 }
 
 /// It worked, and the prompt had to do with it.
-pub(super) fn convinces(call: &Heard) -> bool {
-    ended_well(call) && sign(call) >= Sign::Echoed
+pub(super) fn proves_prompt(call: &Heard) -> bool {
+    succeeded(call) && prompt_evidence(call) >= PromptEvidence::Echoed
 }
 
-pub(super) fn sign(call: &Heard) -> Sign {
+pub(super) fn prompt_evidence(call: &Heard) -> PromptEvidence {
     let letters = |text: &str| -> String {
         let kept = text.chars().filter(|c| c.is_alphanumeric());
         kept.flat_map(char::to_lowercase).collect()
     };
     let raw = String::from_utf8_lossy(&call.stdout);
-    if letters(&spoken(call)).contains(ANSWER) {
-        Sign::Answered
+    if letters(&assistant_text(call)).contains(ANSWER) {
+        PromptEvidence::Answered
     } else if raw.contains(BEGINNING) {
-        Sign::Echoed
+        PromptEvidence::Echoed
     } else if raw.trim().is_empty() {
-        Sign::Silence
+        PromptEvidence::NoOutput
     } else {
-        Sign::Spoke
+        PromptEvidence::OtherOutput
     }
 }
 
 /// What the assistant said.
-pub(super) fn spoken(call: &Heard) -> String {
+pub(super) fn assistant_text(call: &Heard) -> String {
     let pieces = call.events.iter().filter_map(|event| match event {
         TranscriptEvent::Text {
             tag: Tag::Ai, text, ..
@@ -109,7 +109,7 @@ pub(super) fn last_line(bytes: &[u8]) -> Option<String> {
 }
 
 /// The format in which an output is more than text.
-pub(super) fn fitting(stdout: &[u8]) -> Option<&'static str> {
+pub(super) fn detect_format(stdout: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(stdout);
     if text.lines().any(|line| line.starts_with(SENTINEL)) {
         return transcript::find("rtf1").map(|format| format.name);

@@ -15,7 +15,7 @@ const RARE: &[(&str, &str)] = &[
     ("run", "yes"),
 ];
 
-pub(in crate::cli) fn briefly_if_asked(root: Command, words: &[OsString]) -> Command {
+pub(in crate::cli) fn shorten_if_requested(root: Command, words: &[OsString]) -> Command {
     let mut own = words.iter().take_while(|word| *word != "--");
     if own.any(|word| word == "-h") {
         below("", root)

@@ -3,7 +3,7 @@
 mod doctor;
 mod help;
 mod names;
-mod remedies;
+mod hints;
 mod shells;
 
 use clap::Command;

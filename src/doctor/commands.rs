@@ -16,9 +16,9 @@ const SHELL_WORDS: &[&str] = &[
 ];
 
 /// Findings about what is configured of all that; nothing about what is not.
-pub fn judgement(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
+pub fn check_commands(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
     let gates = settings.gates.iter();
-    let mut findings: Vec<Finding> = gates.map(|gate| about_gate(gate, probe)).collect();
+    let mut findings: Vec<Finding> = gates.map(|gate| check_gate(gate, probe)).collect();
     let hooks = &settings.hooks;
     let named = [
         ("on_start", &hooks.on_start),
@@ -30,12 +30,12 @@ pub fn judgement(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
     findings.extend(named.into_iter().filter_map(|(name, command)| {
         let command = command.as_deref()?;
         let remedy = format!("install it, or correct hooks.{name}");
-        Some(about_command(("hooks", name), command, None, &remedy, probe))
+        Some(check_command(("hooks", name), command, None, &remedy, probe))
     }));
     findings
 }
 
-fn about_gate(gate: &Gate, probe: &dyn Probe) -> Finding {
+fn check_gate(gate: &Gate, probe: &dyn Probe) -> Finding {
     if let Some(cwd) = gate.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
         return Finding {
             area: "gates",
@@ -50,12 +50,12 @@ fn about_gate(gate: &Gate, probe: &dyn Probe) -> Finding {
         gate.name
     );
     let place = gate.cwd.as_deref();
-    about_command(("gates", &gate.name), &gate.run, place, &remedy, probe)
+    check_command(("gates", &gate.name), &gate.run, place, &remedy, probe)
 }
 
 /// Whether the program that a command begins with is there. It may also be made during the run, so that it is missing
 /// is no more than a warning.
-fn about_command(
+fn check_command(
     (area, subject): (&'static str, &str),
     command: &str,
     place: Option<&Path>,
@@ -137,7 +137,7 @@ mod tests {
             ("\"$TOOL\" x", State::Good),
             ("(mkae)", State::Good),
         ] {
-            assert_eq!(about_gate(&gate(run), &OnlyMake).state, state, "{run}");
+            assert_eq!(check_gate(&gate(run), &OnlyMake).state, state, "{run}");
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
     fn a_gate_in_a_directory_that_is_not_there_can_never_pass() {
         let mut nowhere = gate("make");
         nowhere.cwd = Some("/nonexistent/web".into());
-        let found = about_gate(&nowhere, &OnlyMake);
+        let found = check_gate(&nowhere, &OnlyMake);
         assert_eq!(found.state, State::Broken);
         assert!(found.detail.contains("/nonexistent/web"), "{found:?}");
     }

@@ -10,5 +10,5 @@ mod listings;
 mod prices;
 mod readers;
 mod replays;
-mod shelf;
+mod history;
 mod transcripts;

@@ -10,7 +10,7 @@ use crate::run::PromptSource;
 use super::init;
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TaskError {
+pub(super) enum PromptError {
     #[error("there is no prompt")]
     None,
     #[error("{what} is empty")]
@@ -21,7 +21,7 @@ pub(super) enum TaskError {
     Unreadable { path: PathBuf, source: io::Error },
 }
 
-impl TaskError {
+impl PromptError {
     /// What the user can do about it, a line each.
     pub(super) fn hints(&self) -> Vec<String> {
         let hints: &[&str] = match self {
@@ -39,17 +39,17 @@ impl TaskError {
 }
 
 /// A night spent on "say here what is to be done" is a night lost.
-pub(super) fn refuse_template(prompt: &PromptSource) -> Result<(), TaskError> {
+pub(super) fn refuse_template(prompt: &PromptSource) -> Result<(), PromptError> {
     match prompt {
         PromptSource::File(path) if fs::read(path).is_ok_and(|text| text == init::PROMPT.as_bytes()) => {
-            Err(TaskError::Template { path: path.clone() })
+            Err(PromptError::Template { path: path.clone() })
         }
         PromptSource::File(_) | PromptSource::Text(_) => Ok(()),
     }
 }
 
 /// The flag or the configuration, else `PROMPT.md` where we are. Read once now, so that a mistake shows at once.
-pub(super) fn find(settings: &Settings, cwd: &Path) -> Result<PromptSource, TaskError> {
+pub(super) fn find(settings: &Settings, cwd: &Path) -> Result<PromptSource, PromptError> {
     let written = settings.event_loop.prompt.clone().map(PromptSource::Text);
     let named = || settings.event_loop.prompt_file.clone().map(PromptSource::File);
     let usual = || {
@@ -57,11 +57,11 @@ pub(super) fn find(settings: &Settings, cwd: &Path) -> Result<PromptSource, Task
             .filter(|path| path.exists())
             .map(PromptSource::File)
     };
-    let source = written.or_else(named).or_else(usual).ok_or(TaskError::None)?;
+    let source = written.or_else(named).or_else(usual).ok_or(PromptError::None)?;
     let (empty, what) = match &source {
         PromptSource::Text(text) => (text.trim().is_empty(), "the prompt".to_owned()),
         PromptSource::File(path) => {
-            let text = fs::read(path).map_err(|source| TaskError::Unreadable {
+            let text = fs::read(path).map_err(|source| PromptError::Unreadable {
                 path: path.clone(),
                 source,
             })?;
@@ -72,7 +72,7 @@ pub(super) fn find(settings: &Settings, cwd: &Path) -> Result<PromptSource, Task
         }
     };
     if empty {
-        Err(TaskError::Empty { what })
+        Err(PromptError::Empty { what })
     } else {
         Ok(source)
     }

@@ -9,7 +9,7 @@ use super::{Finding, State};
 
 /// What was seen.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct Environment {
     pub workspace: Workspace,
     pub terminal: Screen,
     pub disk: Disk,
@@ -24,12 +24,12 @@ pub struct Workspace {
     pub git: Git,
     /// Who drives a loop here, in words.
     pub holder: Option<String>,
-    pub runs: Hidden,
+    pub runs: GitIgnored,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Git {
-    NotThere,
+    NoRepository,
     /// The program is missing, or cannot read the repository.
     Unreadable(String),
     Repository {
@@ -40,7 +40,7 @@ pub enum Git {
 
 /// Whether git sees the directory of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hidden {
+pub enum GitIgnored {
     Yes,
     No,
 }
@@ -58,7 +58,7 @@ pub struct Screen {
 
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// Where the runs go; absent where it cannot be told.
+    /// Where the runs go; absent if it cannot be determined.
     pub free: Option<Size>,
     /// In words: `3 runs`.
     pub runs: String,
@@ -69,7 +69,7 @@ pub struct Disk {
 #[derive(Debug, Clone)]
 pub struct Size {
     pub bytes: u64,
-    pub told: String,
+    pub text: String,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +90,7 @@ const BEFORE_RALPH: i64 = 1_735_689_600;
 /// Clocks of two machines that share a disk differ a little.
 const SLACK: i64 = 120;
 
-pub fn surroundings(seen: &Surroundings) -> Vec<Finding> {
+pub fn check_environment(seen: &Environment) -> Vec<Finding> {
     let mut findings = workspace(&seen.workspace);
     findings.extend(terminal(&seen.terminal));
     findings.extend(disk(&seen.disk));
@@ -109,7 +109,7 @@ fn good((area, subject): (&'static str, &str), detail: impl Into<String>) -> Fin
 }
 
 impl Finding {
-    fn but(self, state: State, remedy: impl Into<String>) -> Self {
+    fn with_state(self, state: State, remedy: impl Into<String>) -> Self {
         Self {
             state,
             remedy: Some(remedy.into()),
@@ -125,17 +125,17 @@ fn workspace(seen: &Workspace) -> Vec<Finding> {
             ("workspace", "directory"),
             format!("{}: {why}", seen.path.display()),
         )
-        .but(
+        .with_state(
             State::Broken,
             "make it writable, or work in another directory: runs are kept in .agent",
         ),
     }];
     findings.push(match &seen.git {
-        Git::NotThere => good(("workspace", "git"), "not a repository").but(
+        Git::NoRepository => good(("workspace", "git"), "not a repository").with_state(
             State::Absent,
             "git init: what the agent changes can then be seen and undone",
         ),
-        Git::Unreadable(why) => good(("workspace", "git"), why).but(
+        Git::Unreadable(why) => good(("workspace", "git"), why).with_state(
             State::Warning,
             "mend it, or install git: without it ralph compares files by itself, and trusts none of them",
         ),
@@ -145,7 +145,7 @@ fn workspace(seen: &Workspace) -> Vec<Finding> {
                 1 => "1 changed file".to_owned(),
                 many => format!("{many} changed files"),
             };
-            good(("workspace", "git"), format!("{branch}, {files}")).but(
+            good(("workspace", "git"), format!("{branch}, {files}")).with_state(
                 State::Warning,
                 "commit first, if you want to tell your changes from the agent's",
             )
@@ -153,13 +153,13 @@ fn workspace(seen: &Workspace) -> Vec<Finding> {
     });
     findings.push(match &seen.holder {
         None => good(("workspace", "lock"), "free"),
-        Some(holder) => good(("workspace", "lock"), format!("held by {holder}")).but(
+        Some(holder) => good(("workspace", "lock"), format!("held by {holder}")).with_state(
             State::Warning,
             "wait for it, watch it with ralph attach, or work in another directory",
         ),
     });
-    if seen.runs == Hidden::No {
-        findings.push(good(("workspace", ".agent"), "git would commit the runs").but(
+    if seen.runs == GitIgnored::No {
+        findings.push(good(("workspace", ".agent"), "git would commit the runs").with_state(
             State::Warning,
             "echo '*' > .agent/.gitignore: raw output can hold secrets",
         ));
@@ -171,17 +171,17 @@ fn terminal(seen: &Screen) -> Vec<Finding> {
     let subject = ("terminal", "screen");
     let dumb = seen.term.as_deref().is_none_or(|term| term == "dumb");
     let mut findings = vec![match seen.size {
-        None => good(subject, "none: runs are told line by line").but(
+        None => good(subject, "none: runs are told line by line").with_state(
             State::Absent,
             "on a terminal, ralph run shows a run on the whole screen",
         ),
-        Some(_) if dumb => good(subject, "TERM says that it can do nothing").but(
+        Some(_) if dumb => good(subject, "TERM says that it can do nothing").with_state(
             State::Warning,
             "export TERM=xterm-256color, or whatever your terminal is",
         ),
         Some((columns, rows)) if columns < LEAST_SIZE.0 || rows < LEAST_SIZE.1 => {
             let (least_columns, least_rows) = LEAST_SIZE;
-            good(subject, format!("{columns}×{rows} is small")).but(
+            good(subject, format!("{columns}×{rows} is small")).with_state(
                 State::Warning,
                 format!("make it {least_columns}×{least_rows} or larger, or use --no-tui"),
             )
@@ -202,7 +202,7 @@ fn terminal(seen: &Screen) -> Vec<Finding> {
     findings.push(match &seen.locale {
         Some(locale) if utf8(&locale) => good(("terminal", "locale"), locale),
         other => {
-            let told = other.as_deref().unwrap_or("not set");
+            let text = other.as_deref().unwrap_or("not set");
             let state = if seen.size.is_some() {
                 State::Warning
             } else {
@@ -210,9 +210,9 @@ fn terminal(seen: &Screen) -> Vec<Finding> {
             };
             good(
                 ("terminal", "locale"),
-                format!("{told}: signs may be shown wrongly"),
+                format!("{text}: signs may be shown wrongly"),
             )
-            .but(state, "export LC_ALL=C.UTF-8")
+            .with_state(state, "export LC_ALL=C.UTF-8")
         }
     });
     findings
@@ -221,28 +221,28 @@ fn terminal(seen: &Screen) -> Vec<Finding> {
 fn disk(seen: &Disk) -> Vec<Finding> {
     let subject = ("disk", "free space");
     let free = match &seen.free {
-        None => good(subject, "cannot be told").but(State::Absent, "look at it yourself: df ."),
+        None => good(subject, "cannot be told").with_state(State::Absent, "look at it yourself: df ."),
         Some(free) => {
-            let told = good(subject, free.told.as_str());
+            let text = good(subject, free.text.as_str());
             match free.bytes {
-                ..NEEDED => told.but(
+                ..NEEDED => text.with_state(
                     State::Broken,
                     "make room: ralph clean removes old runs; du -sh .agent shows what they take",
                 ),
-                NEEDED..ADVISABLE => told.but(
+                NEEDED..ADVISABLE => text.with_state(
                     State::Warning,
                     "make room for a night: ralph clean removes old runs",
                 ),
-                _ => told,
+                _ => text,
             }
         }
     };
     let kept = good(
         ("disk", "runs kept"),
-        format!("{}, {}", seen.runs, seen.kept.told),
+        format!("{}, {}", seen.runs, seen.kept.text),
     );
     let kept = match seen.kept.bytes {
-        MUCH_KEPT.. => kept.but(State::Warning, "remove old ones: ralph clean --keep 20"),
+        MUCH_KEPT.. => kept.with_state(State::Warning, "remove old ones: ralph clean --keep 20"),
         _ => kept,
     };
     vec![free, kept]
@@ -253,12 +253,12 @@ fn clock(seen: &Clock) -> Finding {
     let now = seen.now.strftime("%Y-%m-%d %H:%M UTC").to_string();
     let remedy = "set it (timedatectl set-ntp true): limits, waits and the names of runs go by it";
     if seen.now.as_second() < BEFORE_RALPH {
-        return good(subject, format!("{now} cannot be")).but(State::Broken, remedy);
+        return good(subject, format!("{now} cannot be")).with_state(State::Broken, remedy);
     }
     match seen.newest_run {
         Some(newest) if newest.as_second() > seen.now.as_second() + SLACK => {
             let newest = newest.strftime("%Y-%m-%d %H:%M UTC");
-            good(subject, format!("{now}, but the newest run began {newest}")).but(State::Warning, remedy)
+            good(subject, format!("{now}, but the newest run began {newest}")).with_state(State::Warning, remedy)
         }
         Some(_) | None => good(subject, now),
     }
@@ -269,12 +269,12 @@ mod tests {
     use super::*;
 
     fn size(bytes: u64) -> Option<Size> {
-        let told = format!("{bytes} bytes");
-        Some(Size { bytes, told })
+        let text = format!("{bytes} bytes");
+        Some(Size { bytes, text })
     }
 
-    fn fine() -> Surroundings {
-        Surroundings {
+    fn fine() -> Environment {
+        Environment {
             workspace: Workspace {
                 path: "/work".into(),
                 writable: Ok(()),
@@ -283,7 +283,7 @@ mod tests {
                     changed: 0,
                 },
                 holder: None,
-                runs: Hidden::Yes,
+                runs: GitIgnored::Yes,
             },
             terminal: Screen {
                 size: Some((120, 40)),
@@ -296,7 +296,7 @@ mod tests {
                 runs: "3 runs".to_owned(),
                 kept: Size {
                     bytes: 4_000_000,
-                    told: "4 MB".to_owned(),
+                    text: "4 MB".to_owned(),
                 },
             },
             clock: Clock {
@@ -307,10 +307,10 @@ mod tests {
     }
 
     /// What is found when one thing is different, with its remedy.
-    fn found(subject: &str, change: impl Fn(&mut Surroundings)) -> (State, String) {
+    fn found(subject: &str, change: impl Fn(&mut Environment)) -> (State, String) {
         let mut seen = fine();
         change(&mut seen);
-        let findings = surroundings(&seen);
+        let findings = check_environment(&seen);
         let odd: Vec<&Finding> = findings
             .iter()
             .filter(|finding| finding.state != State::Good)
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn where_all_is_well_nothing_is_complained_about() {
-        let findings = surroundings(&fine());
+        let findings = check_environment(&fine());
         assert!(
             findings.iter().all(|finding| finding.state == State::Good),
             "{findings:#?}"
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn git_is_told_as_it_is() {
         let git = |git: Git| found("git", move |seen| seen.workspace.git = git.clone());
-        assert_eq!(git(Git::NotThere).0, State::Absent);
+        assert_eq!(git(Git::NoRepository).0, State::Absent);
         assert_eq!(
             git(Git::Unreadable("git is not found".to_owned())).0,
             State::Warning
@@ -369,7 +369,7 @@ mod tests {
         });
         assert_eq!((state, detail.as_str()), (State::Warning, "held by process 7"));
         assert_eq!(
-            found(".agent", |seen| seen.workspace.runs = Hidden::No).0,
+            found(".agent", |seen| seen.workspace.runs = GitIgnored::No).0,
             State::Warning
         );
     }

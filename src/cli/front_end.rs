@@ -6,20 +6,20 @@ use crate::process::Companion;
 use crate::ui::tui::{self, Guard, OnEnd, Role};
 use crate::ui::{Face, Terminal, Verbosity};
 
-use super::args::{ScreenArguments, ShowArguments};
+use super::args::{TuiArguments, DisplayArguments};
 use super::error::CliError;
-use super::shelf::RunShelf;
+use super::run_files::RunFiles;
 
 /// Whether the whole terminal is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum TuiChoice {
     Always,
     /// Wherever there is one.
     Usually,
     Never,
 }
 
-impl Wanted {
+impl TuiChoice {
     pub(super) fn of(tui: bool, no_tui: bool) -> Self {
         match (tui, no_tui) {
             (true, _) => Self::Always,
@@ -48,8 +48,8 @@ impl Wanted {
 }
 
 /// The face that was asked for.
-pub(super) fn face_for(
-    show: ShowArguments,
+pub(super) fn front_end_for(
+    show: DisplayArguments,
     workspace: &Path,
     terminal: &Terminal,
 ) -> Result<Box<dyn Face>, CliError> {
@@ -58,8 +58,8 @@ pub(super) fn face_for(
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
-    let ScreenArguments { tui, no_tui } = show.screen;
-    let wanted = Wanted::of(tui, no_tui).unless(show.json || verbosity != Verbosity::Normal);
+    let TuiArguments { tui, no_tui } = show.screen;
+    let wanted = TuiChoice::of(tui, no_tui).unless(show.json || verbosity != Verbosity::Normal);
     if wanted.is_granted(terminal)? {
         driver(workspace, OnEnd::Leave, terminal)
     } else if show.json {
@@ -75,7 +75,7 @@ pub(super) fn driver(
     on_end: OnEnd,
     terminal: &Terminal,
 ) -> Result<Box<dyn Face>, CliError> {
-    let shelf = RunShelf::of_workspace(workspace);
+    let shelf = RunFiles::of_workspace(workspace);
     let tui = terminal.tui(Role::Driver, on_end, shelf, guard());
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }

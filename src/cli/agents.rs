@@ -16,7 +16,7 @@ use super::exit::Exit;
 
 /// One agent, as listed.
 #[derive(Debug, Serialize)]
-struct Row {
+struct AgentRow {
     name: &'static str,
     display_name: &'static str,
     found: bool,
@@ -26,7 +26,7 @@ struct Row {
     version: Option<String>,
     problem: Option<String>,
     transcript: String,
-    capabilities: Option<Told>,
+    capabilities: Option<AgentCapabilities>,
     /// `PROMPT` stands for the prompt.
     command: Vec<String>,
     stdin: &'static str,
@@ -39,7 +39,7 @@ struct Row {
 }
 
 #[derive(Debug, Serialize)]
-struct Told {
+struct AgentCapabilities {
     roles: bool,
     tools: bool,
     usage: bool,
@@ -49,10 +49,10 @@ struct Told {
 
 pub(super) fn agents(arguments: &ListArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
-    let loaded = context.load(arguments.choice.wishes()?, arguments.choice.config.as_ref())?;
+    let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref())?;
     let checked = agent::survey(&context.probe(), &loaded.settings);
     let selected = checked.iter().position(|checked| checked.answer.is_ok());
-    let rows: Vec<Row> = checked
+    let rows: Vec<AgentRow> = checked
         .iter()
         .enumerate()
         .map(|(index, checked)| row(checked, Some(index) == selected, &loaded.settings))
@@ -66,7 +66,7 @@ pub(super) fn agents(arguments: &ListArguments, terminal: &Terminal) -> Result<E
     Ok(Exit::Success)
 }
 
-fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
+fn row(checked: &Checked, selected: bool, settings: &Settings) -> AgentRow {
     let agent = checked.agent;
     let program = checked
         .program
@@ -75,7 +75,7 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
     let chosen = Selected::builtin(agent, program, None, settings);
     let (command, stdin) = sample_call(agent, &chosen);
     let capabilities = transcript::find(&chosen.format).map(|format| format.capabilities);
-    Row {
+    AgentRow {
         name: agent.name,
         display_name: agent.display_name,
         found: checked.program.is_some(),
@@ -87,7 +87,7 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
         version: checked.answer.clone().ok(),
         problem: checked.answer.as_ref().err().map(ToString::to_string),
         transcript: chosen.format,
-        capabilities: capabilities.map(told),
+        capabilities: capabilities.map(agent_capabilities),
         command,
         stdin,
         tested_with: match agent.tested_with {
@@ -103,7 +103,7 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> Row {
     }
 }
 
-fn told(capabilities: Capabilities) -> Told {
+fn agent_capabilities(capabilities: Capabilities) -> AgentCapabilities {
     let Capabilities {
         roles,
         tools,
@@ -112,7 +112,7 @@ fn told(capabilities: Capabilities) -> Told {
         prompt_hiding,
         ..
     } = capabilities;
-    Told {
+    AgentCapabilities {
         roles,
         tools,
         usage,
@@ -141,7 +141,7 @@ fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) 
     }
 }
 
-fn agents_text(rows: &[Row], terminal: &Terminal) -> String {
+fn agents_text(rows: &[AgentRow], terminal: &Terminal) -> String {
     let mut table = Table::new(["", "AGENT", "STATUS", "TRANSCRIPT", "TELLS"]);
     for row in rows {
         let (status, tone) = match (&row.version, &row.problem) {
@@ -157,7 +157,7 @@ fn agents_text(rows: &[Row], terminal: &Terminal) -> String {
             Cell::new(row.name, Tone::Plain),
             Cell::new(&status, tone),
             Cell::new(&row.transcript, Tone::Plain),
-            Cell::new(&tells(row.capabilities.as_ref()), Tone::Plain),
+            Cell::new(&capability_list(row.capabilities.as_ref()), Tone::Plain),
         ]);
     }
     let mut text = terminal.render(&table);
@@ -179,16 +179,16 @@ fn agents_text(rows: &[Row], terminal: &Terminal) -> String {
     text
 }
 
-fn tells(capabilities: Option<&Told>) -> String {
-    let Some(told) = capabilities else {
+fn capability_list(capabilities: Option<&AgentCapabilities>) -> String {
+    let Some(capabilities) = capabilities else {
         return String::new();
     };
     let all = [
-        (told.roles, "roles"),
-        (told.tools, "tools"),
-        (told.usage, "usage"),
-        (told.sessions, "sessions"),
-        (told.prompt_hiding, "prompt"),
+        (capabilities.roles, "roles"),
+        (capabilities.tools, "tools"),
+        (capabilities.usage, "usage"),
+        (capabilities.sessions, "sessions"),
+        (capabilities.prompt_hiding, "prompt"),
     ];
     let words: Vec<&str> = all
         .into_iter()

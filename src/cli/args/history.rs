@@ -16,10 +16,10 @@ pub(in crate::cli) struct RunsArguments {
     pub(in crate::cli) outcome: Vec<OutcomeName>,
     /// Only runs that began at this time or later: 2d, 12h, 2026-11-15, 2026-11-15T20:00
     #[arg(long, value_name = "WHEN", value_parser = moment)]
-    pub(in crate::cli) since: Option<Moment>,
+    pub(in crate::cli) since: Option<TimeArgument>,
     /// Only runs that began at this time or earlier; a date means the whole day
     #[arg(long, value_name = "WHEN", value_parser = moment)]
-    pub(in crate::cli) until: Option<Moment>,
+    pub(in crate::cli) until: Option<TimeArgument>,
     /// Show so many at most; 0 shows all
     #[arg(short, long, value_name = "N", default_value_t = 20)]
     pub(in crate::cli) number: usize,
@@ -29,7 +29,7 @@ pub(in crate::cli) struct RunsArguments {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LookArguments {
+pub(in crate::cli) struct ShowRunArguments {
     /// Which run: its id, the beginning of it, or its directory [default: the newest]
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub(in crate::cli) struct CleanArguments {
     pub(in crate::cli) keep: Option<usize>,
     /// Remove only runs that began before this: 30d, 12h, 2026-11-01
     #[arg(long, value_name = "WHEN", value_parser = moment)]
-    pub(in crate::cli) older_than: Option<Moment>,
+    pub(in crate::cli) older_than: Option<TimeArgument>,
     /// Say what would be removed; remove nothing
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
@@ -137,26 +137,26 @@ pub(in crate::cli) enum TagName {
 
 /// A point in time as people say it.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::cli) enum Moment {
+pub(in crate::cli) enum TimeArgument {
     /// So long ago.
     Ago(Span),
     Day(Date),
     At(DateTime),
 }
 
-fn moment(text: &str) -> Result<Moment, String> {
+fn moment(text: &str) -> Result<TimeArgument, String> {
     let text = text.trim();
     if let Ok(date) = text.parse::<Date>()
         && text.len() <= 10
     {
-        return Ok(Moment::Day(date));
+        return Ok(TimeArgument::Day(date));
     }
     let ago = text
         .parse::<Span>()
         .ok()
         .filter(|span| !span.is_negative() && !span.is_zero());
-    ago.map(Moment::Ago)
-        .or_else(|| text.parse().ok().map(Moment::At))
+    ago.map(TimeArgument::Ago)
+        .or_else(|| text.parse().ok().map(TimeArgument::At))
         .ok_or_else(|| {
             "say how long ago (2d, 12h, 90m), a date (2026-11-15) or a time (2026-11-15T20:00)".to_owned()
         })
@@ -169,11 +169,11 @@ mod tests {
     #[test]
     fn moments_are_spans_dates_or_times() {
         for text in ["2d", "12h", "90m", "1w", "1h 30m"] {
-            assert!(matches!(moment(text), Ok(Moment::Ago(_))), "{text}");
+            assert!(matches!(moment(text), Ok(TimeArgument::Ago(_))), "{text}");
         }
-        assert!(matches!(moment("2026-11-15"), Ok(Moment::Day(_))));
+        assert!(matches!(moment("2026-11-15"), Ok(TimeArgument::Day(_))));
         for text in ["2026-11-15T20:00", "2026-11-15 20:00:01"] {
-            assert!(matches!(moment(text), Ok(Moment::At(_))), "{text}");
+            assert!(matches!(moment(text), Ok(TimeArgument::At(_))), "{text}");
         }
         for text in ["", "soon", "-2d", "0s", "2026-13-01", "12"] {
             assert!(moment(text).is_err(), "{text}");

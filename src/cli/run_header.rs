@@ -8,7 +8,7 @@ use crate::event::RunHeader;
 
 /// The versioned header of a run: its `version` is the header's.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Saved {
+pub(super) struct SavedRun {
     #[serde(flatten)]
     pub(super) header: RunHeader,
     /// Every setting that the run had.
@@ -19,7 +19,7 @@ pub(super) struct Saved {
     pub(super) flags: Value,
 }
 
-impl Saved {
+impl SavedRun {
     pub(super) fn new(header: RunHeader, settings: &Settings, flags: &Partial) -> Self {
         // Text, numbers and lists: there is nothing in them that JSON could refuse.
         Self {
@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn flags_of_the_first_call_hold_unless_said_otherwise() {
         let first = flags(Some("task"), Some(10), Some("--fast"));
-        let saved = Saved::new(header(), &Settings::default(), &first);
+        let saved = SavedRun::new(header(), &Settings::default(), &first);
         let text = serde_json::to_string(&saved).unwrap();
-        let saved: Saved = serde_json::from_str(&text).unwrap();
+        let saved: SavedRun = serde_json::from_str(&text).unwrap();
         assert_eq!(saved.flags_under(&Partial::default()), first);
         let again = flags(None, Some(20), None);
         assert_eq!(
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn changes_are_told_setting_by_setting() {
-        let saved = Saved::new(header(), &Settings::default(), &Partial::default());
+        let saved = SavedRun::new(header(), &Settings::default(), &Partial::default());
         assert_eq!(saved.changes(&Settings::default()), []);
         let mut settings = Settings::default();
         settings.event_loop.max_iterations = 20;

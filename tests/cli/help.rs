@@ -98,7 +98,7 @@ fn every_example_parses() {
             }
             let typed = line.split(['|', '>']);
             let typed = typed.into_iter().next().expect("a line");
-            crate::door::parses(typed).unwrap_or_else(|error| panic!("{path:?}: {line}\n{error}"));
+            crate::cli::parses(typed).unwrap_or_else(|error| panic!("{path:?}: {line}\n{error}"));
             seen += 1;
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::door::steady;
+use crate::cli::steady;
 use crate::sandbox::Sandbox;
 
 fn json(text: &str) -> Value {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{ChoiceArguments, ConfigArguments, ListArguments};
+use super::{AgentArguments, ConfigArguments, ListArguments};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -34,7 +34,7 @@ pub(in crate::cli) struct AgentTestArguments {
     #[arg(long)]
     pub(in crate::cli) json: bool,
     #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
+    pub(in crate::cli) choice: AgentArguments,
 }
 
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ pub(in crate::cli) struct DriversArguments {
     #[command(subcommand)]
     pub(in crate::cli) command: DriversCommand,
     #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
+    pub(in crate::cli) choice: AgentArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -125,7 +125,7 @@ pub(in crate::cli) struct SettingsArguments {
     #[command(subcommand)]
     pub(in crate::cli) command: ConfigCommand,
     #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
+    pub(in crate::cli) choice: AgentArguments,
 }
 
 #[derive(Debug, Subcommand)]
@@ -203,5 +203,5 @@ pub(in crate::cli) struct TrustArguments {
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) tasks: Option<PathBuf>,
     #[command(flatten)]
-    pub(in crate::cli) choice: ChoiceArguments,
+    pub(in crate::cli) choice: AgentArguments,
 }

@@ -1,6 +1,6 @@
 //! Does an agent work? What one small prompt brought to light, and what helps. Calls nothing itself.
 
-mod signs;
+mod evidence;
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::run::{Heard, Way};
 use crate::transcript::Format;
 
 use super::{Finding, State};
-use signs::{Sign, convinces, count, ended_well, failure, fitting, is_finished, last_line, sign, spoken};
+use evidence::{PromptEvidence, proves_prompt, count, succeeded, failure, detect_format, is_finished, last_line, prompt_evidence, assistant_text};
 
 /// What the agent is asked. Its answer is not in it, so that an echo is not taken for one.
 pub const PROMPT: &str = "This is a test of the connection: use no tools and change nothing. Join the two words \
@@ -34,7 +34,7 @@ pub enum Verdict {
 }
 
 /// An agent, and what came of calling it.
-pub struct Tested<'a> {
+pub struct AgentTest<'a> {
     pub agent: &'a Selected,
     pub format: &'static Format,
     pub timeout: Duration,
@@ -44,11 +44,11 @@ pub struct Tested<'a> {
 
 /// How the agent should be called next, if there is still something to find out. An agent that we know is called once;
 /// the user's own again, in other ways, as long as no answer comes.
-pub fn next_way(agent: &Selected, calls: &[Heard]) -> Option<Way> {
+pub fn next_call(agent: &Selected, calls: &[Heard]) -> Option<Way> {
     let Some(first) = calls.first() else {
         return Some(Way::AsConfigured);
     };
-    if agent.adapter() != CUSTOM || calls.iter().any(convinces) {
+    if agent.adapter() != CUSTOM || calls.iter().any(proves_prompt) {
         return None;
     }
     let untried = |way| !calls.iter().any(|call| call.way == way);
@@ -56,7 +56,7 @@ pub fn next_way(agent: &Selected, calls: &[Heard]) -> Option<Way> {
     if first.end.is_some() && agent.on_stdin().is_some() && untried(Way::OnStdin) {
         return Some(Way::OnStdin);
     }
-    let content = ended_well(first) && sign(first) > Sign::Silence;
+    let content = succeeded(first) && prompt_evidence(first) > PromptEvidence::NoOutput;
     (!content && agent.terminal == Terminal::Pipe && untried(Way::OnTerminal)).then_some(Way::OnTerminal)
 }
 
@@ -65,11 +65,11 @@ pub fn unusable(why: String, remedy: Option<String>) -> Finding {
     finding("program", State::Broken, why, remedy)
 }
 
-impl Tested<'_> {
+impl AgentTest<'_> {
     pub fn verdict(&self) -> Verdict {
         if super::is_broken(&self.findings()) {
             Verdict::Broken
-        } else if self.best().is_none_or(|best| sign(best) <= Sign::Spoke) {
+        } else if self.best().is_none_or(|best| prompt_evidence(best) <= PromptEvidence::OtherOutput) {
             Verdict::Unproven
         } else {
             Verdict::Works
@@ -97,12 +97,12 @@ impl Tested<'_> {
 
     /// The call that got furthest, the earlier of two alike.
     fn best(&self) -> Option<&Heard> {
-        let convincing = self.calls.iter().find(|call| convinces(call));
-        convincing.or_else(|| self.calls.first())
+        let proven_by = self.calls.iter().find(|call| proves_prompt(call));
+        proven_by.or_else(|| self.calls.first())
     }
 
-    fn convincing(&self, way: Way) -> bool {
-        self.calls.iter().any(|call| call.way == way && convinces(call))
+    fn proven_by(&self, way: Way) -> bool {
+        self.calls.iter().any(|call| call.way == way && proves_prompt(call))
     }
 
     fn program(&self) -> Finding {
@@ -128,10 +128,10 @@ impl Tested<'_> {
         match (first.end, failure) {
             (None, _) => {
                 let limit = self.timeout.as_secs();
-                let though = match sign(first) {
-                    Sign::Answered => ", though it had answered",
-                    Sign::Spoke | Sign::Echoed => ", though it had printed something",
-                    Sign::Silence => "",
+                let though = match prompt_evidence(first) {
+                    PromptEvidence::Answered => ", though it had answered",
+                    PromptEvidence::OtherOutput | PromptEvidence::Echoed => ", though it had printed something",
+                    PromptEvidence::NoOutput => "",
                 };
                 finding(
                     "end",
@@ -166,7 +166,7 @@ impl Tested<'_> {
     }
 
     fn stdin(&self, first: &Heard) -> Finding {
-        let (state, detail, remedy) = if self.convincing(Way::OnStdin) {
+        let (state, detail, remedy) = if self.proven_by(Way::OnStdin) {
             (
                 State::Broken,
                 "it waits for its prompt there, and is given it as an argument",
@@ -184,7 +184,7 @@ impl Tested<'_> {
 
     fn terminal(&self, first: &Heard) -> Finding {
         let tried = self.calls.iter().any(|call| call.way == Way::OnTerminal);
-        let (state, detail, remedy) = if self.convincing(Way::OnTerminal) {
+        let (state, detail, remedy) = if self.proven_by(Way::OnTerminal) {
             (
                 State::Broken,
                 "it works with one, and not without",
@@ -194,7 +194,7 @@ impl Tested<'_> {
             (State::Absent, "with one it works no better", None)
         } else if self.agent.terminal == Terminal::Pty {
             (State::Good, "its stdout is one", None)
-        } else if ended_well(first) && sign(first) > Sign::Silence {
+        } else if succeeded(first) && prompt_evidence(first) > PromptEvidence::NoOutput {
             (State::Good, "it needs none", None)
         } else {
             (State::Absent, "not known", None)
@@ -213,14 +213,14 @@ impl Tested<'_> {
             )
         });
         let finished = count(best, is_finished) > 0;
-        let better = fitting(&best.stdout).filter(|better| self.agent.adapter() == CUSTOM && *better != name);
+        let better = detect_format(&best.stdout).filter(|better| self.agent.adapter() == CUSTOM && *better != name);
         let set = |format: &str| Some(format!("in ralph.yml: cli.transcript: {format}"));
         let (state, detail, remedy) = if best.stdout.is_empty() {
             (State::Absent, "nothing to read".to_owned(), None)
         } else if let Some(better) = better {
             let detail = format!("is read as {name}, and looks like {better}");
             (State::Warning, detail, set(better))
-        } else if spoken(best).trim().is_empty() {
+        } else if assistant_text(best).trim().is_empty() {
             let detail = format!("as {name}, nothing of what it printed is an answer");
             let own = (self.agent.adapter() == CUSTOM).then(|| "plain".to_owned());
             (State::Broken, detail, own.and_then(|plain| set(&plain)))
@@ -262,17 +262,17 @@ fn arrival(best: &Heard, is_own: bool) -> Finding {
         Way::OnStdin => ", once it came on stdin",
         Way::OnTerminal => ", once there was a terminal",
     };
-    let (state, detail, remedy) = match sign(best) {
-        Sign::Answered => (State::Good, format!("arrived, and was answered{once}"), None),
-        Sign::Echoed => (
+    let (state, detail, remedy) = match prompt_evidence(best) {
+        PromptEvidence::Answered => (State::Good, format!("arrived, and was answered{once}"), None),
+        PromptEvidence::Echoed => (
             State::Warning,
             format!("arrived, and was printed back{once}; no answer to it was seen"),
             None,
         ),
-        Sign::Spoke if failure(best).is_some() => {
+        PromptEvidence::OtherOutput if failure(best).is_some() => {
             (State::Absent, "not known, since it failed".to_owned(), None)
         }
-        Sign::Spoke => (
+        PromptEvidence::OtherOutput => (
             State::Warning,
             format!(
                 "nothing shows that it arrived{}",
@@ -280,7 +280,7 @@ fn arrival(best: &Heard, is_own: bool) -> Finding {
             ),
             is_own.then(|| "check how it takes a prompt: cli.prompt_mode, cli.prompt_flag".to_owned()),
         ),
-        Sign::Silence => (
+        PromptEvidence::NoOutput => (
             State::Broken,
             format!("nothing was printed on stdout{}", said("on stderr", &best.stderr)),
             is_own.then(|| {
@@ -328,7 +328,7 @@ fn leftovers(calls: &[Heard]) -> Option<Finding> {
     Some(finding("leftovers", State::Warning, detail, None))
 }
 
-/// What all calls used, as far as it was told.
+/// Usage of all calls, as far as the agent reports it.
 fn cost(calls: &[Heard]) -> Finding {
     let mut all = Usage::default();
     for call in calls {
@@ -344,11 +344,11 @@ fn cost(calls: &[Heard]) -> Finding {
     }
     let tokens = all.tokens().map(|tokens| format!("{tokens} tokens"));
     let money = all.cost_usd.map(|usd| format!("${usd:.4}"));
-    let told: Vec<String> = tokens.into_iter().chain(money).collect();
-    let (state, detail) = if told.is_empty() {
+    let text: Vec<String> = tokens.into_iter().chain(money).collect();
+    let (state, detail) = if text.is_empty() {
         (State::Absent, "not told".to_owned())
     } else {
-        (State::Good, told.join(", "))
+        (State::Good, text.join(", "))
     };
     finding("used", state, detail, None)
 }

@@ -10,11 +10,11 @@ use crate::store;
 use crate::ui::tui::{Attempt, OpenShelf, Shelf};
 
 /// One run's directory.
-pub(super) struct RunShelf {
+pub(super) struct RunFiles {
     directory: PathBuf,
 }
 
-impl RunShelf {
+impl RunFiles {
     pub(super) fn at(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -34,7 +34,7 @@ impl RunShelf {
     }
 }
 
-impl Shelf for RunShelf {
+impl Shelf for RunFiles {
     /// Records outside the range are not parsed: a long journal is passed over as fast as it can be read.
     fn replay(&self, seqs: RangeInclusive<u64>, hear: &mut dyn FnMut(&Record)) -> io::Result<()> {
         let file = File::open(self.directory.join("events.jsonl"))?;

@@ -8,7 +8,7 @@ use super::error::CliError;
 
 /// Finds the format and compiles the filter. A driver's filter that does not compile leaves the raw lines, and a
 /// warning with the agent.
-pub(super) fn reading(agent: &mut Selected) -> Result<(&'static Format, Option<Filter>), CliError> {
+pub(super) fn resolve_format(agent: &mut Selected) -> Result<(&'static Format, Option<Filter>), CliError> {
     let filter = match &agent.filter {
         None => None,
         Some(FilterCode::User(code)) => Some(Filter::compile(code)?),

@@ -6,13 +6,13 @@ use crate::agent::Selected;
 use crate::config::{Mode, Session, Settings};
 use crate::ui::Terminal;
 
-use super::args::{ScreenArguments, ShowArguments};
+use super::args::{TuiArguments, DisplayArguments};
 use super::error::CliError;
 
 /// Without a terminal to lend, an agent works by itself, and that is said.
-pub(super) fn be_realistic(
+pub(super) fn fall_back_to_autonomous(
     settings: &mut Settings,
-    show: ShowArguments,
+    show: DisplayArguments,
     terminal: &Terminal,
 ) -> Result<(), CliError> {
     let obstacle = match settings.cli.default_mode {
@@ -31,10 +31,10 @@ pub(super) fn be_realistic(
 }
 
 /// The terminal is the agent's own: what ralph has to say comes between, line by line, and who is asked must see it.
-pub(super) fn audible(settings: &Settings, mut show: ShowArguments) -> ShowArguments {
+pub(super) fn force_line_output(settings: &Settings, mut show: DisplayArguments) -> DisplayArguments {
     if settings.cli.default_mode == Mode::Interactive {
         show.quiet = false;
-        show.screen = ScreenArguments {
+        show.screen = TuiArguments {
             tui: false,
             no_tui: true,
         };
@@ -43,10 +43,10 @@ pub(super) fn audible(settings: &Settings, mut show: ShowArguments) -> ShowArgum
 }
 
 /// The agent as this mode calls it.
-pub(super) fn in_mode(agent: Selected, settings: &Settings) -> Result<Selected, CliError> {
+pub(super) fn agent_in_mode(agent: Selected, settings: &Settings) -> Result<Selected, CliError> {
     match settings.cli.default_mode {
         Mode::Autonomous => Ok(agent),
-        Mode::Interactive if settings.session == Session::Continue => Err(CliError::SessionOnAScreen),
+        Mode::Interactive if settings.session == Session::Continue => Err(CliError::SessionInInteractiveMode),
         Mode::Interactive => {
             let mut agent = agent.on_a_screen(settings)?;
             if settings
