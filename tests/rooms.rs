@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 /// What each room may know, besides itself.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     let ground = vec!["event"];
-    let ours = vec!["event", "mishap"];
-    let siblings = vec!["event", "mishap", "config", "process"];
+    let ours = vec!["event", "panic_hook"];
+    let siblings = vec!["event", "panic_hook", "config", "process"];
     let all = vec![
-        "mishap",
+        "panic_hook",
         "event",
         "config",
         "process",
@@ -23,7 +23,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         "doctor",
     ];
     BTreeMap::from([
-        ("mishap", vec![]),
+        ("panic_hook", vec![]),
         ("event", vec![]),
         ("config", ground.clone()),
         ("process", ours.clone()),
