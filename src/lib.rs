@@ -3,7 +3,7 @@
 //! The rooms, in the order in which they may know each other (each knows only those above it):
 
 /// MISHAPS: mistakes of ralph's own; told in one line, and never the end of more than they must be.
-pub mod mishap;
+pub mod panic_hook;
 
 /// WORDS: what can happen, as plain data.
 #[deny(clippy::disallowed_methods)]

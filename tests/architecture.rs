@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 /// The modules that each top-level module uses. An entry that is no longer needed fails the test.
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
-        ("mishap", vec![]),
+        ("panic_hook", vec![]),
         ("event", vec![]),
         ("config", vec![]),
-        ("process", vec!["event", "mishap"]),
+        ("process", vec!["event", "panic_hook"]),
         ("transcript", vec!["event"]),
         ("engine", vec!["event"]),
         ("store", vec!["event"]),
-        ("ui", vec!["event", "mishap"]),
-        ("agent", vec!["config", "event", "mishap", "process"]),
+        ("ui", vec!["event", "panic_hook"]),
+        ("agent", vec!["config", "event", "panic_hook", "process"]),
         (
             "run",
             vec![
@@ -23,7 +23,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
                 "config",
                 "engine",
                 "event",
-                "mishap",
+                "panic_hook",
                 "process",
                 "store",
                 "transcript",
@@ -39,7 +39,7 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
                 "doctor",
                 "engine",
                 "event",
-                "mishap",
+                "panic_hook",
                 "process",
                 "run",
                 "store",

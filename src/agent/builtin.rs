@@ -2,7 +2,7 @@
 //! no other file names a product.
 
 use super::interactive::{FirstPrompt, Interactive};
-use super::row::{
+use super::table::{
     Agent, Delivery, Evidence, Large, Misreads, PromptLimit, Resume, Small, Structured, Terminal,
 };
 

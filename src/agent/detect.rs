@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::config::Settings;
 use crate::event::ProcessEnd;
-use crate::mishap;
+use crate::panic_hook;
 
 use super::{AGENTS, Agent, AgentError, Probe};
 
@@ -98,7 +98,7 @@ impl Survey {
                 Some(program) => {
                     let (probe, sender) = (Arc::clone(probe), sender.clone());
                     thread::spawn(move || {
-                        mishap::rehearse("detection");
+                        panic_hook::rehearse("detection");
                         let answer = probe.version(&program);
                         // Nobody waits for an answer that came too late to matter.
                         let _ = sender.send((

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::config::Settings;
 
 use super::invocation::{PromptDelivery, is_small_and_safe, read_the_file, wishes};
-use super::row::Agent;
+use super::table::Agent;
 use super::{AGENTS, AgentError, Selected, StdinSource, Terminal};
 
 /// How an agent's own screen is opened with a first prompt.

@@ -9,7 +9,7 @@ mod interactive;
 mod invocation;
 mod probe;
 mod provider;
-mod row;
+mod table;
 
 pub use builtin::{AGENTS, GENERAL_LIMITS, NESTED_SESSION};
 pub use detect::{Checked, Unusable, detect, survey};
@@ -17,7 +17,7 @@ pub use driven::{driver_places, load_driver};
 pub use interactive::{FirstPrompt, Interactive};
 pub use invocation::{FilterCode, Invocation, Selected, StdinSource};
 pub use probe::{PathProbe, Probe};
-pub use row::{Agent, Delivery, Evidence, Large, Misreads, PromptLimit, Resume, Small, Terminal};
+pub use table::{Agent, Delivery, Evidence, Large, Misreads, PromptLimit, Resume, Small, Terminal};
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::mistake::{Complaint, quoted, suggestion};
+use super::diagnostic::{Complaint, quoted, suggestion};
 use super::partial::{AUTO, Partial};
 use super::pattern::PathPattern;
 

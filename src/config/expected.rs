@@ -1,7 +1,7 @@
 //! What each key wants to be given, in the words of a message. The types themselves are in `settings.rs`; a test
 //! holds the words against them.
 
-use super::mistake::quoted;
+use super::diagnostic::quoted;
 
 /// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::checks::{Known, check};
 use super::environment::{Environment, origin_of};
-use super::foreign::{self, Foreign, Place};
-use super::mistake::{ConfigError, Mistake};
-use super::outline::Outline;
+use super::import::{self, Foreign, Place};
+use super::diagnostic::{ConfigError, Mistake};
+use super::spans::Outline;
 use super::partial::Partial;
 use super::yaml::Document;
 use super::{Loaded, Origin, Request};
@@ -148,12 +148,12 @@ impl Loaded {
         request: &Request<'_>,
     ) -> Result<(), ConfigError> {
         let text = read_text(path)?;
-        let scene = foreign::Scene {
+        let scene = import::Scene {
             path,
             environment: request.environment,
             agents: request.agents,
         };
-        let mut said = foreign::read(whose, &text, &scene);
+        let mut said = import::read(whose, &text, &scene);
         said.wishes.anchor_paths(path.parent().unwrap_or(path));
         self.warnings.append(&mut said.warnings);
         self.files.push(path.to_owned());

@@ -6,12 +6,12 @@
 
 mod checks;
 mod environment;
-mod executes;
+mod commands;
 mod expected;
-mod foreign;
+mod import;
 mod layers;
-mod mistake;
-mod outline;
+mod diagnostic;
+mod spans;
 mod partial;
 mod pattern;
 mod prices;
@@ -24,9 +24,9 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use executes::Executes;
-pub use foreign::{Foreign, Theirs, as_yaml, equivalent_yaml, nearest_foreign};
-pub use mistake::{Complaint, ConfigError, Mistake};
+pub use commands::Executes;
+pub use import::{Foreign, Theirs, as_yaml, equivalent_yaml, nearest_foreign};
+pub use diagnostic::{Complaint, ConfigError, Mistake};
 pub use partial::{
     Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,
 };
@@ -105,7 +105,7 @@ pub fn load(request: &Request<'_>) -> Result<Loaded, ConfigError> {
         None => find_project_file(&cwd, &mut loaded.warnings),
     };
     if request.file.is_none() {
-        for (whose, path) in foreign::find(&cwd, request.user_dir) {
+        for (whose, path) in import::find(&cwd, request.user_dir) {
             loaded.lay_foreign(whose, &path, request)?;
         }
     }

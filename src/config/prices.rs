@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::layers::read_text;
-use super::mistake::{Complaint, ConfigError};
+use super::diagnostic::{Complaint, ConfigError};
 use super::partial::may_be_empty;
 use super::yaml::Document;
 

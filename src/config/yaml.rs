@@ -9,8 +9,8 @@ use serde_json::Value;
 use serde_saphyr::{Error as YamlError, Location};
 
 use super::expected::Expected;
-use super::mistake::{About, Complaint, Mistake, closest, one_of, quoted, suggestion};
-use super::outline::{Entry, Kind, Outline, parent};
+use super::diagnostic::{About, Complaint, Mistake, closest, one_of, quoted, suggestion};
+use super::spans::{Entry, Kind, Outline, parent};
 use super::partial::Partial;
 
 /// A text that was read from a file, and where everything in it stands.

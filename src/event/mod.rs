@@ -3,7 +3,7 @@
 
 mod json;
 mod line;
-mod order;
+mod command;
 mod outcome;
 mod run;
 mod secrets;
@@ -14,7 +14,7 @@ mod usage;
 pub use json::Json;
 pub(crate) use json::{next_to_escape, next_to_escape_nearby};
 pub use line::{LineWriter, Paper};
-pub use order::Order;
+pub use command::Order;
 pub use outcome::{
     Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit, USERS_WORD,
 };

@@ -18,7 +18,7 @@ use super::streams::{self, OurEnds, TheirEnds};
 use super::wire::{self, Afterwards, Notice, Order};
 use super::{Ended, Keeper, ProcessError, Report, Screen, Spec, Stdin};
 use crate::event::{ProcessEnd, StreamName};
-use crate::mishap;
+use crate::panic_hook;
 
 /// What a child is said to have died of when its keeper was killed and could not say.
 const KILLED: ProcessEnd = ProcessEnd::Signaled { signal: 9 };
@@ -111,7 +111,7 @@ fn start(keeper: &Keeper, spec: &Spec, theirs: &TheirEnds) -> Result<(Hired, u32
             ProcessError::refused(spec, stage, errno)
         }
         Ok(Notice::Mistaken { bytes }) => {
-            mishap::hear_of(wire::read_words(&**hired.line(), bytes));
+            panic_hook::hear_of(wire::read_words(&**hired.line(), bytes));
             keeper_failed(io::ErrorKind::Other.into())
         }
         Ok(Notice::LeaderEnded(_) | Notice::TreeGone { .. }) => {
@@ -168,7 +168,7 @@ impl Watch {
         let stdout = drain(ours.stdout, StreamName::Stdout, STDOUT_CHUNKS)?;
         let stderr = drain(ours.stderr, StreamName::Stderr, STDERR_CHUNKS)?;
         let watch = move || {
-            mishap::rehearse_in_a_run("child");
+            panic_hook::rehearse_in_a_run("child");
             let Gone { end, swept, leaving } = self.until_the_tree_is_gone();
             gone.announce();
             // Both are awaited before the end is reported, so nothing of theirs can come after it.
@@ -205,7 +205,7 @@ impl Watch {
                     return Gone { end, swept, leaving };
                 }
                 Ok(Notice::Mistaken { bytes }) => {
-                    mishap::hear_of(wire::read_words(&*line, bytes));
+                    panic_hook::hear_of(wire::read_words(&*line, bytes));
                     break;
                 }
                 Ok(Notice::Started { .. } | Notice::Failed { .. }) => {}

@@ -19,7 +19,7 @@ use super::poll;
 use super::signals::Signals;
 use super::spawn_request::Errand;
 use super::wire::{self, Afterwards, Call, Notice, Stage};
-use crate::mishap;
+use crate::panic_hook;
 
 /// The argument of a keeper; what it is to start comes over the control line.
 pub(super) const ARGUMENT: &str = "__keeper";
@@ -50,7 +50,7 @@ pub fn keep_if_asked() -> Option<ExitCode> {
 
 /// Nobody reads our stderr: whoever holds the other end of the line is told, and ends what we have left.
 fn confess() {
-    let words = mishap::mistake().unwrap_or_default();
+    let words = panic_hook::mistake().unwrap_or_default();
     let notice = Notice::Mistaken {
         bytes: words.len() as u64,
     };
@@ -154,7 +154,7 @@ fn start(errand: &Errand, [stdin, stdout, stderr]: [OwnedFd; 3]) -> Result<Pid, 
 fn rehearse_a_mistake(errand: &Errand) {
     let is_an_agents = |(name, _): &(_, _)| name == "RALPH_ITERATION";
     if errand.environment.iter().any(is_an_agents) {
-        mishap::rehearse("keeper");
+        panic_hook::rehearse("keeper");
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use super::pool::{CHUNK_BYTES, Chunk, Pool};
 use super::{Report, poll};
 use crate::event::StreamName;
-use crate::mishap;
+use crate::panic_hook;
 
 /// The most chunks of stdout that exist at a time.
 pub const STDOUT_CHUNKS: usize = 3;
@@ -111,7 +111,7 @@ impl Drain {
                 continue;
             }
             if count > 0 {
-                mishap::rehearse_in_a_run(match self.stream {
+                panic_hook::rehearse_in_a_run(match self.stream {
                     StreamName::Stdout => "stdout",
                     StreamName::Stderr => "stderr",
                 });

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::poll;
 use super::read::TreeGone;
-use crate::mishap;
+use crate::panic_hook;
 
 /// What is still to be written to a pipe; the pipe closes when this is dropped.
 pub(super) struct Feed {
@@ -51,7 +51,7 @@ impl Feed {
 
     /// Writes the rest as the child reads it. Ends with the tree, even if a stranger holds the other end.
     pub(super) fn write_all(mut self, gone: &TreeGone) {
-        mishap::rehearse_in_a_run("stdin");
+        panic_hook::rehearse_in_a_run("stdin");
         while self.write() == Fed::Waiting {
             let wanted = [(self.pipe.as_fd(), PollFlags::OUT), (gone.as_fd(), PollFlags::IN)];
             if let [_, true] = poll::wait(wanted, None) {

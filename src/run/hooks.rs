@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
-use crate::mishap;
+use crate::panic_hook;
 use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
 use crate::ui::{clean::clean, iteration_verdict, run_verdict, words};
 
@@ -79,7 +79,7 @@ impl Hooking {
         };
         std::thread::spawn(move || {
             for job in next {
-                mishap::rehearse("hooks");
+                panic_hook::rehearse("hooks");
                 let complaint = run(&keeper, &job, bounds);
                 if inbox.send(Message::HookEnded(complaint)).is_err() {
                     break;

@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
 use crate::engine::Key;
 use crate::event::{Record, RunEvent};
-use crate::mishap;
+use crate::panic_hook;
 use crate::process::{Screen, Size};
 use crate::ui::{Lent, Painted, Painter};
 
@@ -188,7 +188,7 @@ impl Passing {
                 match rustix::io::read(&self.stdin, &mut bytes) {
                     Ok(0) => return Passed::TerminalLost,
                     Ok(count) => {
-                        mishap::rehearse("typing");
+                        panic_hook::rehearse("typing");
                         self.take(&bytes[..count], tell);
                     }
                     Err(Errno::INTR | Errno::AGAIN) => {}

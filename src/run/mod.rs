@@ -46,7 +46,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
 use crate::engine::{Action, Input};
 use crate::event::{Interrupt, Level, Record, RunEvent, RunOutcome, Secrets, Sink};
-use crate::mishap;
+use crate::panic_hook;
 use crate::store::{IterationFiles, Journal, StoreError};
 use crate::ui::{Face, Keyboard};
 
@@ -84,7 +84,7 @@ pub enum RunError {
 
 /// Drives a run to its end.
 pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> {
-    mishap::remember(&setup.run.journal_path());
+    panic_hook::remember(&setup.run.journal_path());
     let inbox = Inbox::open().map_err(RunError::Signals)?;
     let keyboard = face.take_door(Box::new(WishDoor::new(inbox.sender())));
     let journal = setup.run.journal()?;
@@ -291,7 +291,7 @@ impl Hands<'_> {
     /// For the tests of what happens then: a mistake while an agent is at work.
     fn rehearse(&self, place: &str) {
         if self.session.is_some() {
-            mishap::rehearse(place);
+            panic_hook::rehearse(place);
         }
     }
 
@@ -301,7 +301,7 @@ impl Hands<'_> {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             (self.session, self.listening, self.sitting) = (None, None, None);
             self.now = self.clock.now();
-            let reason = format!("a mistake in ralph: {}", mishap::mistake().unwrap_or_default());
+            let reason = format!("a mistake in ralph: {}", panic_hook::mistake().unwrap_or_default());
             let ended = self.setup.engine.broken_off(self.now.elapsed, reason);
             let ended = self.secrets.leave_out_of(ended);
             let _ = self.keep(&ended);

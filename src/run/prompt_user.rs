@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::engine::Answer;
-use crate::mishap;
+use crate::panic_hook;
 
 use super::queue::Message;
 
@@ -33,7 +33,7 @@ impl Answers {
 fn listen(closed: &PipeReader, sender: &Sender<Message>) {
     let mut typed = Vec::new();
     let mut bytes = [0; 1024];
-    mishap::rehearse("answers");
+    panic_hook::rehearse("answers");
     loop {
         let stdin = rustix::stdio::stdin();
         let mut fds = [

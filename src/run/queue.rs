@@ -12,7 +12,7 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::engine::{Answer, Input, Key};
 use crate::event::Interrupt;
-use crate::mishap::{self, Watching};
+use crate::panic_hook::{self, Watching};
 use crate::process::{Chunk, Report};
 use crate::ui::{self, tui::Wish};
 
@@ -111,10 +111,10 @@ impl Inbox {
         signals.add_signal(SIGUSR1)?;
         let handle = signals.handle();
         let bell = sender.clone();
-        let watching = mishap::watch_over(move || drop(bell.send(Message::Mistake)));
+        let watching = panic_hook::watch_over(move || drop(bell.send(Message::Mistake)));
         let to_inbox = sender.clone();
         std::thread::spawn(move || {
-            mishap::rehearse("signals");
+            panic_hook::rehearse("signals");
             for signal in signals.forever() {
                 if matches!(meaning(signal), Some(Input::Interrupted(_))) {
                     ui::hurry();

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::engine::Input;
 use crate::event::{Meta, StreamName, Tag, TranscriptEvent};
-use crate::mishap;
+use crate::panic_hook;
 use crate::process::{Child, LineSplitter};
 use crate::store::RawOutput;
 use crate::transcript::Adapter;
@@ -126,7 +126,7 @@ impl AgentSession {
 
     /// Tells what the bytes say.
     pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> Told {
-        mishap::rehearse("adapter");
+        panic_hook::rehearse("adapter");
         match stream {
             StreamName::Stdout => {
                 let mut events = self.room();

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use super::modes::Modes;
-use crate::mishap;
+use crate::panic_hook;
 
 /// How long a terminal may take for the last of it.
 const LAST_STROKE: Duration = Duration::from_secs(2);
@@ -40,7 +40,7 @@ impl<B: Deref<Target = [u8]> + Send + 'static> Painter<B> {
         let paint = move || {
             let mut modes = Modes::default();
             let painted = to_paint.iter().try_for_each(|piece| {
-                mishap::rehearse("painter");
+                panic_hook::rehearse("painter");
                 modes.see(&piece);
                 write_all(&terminal, &piece)
             });

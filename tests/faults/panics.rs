@@ -35,7 +35,7 @@ fn is_told_in_one_line(place: &str, stderr: &str) {
     };
     assert!(
         line.starts_with(&format!(
-            "error: a mistake in ralph: as the test wants it, in: {place} (src/mishap/rehearsal.rs:"
+            "error: a mistake in ralph: as the test wants it, in: {place} (src/panic_hook/failpoint.rs:"
         )),
         "{line}"
     );

@@ -2,7 +2,7 @@
 
 mod documented;
 mod layering;
-mod mistakes;
+mod diagnostics;
 mod prices;
 mod suite;
 

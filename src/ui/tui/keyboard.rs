@@ -18,7 +18,7 @@ use signal_hook::low_level::{pipe, unregister};
 
 use super::decode::Decoder;
 use super::render_loop::Stir;
-use crate::mishap;
+use crate::panic_hook;
 
 /// How long an escape may be the beginning of something.
 const ESCAPE: Timespec = Timespec {
@@ -117,7 +117,7 @@ fn listen(to_stage: &Sender<Stir>, bells: &Bells) {
         }
         let mut gone = woken.gone;
         if woken.keys {
-            mishap::rehearse("keyboard");
+            panic_hook::rehearse("keyboard");
             gone |= read(&mut decoder, &mut events).is_err();
         }
         if woken.resized && hear(&bells.resized) {

@@ -51,7 +51,7 @@ use self::tty::Tty;
 use self::view::View;
 use super::{Face, Plain, PlainOptions, Verbosity};
 use crate::event::{Record, RunEvent, Sink};
-use crate::mishap;
+use crate::panic_hook;
 
 /// What happens to the screen when the run is over and nobody is reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Tui {
         let role = options.role;
         let (for_stage, alarm) = (Arc::clone(&shared), Alarm(Arc::clone(&shared)));
         let name = match role {
-            Role::Driver => mishap::SCREEN,
+            Role::Driver => panic_hook::SCREEN,
             Role::Viewer => "viewer",
         };
         let play = move || {
@@ -281,7 +281,7 @@ impl Drop for Alarm {
 /// For the tests of what happens then: a mistake in the named place, once an agent is at work.
 fn rehearse(place: &str, state: &State) {
     if state.is_working() {
-        mishap::rehearse(place);
+        panic_hook::rehearse(place);
     }
 }
 

@@ -11,7 +11,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-use crate::mishap;
+use crate::panic_hook;
 
 /// The other screen, no cursor, pasted text marked as such. The wheel as arrow keys, which terminals do by themselves
 /// in this mode: no mouse is captured, and selecting text with it works as everywhere. What was set before is put back.
@@ -48,7 +48,7 @@ impl Tty {
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 give_back();
-                if std::thread::current().name() == Some(mishap::SCREEN) {
+                if std::thread::current().name() == Some(panic_hook::SCREEN) {
                     LOST.store(true, Ordering::SeqCst);
                 }
                 before(panic);

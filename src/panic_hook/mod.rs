@@ -3,10 +3,10 @@
 //!
 //! One thread is excused: without the screen that it draws, a run goes on line by line.
 
-mod rehearsal;
-mod words;
+mod failpoint;
+mod message;
 
-pub use rehearsal::{rehearse, rehearse_in_a_run};
+pub use failpoint::{rehearse, rehearse_in_a_run};
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::PanicHookInfo;
@@ -96,11 +96,11 @@ pub fn hear_of(mistake: String) {
 }
 
 fn hear(panic: &PanicHookInfo<'_>) {
-    let mistake = words::of(panic);
+    let mistake = message::of(panic);
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
     if thread::current().name() == Some(SCREEN) {
-        say(&words::excused(&mistake, REPOSITORY), backtrace.as_deref());
+        say(&message::excused(&mistake, REPOSITORY), backtrace.as_deref());
         return;
     }
     first_aid();
@@ -132,7 +132,7 @@ fn tell_once(mistake: String, backtrace: Option<&str>) {
         if known.mistake.is_some() {
             return;
         }
-        let line = words::fatal(&mistake, known.journal.as_deref(), REPOSITORY);
+        let line = message::fatal(&mistake, known.journal.as_deref(), REPOSITORY);
         known.mistake = Some(mistake);
         line
     };

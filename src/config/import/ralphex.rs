@@ -2,7 +2,7 @@
 //! not tell it; as ralphex does, `#` and `;` begin a comment only at the start of a line.
 
 use super::{Place, Said, Scene};
-use crate::config::mistake::printable;
+use crate::config::diagnostic::printable;
 
 struct Entry {
     key: String,

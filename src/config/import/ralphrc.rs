@@ -2,7 +2,7 @@
 //! understood; whatever would run something is told and left alone.
 
 use super::{Place, Said, Scene};
-use crate::config::mistake::{closest, printable};
+use crate::config::diagnostic::{closest, printable};
 use crate::config::settings::{OutputFormat, Session};
 
 /// What is known and has no counterpart here.
