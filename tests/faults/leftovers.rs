@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{EITHER, speaking_claude};
+use super::common::{EITHER, speaking_claude};
 use crate::process::stage::wait_until;
 use crate::sandbox::{DEADLINE, Running, claude};
 
