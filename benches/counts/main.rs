@@ -4,7 +4,7 @@
 //!
 //! The program starts itself under valgrind to play the parts that are counted (see `parts.rs`).
 
-mod parts;
+mod workloads;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         .collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
-        ["part", name] => return parts::play(name),
+        ["part", name] => return workloads::play(name),
         ["--save"] => count_all().and_then(|counts| save(&counts)),
         [] => count_all().and_then(|counts| compare(&counts)),
         _ => Err(io::Error::other("usage: cargo bench --bench counts [-- --save]")),
@@ -51,7 +51,7 @@ fn count_all() -> io::Result<Counts> {
     let this = std::env::current_exe()?;
     let nothing = count(&this, &["part", "nothing"])?;
     let mut counts = Counts::new();
-    for name in parts::names() {
+    for name in workloads::names() {
         let all = count(&this, &["part", &name])?;
         counts.insert(name, all.saturating_sub(nothing));
     }

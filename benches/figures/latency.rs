@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::parts::monotonic;
+use crate::helpers::monotonic;
 use crate::sample::{Figure, median, part, quantile, ralph, workspace};
 
 const TICKS: &str = "100";

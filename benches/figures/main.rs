@@ -1,18 +1,18 @@
 //! What ralph costs, as ratios to floors that are measured in the same run: `cargo bench --bench figures`.
 //! Name figures to measure only those: `cargo bench --bench figures -- F1 F4`.
 //!
-//! The program also plays the parts that are measured against: it starts itself as the smallest program, as an agent
-//! that prints, and as the reference reader (see `parts.rs`).
+//! The program also plays the helpers that are measured against: it starts itself as the smallest program, as an agent
+//! that prints, and as the reference reader (see `helpers.rs`).
 
 mod latency;
-mod parts;
-mod quiet;
+mod helpers;
+mod idle;
 mod sample;
-mod screen;
-mod shelf;
+mod tui;
+mod run_list;
 mod start;
 mod stream;
-mod turns;
+mod iteration_gap;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,15 +24,15 @@ type Measure = fn() -> Vec<Figure>;
 /// In the order in which they are shown.
 const FIGURES: &[(&str, Measure)] = &[
     ("F1", start::start_up),
-    ("F2", turns::gap_between_iterations),
+    ("F2", iteration_gap::gap_between_iterations),
     ("F3", stream::memory),
     ("F4", stream::throughput),
     ("F5", latency::from_line_to_reader),
-    ("F6", quiet::idle),
+    ("F6", idle::idle),
     ("F7", stream::odd_shapes),
-    ("F8", shelf::shelf),
+    ("F8", run_list::shelf),
     ("F9", start::size),
-    ("F10", screen::face),
+    ("F10", tui::face),
 ];
 
 fn main() -> ExitCode {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         .skip(1)
         .filter(|argument| argument != "--bench")
         .collect();
-    if let Some(code) = parts::play(&arguments) {
+    if let Some(code) = helpers::play(&arguments) {
         return code;
     }
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == name);

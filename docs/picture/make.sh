@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes docs/picture.svg: a real capture of the demo's screen. Needs tmux and a built ralph (cargo build).
-# The SVG is drawn by examples/picture.rs from what tmux saw.
+# The SVG is drawn by examples/ansi_to_svg.rs from what tmux saw.
 set -eu
 cd "$(dirname "$0")/../.."
 ralph=${RALPH:-$PWD/target/debug/ralph}
@@ -17,5 +17,5 @@ done
 # The test's output, unfolded.
 $tmux send-keys k k k k k k Enter
 sleep 1
-$tmux capture-pane -pe | cargo run --quiet --example picture > docs/picture.svg
+$tmux capture-pane -pe | cargo run --quiet --example ansi_to_svg > docs/picture.svg
 echo "docs/picture.svg"

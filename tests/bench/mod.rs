@@ -1,7 +1,7 @@
 //! `ralph bench` as a user gets it: the real binary, the real loop in every cell, scripted agents.
 
 mod cells;
-mod cut;
+mod interrupted;
 mod errors;
 mod example;
 

@@ -7,7 +7,7 @@ use ralph::agent::driver::{Asking, Driver, Globals};
 use ralph::transcript::jq::Filter;
 use serde_json::Value;
 
-use super::stage::{fixtures, globals, host};
+use super::fixture::{fixtures, globals, host};
 
 fn cases() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/driver_cases.json");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ralph::agent::driver::{Asking, Driver, DriverError, Places, Support};
 
-use super::stage::{Project, WHOLE, globals, host};
+use super::fixture::{Project, WHOLE, globals, host};
 use crate::process::stage::DEADLINE;
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::sandbox::Sandbox;
-use super::stage::WHOLE;
+use super::fixture::WHOLE;
 
 const DONE: &str = "say {\"type\":\"text\",\"text\":\"LOOP_COMPLETE\"}";
 const FILTER: &str = "driver_stream_filter() { echo '.text + \"\\n\"'; }";

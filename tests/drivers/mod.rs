@@ -1,11 +1,11 @@
 //! Driver scripts under real bash: the measured command lines, and scripts that misbehave.
 
-mod foreign;
+mod import;
 mod golden;
 mod hostile;
 mod misbehaving;
-mod running;
+mod runs;
 mod sandbox;
 mod shells;
-mod stage;
+mod fixture;
 mod trust;

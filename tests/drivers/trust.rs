@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::sandbox::Sandbox;
-use super::stage::WHOLE;
+use super::fixture::WHOLE;
 
 const CUSTOM: &str =
     "cli: {backend: custom, command: my-agent}\nevent_loop: {prompt: go, max_iterations: 1}\n";

@@ -1,9 +1,12 @@
-//! Faults: agents, disks and input that misbehave, and what must hold all the same. docs/reliability.md has the table.
+//! Tests that inject faults: misbehaving agents, full disks, hostile output, killed processes. docs/reliability.md lists them.
 
 mod agents;
+mod common;
+mod environment;
 mod input;
-mod loops;
+mod leftovers;
 #[cfg(debug_assertions)]
 mod panics;
 mod secrets;
 mod storage;
+mod streams;

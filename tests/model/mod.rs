@@ -1,12 +1,12 @@
 //! A model on loopback: speaks the four wire dialects that the agents' programs speak, answers by a script, and keeps
 //! every request so that a test can say what arrived. Knows nothing of ralph.
 
-mod asked;
-mod dialect;
+mod request;
+mod api;
 mod http;
 mod reply;
 
-pub(crate) use asked::{Asked, Role};
+pub(crate) use request::{Asked, Role};
 pub(crate) use reply::{Block, Reply, Trouble, call_named, call_shell, call_write, say, think};
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use asked::Dialect;
+use request::Dialect;
 use http::{Connection, Request};
 
 /// What the model does when it is asked.
@@ -107,13 +107,13 @@ fn serve(shared: &Shared, stream: TcpStream) {
 
 fn answer(shared: &Shared, request: &Request, connection: &mut Connection) -> std::io::Result<()> {
     let Some(dialect) = Dialect::of(request) else {
-        return dialect::answer_other(request, connection);
+        return api::answer_other(request, connection);
     };
     let body = request.json();
     let mut asked = Asked::read(dialect, &request.path, &body);
     if asked.is_aside() {
-        let text = dialect::aside(&body);
-        return dialect::speak(&asked, &[Block::Say(text)], connection, || true);
+        let text = api::aside(&body);
+        return api::speak(&asked, &[Block::Say(text)], connection, || true);
     }
     {
         let mut all = locked(&shared.asked);
@@ -124,8 +124,8 @@ fn answer(shared: &Shared, request: &Request, connection: &mut Connection) -> st
     }
     let open = || !shared.closing.load(Ordering::SeqCst);
     match (shared.script)(&asked) {
-        Reply::Blocks(blocks) => dialect::speak(&asked, &blocks, connection, open),
-        Reply::Trouble(trouble) => dialect::refuse(&asked, &trouble, connection),
+        Reply::Blocks(blocks) => api::speak(&asked, &blocks, connection, open),
+        Reply::Trouble(trouble) => api::refuse(&asked, &trouble, connection),
         Reply::Silence => connection.hang(open),
     }
 }

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use ralph::event::{Meta, Tag, TranscriptEvent};
 use ralph::transcript::{self, Opening};
 
-use crate::cli::Cli;
+use crate::programs::Program;
 use crate::model::{Model, Reply, Trouble, call_shell, say, think};
 use crate::proven_with;
-use crate::stage::{Ended, Stage};
+use crate::fixture::{Ended, Fixture};
 
 proven_with! {
     speaks_as_claude_does: codex => Codex;
@@ -27,8 +27,8 @@ fn model() -> Model {
     ]])
 }
 
-fn call(stage: &Stage) -> Ended {
-    stage.ralph(&[
+fn call(fixture: &Fixture) -> Ended {
+    fixture.ralph(&[
         "as-claude",
         "--agent",
         "codex",
@@ -81,10 +81,10 @@ fn finished(events: &[TranscriptEvent]) -> Vec<bool> {
     ends.collect()
 }
 
-fn speaks_as_claude_does(cli: Cli) {
+fn speaks_as_claude_does(cli: Program) {
     let model = model();
-    let stage = Stage::new(cli, &model.url());
-    let ended = call(&stage);
+    let fixture = Fixture::new(cli, &model.url());
+    let ended = call(&fixture);
     ended.assert_code(0);
     assert_valid(&ended.stdout);
     let (text, events) = read_as_claude(&ended.stdout);
@@ -97,13 +97,13 @@ fn speaks_as_claude_does(cli: Cli) {
             .iter()
             .any(|text| text == "Fix it, please.")
     );
-    stage.assert_nothing_survives();
+    fixture.assert_nothing_survives();
 }
 
-fn tells_the_commands_if_asked(cli: Cli) {
+fn tells_the_commands_if_asked(cli: Program) {
     let model = model();
-    let stage = Stage::new(cli, &model.url()).with_env("CODEX_VERBOSE", "1");
-    let ended = call(&stage);
+    let fixture = Fixture::new(cli, &model.url()).with_env("CODEX_VERBOSE", "1");
+    let ended = call(&fixture);
     ended.assert_code(0);
     assert_valid(&ended.stdout);
     let (text, _) = read_as_claude(&ended.stdout);
@@ -114,17 +114,17 @@ fn tells_the_commands_if_asked(cli: Cli) {
     assert!(text.trim_end().ends_with(ANSWER), "{text}");
 }
 
-fn fails_as_claude_does(cli: Cli) {
+fn fails_as_claude_does(cli: Program) {
     let model = Model::new(|_| Reply::Trouble(Trouble::status(400).saying("unknown field zebra")));
-    let stage = Stage::new(cli, &model.url());
-    let ended = call(&stage);
+    let fixture = Fixture::new(cli, &model.url());
+    let ended = call(&fixture);
     ended.assert_code(1);
     assert_valid(&ended.stdout);
     let (_, events) = read_as_claude(&ended.stdout);
     assert_eq!(finished(&events), [false], "{}", ended.story());
     assert!(ended.stdout.contains("zebra"), "{}", ended.story());
     assert!(
-        fs::read_dir(stage.project())
+        fs::read_dir(fixture.project())
             .expect("the project")
             .all(|entry| { entry.is_ok_and(|entry| entry.file_name() == ".git") })
     );

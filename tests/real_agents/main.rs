@@ -1,31 +1,31 @@
 //! The truth: the real agents' programs, run by the real `ralph run`, against a model on loopback.
 //! `just real-agents` installs the programs and runs this where there is no other network.
 
-mod cli;
+mod programs;
 #[path = "../model/mod.rs"]
 mod model;
-mod stage;
+mod fixture;
 
-mod answers;
+mod long_answers;
 mod as_claude;
 mod prompts;
 mod root;
 mod sessions;
-mod stops;
-mod trial;
-mod troubles;
-mod work;
+mod stopping;
+mod agents_test;
+mod model_errors;
+mod completion;
 
 /// One fact, proven for several programs: a module per fact, a test per program.
 macro_rules! proven_with {
     ($($fact:ident: $($name:ident => $cli:ident),+;)+) => { $(
         mod $fact {
-            use crate::cli::Cli;
+            use crate::programs::Program;
             $(
                 #[test]
                 #[ignore = "needs the real programs: just real-agents"]
                 fn $name() {
-                    super::$fact(Cli::$cli);
+                    super::$fact(Program::$cli);
                 }
             )+
         }

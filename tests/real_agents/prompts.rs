@@ -1,9 +1,9 @@
 //! What the user wrote is what the model reads.
 
-use crate::cli::Cli;
+use crate::programs::Program;
 use crate::model::{Model, say};
 use crate::proven_with;
-use crate::stage::{Ended, Stage};
+use crate::fixture::{Ended, Fixture};
 
 proven_with!(a_hundred_bytes, eight_kilobytes, two_hundred_kilobytes);
 proven_with!(
@@ -29,22 +29,22 @@ fn text_of(bytes: usize) -> String {
     text
 }
 
-fn run_once(cli: Cli, prompt: &str) -> (Ended, Model) {
+fn run_once(cli: Program, prompt: &str) -> (Ended, Model) {
     let model = Model::playing(vec![vec![vec![say("Done.\nLOOP_COMPLETE")]]]);
-    let stage = Stage::new(cli, &model.url());
-    std::fs::write(stage.project().join("README.md"), "a file of the project\n").expect("a file");
-    let ended = stage.run(prompt);
+    let fixture = Fixture::new(cli, &model.url());
+    std::fs::write(fixture.project().join("README.md"), "a file of the project\n").expect("a file");
+    let ended = fixture.run(prompt);
     (ended, model)
 }
 
-fn assert_arrived(cli: Cli, prompt: &str) {
+fn assert_arrived(cli: Program, prompt: &str) {
     if let Err(what_else) = arrives(cli, prompt) {
         panic!("{what_else}");
     }
 }
 
 /// Every one of these arrives; all that do not are named.
-fn assert_all_arrive(cli: Cli, prompts: &[&str]) {
+fn assert_all_arrive(cli: Program, prompts: &[&str]) {
     let prompts = prompts
         .iter()
         .map(|prompt| format!("{prompt}\nThen say LOOP_COMPLETE."));
@@ -52,7 +52,7 @@ fn assert_all_arrive(cli: Cli, prompts: &[&str]) {
     assert!(failed.is_empty(), "{}", failed.join("\n=======\n"));
 }
 
-fn arrives(cli: Cli, prompt: &str) -> Result<(), String> {
+fn arrives(cli: Program, prompt: &str) -> Result<(), String> {
     let (ended, model) = run_once(cli, prompt);
     let asked = model.asked();
     let Some(first) = asked.first() else {
@@ -63,12 +63,12 @@ fn arrives(cli: Cli, prompt: &str) -> Result<(), String> {
     };
     let whole = |text: &String| match cli {
         // It puts the time of day before the prompt.
-        Cli::Copilot => text.ends_with(prompt) || text.contains(&format!("\n{prompt}\n")),
+        Program::Copilot => text.ends_with(prompt) || text.contains(&format!("\n{prompt}\n")),
         // A line break keeps the first slash from being a command.
-        Cli::Claude if prompt.starts_with('/') => text.strip_prefix('\n') == Some(prompt),
+        Program::Claude if prompt.starts_with('/') => text.strip_prefix('\n') == Some(prompt),
         // A backslash keeps the name from being a file that is added.
-        Cli::Gemini => *text == prompt.replace('@', "\\@"),
-        Cli::Claude | Cli::Codex | Cli::Opencode => text == prompt,
+        Program::Gemini => *text == prompt.replace('@', "\\@"),
+        Program::Claude | Program::Codex | Program::Opencode => text == prompt,
     };
     let texts = first.prompt();
     if !texts.iter().any(whole) {
@@ -88,28 +88,28 @@ fn arrives(cli: Cli, prompt: &str) -> Result<(), String> {
     }
 }
 
-fn a_hundred_bytes(cli: Cli) {
+fn a_hundred_bytes(cli: Program) {
     assert_arrived(cli, &text_of(100));
 }
 
-fn eight_kilobytes(cli: Cli) {
+fn eight_kilobytes(cli: Program) {
     assert_arrived(cli, &text_of(8 << 10));
 }
 
-fn two_hundred_kilobytes(cli: Cli) {
+fn two_hundred_kilobytes(cli: Program) {
     assert_arrived(cli, &text_of(200 << 10));
 }
 
-fn nine_hundred_kilobytes(cli: Cli) {
+fn nine_hundred_kilobytes(cli: Program) {
     assert_arrived(cli, &text_of(900 << 10));
 }
 
 /// Whole where the program takes so much; refused before it is started, with the figure, where it does not.
-fn two_megabytes(cli: Cli) {
+fn two_megabytes(cli: Program) {
     let prompt = text_of(2 << 20);
     match cli {
-        Cli::Claude | Cli::Gemini | Cli::Opencode | Cli::Copilot => assert_arrived(cli, &prompt),
-        Cli::Codex => {
+        Program::Claude | Program::Gemini | Program::Opencode | Program::Copilot => assert_arrived(cli, &prompt),
+        Program::Codex => {
             let (ended, model) = run_once(cli, &prompt);
             ended.assert_code(2);
             assert!(model.asked().is_empty() && ended.run.is_none());
@@ -119,7 +119,7 @@ fn two_megabytes(cli: Cli) {
     }
 }
 
-fn odd_beginnings(cli: Cli) {
+fn odd_beginnings(cli: Program) {
     assert_all_arrive(
         cli,
         &[
@@ -139,7 +139,7 @@ fn odd_beginnings(cli: Cli) {
     );
 }
 
-fn odd_contents(cli: Cli) {
+fn odd_contents(cli: Program) {
     assert_all_arrive(
         cli,
         &[

@@ -2,10 +2,10 @@
 
 use ralph::event::{IterationOutcome, RunEvent};
 
-use crate::cli::Cli;
+use crate::programs::Program;
 use crate::model::{Asked, Model, Reply, Role, say};
 use crate::proven_with;
-use crate::stage::{Ended, Stage};
+use crate::fixture::{Ended, Fixture};
 
 proven_with!(
     the_second_iteration_remembers_the_first,
@@ -33,10 +33,10 @@ fn used(ended: &Ended) -> Vec<Option<u64>> {
     used.collect()
 }
 
-fn the_second_iteration_remembers_the_first(cli: Cli) {
+fn the_second_iteration_remembers_the_first(cli: Program) {
     let model = Model::new(pelican);
-    let stage = Stage::new(cli, &model.url()).with_config("session: continue");
-    let ended = stage.run("Find the word.\n");
+    let fixture = Fixture::new(cli, &model.url()).with_config("session: continue");
+    let ended = fixture.run("Find the word.\n");
     ended.assert_code(0);
     assert!(
         matches!(
@@ -58,12 +58,12 @@ fn the_second_iteration_remembers_the_first(cli: Cli) {
     // The session's figure grows; each iteration's own does not.
     assert!(used(&ended)[0] > Some(0), "{}", ended.story());
     assert_eq!(used(&ended)[0], used(&ended)[1], "{}", ended.story());
-    stage.assert_nothing_survives();
+    fixture.assert_nothing_survives();
 }
 
-fn fresh_sessions_remember_nothing(cli: Cli) {
+fn fresh_sessions_remember_nothing(cli: Program) {
     let model = Model::new(pelican);
-    let ended = Stage::new(cli, &model.url())
+    let ended = Fixture::new(cli, &model.url())
         .with_arguments(&["-n", "2"])
         .run("Find the word.\n");
     ended.assert_code(3);
@@ -76,16 +76,16 @@ fn fresh_sessions_remember_nothing(cli: Cli) {
 }
 
 /// The first claim to be done is refused by a gate, which also throws away all sessions.
-fn a_lost_session_is_replaced_by_a_fresh_one(cli: Cli) {
+fn a_lost_session_is_replaced_by_a_fresh_one(cli: Program) {
     let model = Model::playing(vec![vec![vec![say("Done.\nLOOP_COMPLETE")]]]);
     let stores = "$HOME/.claude/projects $HOME/.codex/sessions $HOME/.codex/*.sqlite* $HOME/.gemini/tmp \
                   $HOME/.local/share/opencode $HOME/.copilot/session-state";
-    let stage = Stage::new(cli, &model.url())
+    let fixture = Fixture::new(cli, &model.url())
         .with_config("session: continue\ngates:\n  - name: memory")
         .with_config(&format!(
             "    run: \"test -e gone || {{ touch gone; rm -rf {stores}; exit 1; }}\""
         ));
-    let ended = stage.run("Do it.\n");
+    let ended = fixture.run("Do it.\n");
     ended.assert_code(0);
     let said = ended.records.iter().filter(|record| {
         matches!(&record.event, RunEvent::Notice { text, .. } if text.contains("could not resume its session"))

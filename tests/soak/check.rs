@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::fault::{Blow, Whom};
-use super::seat::{Seat, Seated};
+use super::terminal::{Seat, Seated};
 use crate::sandbox::Sandbox;
 
 const ALLOWED: [i32; 8] = [0, 1, 3, 4, 129, 130, 137, 143];

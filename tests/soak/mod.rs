@@ -8,7 +8,7 @@
 mod check;
 mod fault;
 mod flood;
-mod seat;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fault::{ACTS, Act, BLOWS};
-use seat::Seat;
+use terminal::Seat;
 
 use crate::sandbox::{Sandbox, claude};
 

@@ -10,7 +10,7 @@ use crate::agent::{Invocation, StdinSource, Terminal};
 use crate::config::Settings;
 use crate::event::ProcessEnd;
 
-use super::speech::{Translate, Verdict, failure_of};
+use super::translate::{Translate, Verdict, failure_of};
 
 pub(super) const NAME: &str = "codex";
 const SANDBOX: &str = "danger-full-access";

@@ -2,8 +2,8 @@
 //! a tool which expects claude can use it. Claude's own flags are accepted and ignored.
 
 mod codex;
-mod speech;
-mod words;
+mod translate;
+mod args;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
@@ -27,8 +27,8 @@ use super::transcript_format::resolve_format;
 use super::prompt::PromptError;
 use super::trust::{self, Consent};
 use codex::Codex;
-use speech::{Events, Speech, Translate};
-use words::Words;
+use translate::{Events, Speech, Translate};
+use args::Arguments;
 
 /// Tells an inner call of ourselves that it is one.
 const INSIDE: &str = "RALPH_AS_CLAUDE";
@@ -38,7 +38,7 @@ const STDERR_KEPT: usize = 2000;
 pub(super) fn as_claude(arguments: &AsClaudeArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let started = Instant::now();
     let speech = Speech::new(terminal);
-    let result = Words::read(&arguments.words).and_then(|words| run(&words, terminal, &speech));
+    let result = Arguments::read(&arguments.words).and_then(|words| run(&words, terminal, &speech));
     let verdict = match result {
         Ok(verdict) => verdict,
         Err(error @ CliError::Output(_)) => return Err(error),
@@ -56,7 +56,7 @@ pub(super) fn as_claude(arguments: &AsClaudeArguments, terminal: &Terminal) -> R
     })
 }
 
-fn run(words: &Words, terminal: &Terminal, speech: &Speech<'_>) -> Result<speech::Verdict, CliError> {
+fn run(words: &Arguments, terminal: &Terminal, speech: &Speech<'_>) -> Result<translate::Verdict, CliError> {
     if std::env::var(INSIDE).is_ok_and(|agent| agent == words.agent) {
         let text = format!(
             "{} was asked to run itself; is claude_command set to `ralph as-claude`?",
@@ -86,7 +86,7 @@ fn run(words: &Words, terminal: &Terminal, speech: &Speech<'_>) -> Result<speech
     follow(&context, &spec, translate.as_mut(), speech)
 }
 
-fn load(context: &Context, words: &Words) -> Result<Loaded, CliError> {
+fn load(context: &Context, words: &Arguments) -> Result<Loaded, CliError> {
     let overrides = Partial {
         cli: PartialCli {
             backend: Some(words.agent.clone()),
@@ -118,7 +118,7 @@ fn temporary(source: io::Error) -> CliError {
 }
 
 /// From the flag, or else from stdin.
-fn prompt(words: &Words) -> Result<String, CliError> {
+fn prompt(words: &Arguments) -> Result<String, CliError> {
     let prompt = match &words.prompt {
         Some(prompt) => prompt.clone(),
         None if io::stdin().is_terminal() => String::new(),
@@ -178,7 +178,7 @@ fn follow(
     spec: &Spec,
     translate: &mut dyn Translate,
     speech: &Speech<'_>,
-) -> Result<speech::Verdict, CliError> {
+) -> Result<translate::Verdict, CliError> {
     let (sender, reports) = mpsc::channel();
     let child = Child::spawn(&context.keeper, spec, move |report| drop(sender.send(report)));
     let _child = child.map_err(|error| CliError::AsClaude(error.to_string()))?;

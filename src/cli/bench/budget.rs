@@ -45,8 +45,8 @@ impl Budget {
         self.limit
     }
 
-    /// Sets aside what a cell may cost. `hands` are free, this cell's included.
-    pub(super) fn grant(&mut self, slot: usize, own: Option<f64>, hands: usize) -> Grant {
+    /// Sets aside what a cell may cost. `children` are free, this cell's included.
+    pub(super) fn grant(&mut self, slot: usize, own: Option<f64>, children: usize) -> Grant {
         let Some(limit) = self.limit else {
             return Grant::Own(own);
         };
@@ -61,7 +61,7 @@ impl Budget {
             Some(_) if others_run => return Grant::Wait,
             Some(_) => (Grant::Rest(left), left),
             None => {
-                let share = left / hands.max(1) as f64;
+                let share = left / children.max(1) as f64;
                 (Grant::Rest(share), share)
             }
         };

@@ -17,11 +17,11 @@ use crate::run::shell_command;
 use crate::store::{Ending, Shelf, State, StoreError};
 use crate::ui::run_verdict;
 
-use super::hands::{Hands, Ran};
+use super::children::{Children, Ran};
 use super::log::Log;
-use super::place::spent_in;
+use super::layout::spent_in;
 use super::plan::Workspaces;
-use super::record::{CellId, CellResult, VERSION, Verdict};
+use super::results::{CellId, CellResult, VERSION, Verdict};
 use crate::cli::context::ALONE;
 
 /// What a loop may take beyond its own limit, to stop and to tidy up, before it is taken for hung.
@@ -83,7 +83,7 @@ impl Job {
     /// Does all of it; nothing if the bench was stopped meanwhile.
     pub(super) fn perform(
         &self,
-        hands: &Hands,
+        children: &Children,
         tell: impl Fn(Step) + Send + Sync + 'static,
     ) -> Option<CellResult> {
         let mut result = CellResult {
@@ -101,7 +101,7 @@ impl Job {
             tokens: None,
             cost_usd: None,
         };
-        match self.work(hands, Arc::new(tell), &mut result) {
+        match self.work(children, Arc::new(tell), &mut result) {
             Ok(()) => {}
             Err(Cut::Stopped) => return None,
             Err(Cut::Broken(why)) => {
@@ -121,14 +121,14 @@ impl Job {
 
     fn work(
         &self,
-        hands: &Hands,
+        children: &Children,
         tell: Arc<dyn Fn(Step) + Send + Sync>,
         result: &mut CellResult,
     ) -> Result<(), Cut> {
         tell(Step::Preparing);
-        self.prepare(hands)?;
+        self.prepare(children)?;
         tell(Step::Working(0));
-        let ending = self.run_loop(hands, &tell)?;
+        let ending = self.run_loop(children, &tell)?;
         result.note(&ending);
         match &ending.outcome {
             RunOutcome::LimitReached {
@@ -144,7 +144,7 @@ impl Job {
             RunOutcome::Complete { .. } | RunOutcome::Failed { .. } | RunOutcome::LimitReached { .. } => {}
         }
         tell(Step::Verifying);
-        match self.command("verify", &self.task.verify, hands)? {
+        match self.command("verify", &self.task.verify, children)? {
             Ok(()) => result.verdict = Verdict::Passed,
             Err(why) => {
                 result.verdict = Verdict::Failed;
@@ -159,12 +159,12 @@ impl Job {
     }
 
     /// Runs the real loop: this same program, told where to work and by which file alone.
-    fn run_loop(&self, hands: &Hands, tell: &Arc<dyn Fn(Step) + Send + Sync>) -> Result<Ending, Cut> {
+    fn run_loop(&self, children: &Children, tell: &Arc<dyn Fn(Step) + Send + Sync>) -> Result<Ending, Cut> {
         let config = self.place.join("ralph.yml").into_os_string();
         let mut environment = self.environment();
         environment.set.push((ALONE.into(), "1".into()));
         let spec = Spec {
-            program: hands.ralph(),
+            program: children.ralph(),
             // Whether all this may run was asked before the first cell.
             args: vec![
                 "run".into(),
@@ -186,7 +186,7 @@ impl Job {
         let complaints = self.log("ralph.log")?;
         let (heard, tell) = (complaints.clone(), Arc::clone(tell));
         let lines = Mutex::new(LineSplitter::new(LINE_BYTES));
-        let ran = hands.run(
+        let ran = children.run(
             &spec,
             Duration::from_secs(limit) + TIDYING,
             move |stream, bytes| match stream {
@@ -220,7 +220,7 @@ impl Job {
         &self,
         name: &str,
         command: &str,
-        hands: &Hands,
+        children: &Children,
     ) -> Result<Result<(), String>, Cut> {
         let mut environment = self.environment();
         for (name, value) in [
@@ -232,14 +232,14 @@ impl Job {
             environment.set.push((name.into(), value));
         }
         let spec = shell_command(command, environment, &self.workspace());
-        self.captured(&format!("{name}.log"), &spec, hands)
+        self.captured(&format!("{name}.log"), &spec, children)
     }
 
-    pub(super) fn captured(&self, log: &str, spec: &Spec, hands: &Hands) -> Result<Result<(), String>, Cut> {
+    pub(super) fn captured(&self, log: &str, spec: &Spec, children: &Children) -> Result<Result<(), String>, Cut> {
         let log = self.log(log)?;
         let heard = log.clone();
         let timeout = Duration::from_secs(self.task.timeout);
-        match hands.run(spec, timeout, move |_, bytes| heard.take(bytes)) {
+        match children.run(spec, timeout, move |_, bytes| heard.take(bytes)) {
             Ran::Ended(end) if end.success() => Ok(Ok(())),
             Ran::Stopped => Err(Cut::Stopped),
             Ran::TimedOut => Ok(Err(format!("stopped after {} s", self.task.timeout))),

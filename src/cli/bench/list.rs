@@ -10,8 +10,8 @@ use crate::store::BenchFiles;
 use crate::ui::{Cell, Table, Terminal, Tone, words};
 
 use super::plan::Plan;
-use super::record::History;
-use super::tally::Tally;
+use super::results::History;
+use super::stats::Stats;
 use crate::cli::args::BenchListArguments;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -51,8 +51,8 @@ pub(super) fn list(arguments: &BenchListArguments, terminal: &Terminal) -> Resul
 fn row(files: &BenchFiles) -> Result<Row, CliError> {
     let plan: Plan = super::saved(files)?;
     let history = History::of(files.entries()?);
-    let tally = Tally::of(&plan, &history.results);
-    let sum = |of: fn(&super::tally::Row) -> u64| tally.agents.iter().map(of).sum::<u64>();
+    let stats = Stats::of(&plan, &history.results);
+    let sum = |of: fn(&super::stats::Row) -> u64| stats.agents.iter().map(of).sum::<u64>();
     Ok(Row {
         id: files.id(),
         directory: files.directory().to_owned(),

@@ -4,15 +4,15 @@
 mod budget;
 mod cell;
 mod error;
-mod floor;
-mod hands;
+mod scheduler;
+mod children;
 mod list;
 mod log;
-mod place;
+mod layout;
 mod plan;
-mod record;
+mod results;
 mod report;
-mod tally;
+mod stats;
 
 pub(super) use error::BenchError;
 
@@ -29,9 +29,9 @@ use super::context::{Context, state_directory};
 use super::error::CliError;
 use super::exit::Exit;
 use super::trust::{self, Consent};
-use floor::{Floor, Halt};
+use scheduler::{Scheduler, Halt};
 use plan::Plan;
-use record::History;
+use results::History;
 use report::Report;
 
 pub(super) fn bench(arguments: &BenchArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -60,9 +60,9 @@ fn run(arguments: &BenchRunArguments, terminal: &Terminal) -> Result<Exit, CliEr
     let history = History::of(files.entries()?);
     let before = spent(&history, &files);
     let board = terminal.board();
-    let mut floor = Floor::new(&plan, &files, &history, before, board);
+    let mut scheduler = Scheduler::new(&plan, &files, &history, before, board);
     announce(&plan, &history, &files, terminal)?;
-    let halt = floor.work()?;
+    let halt = scheduler.work()?;
     let history = History::of(files.entries()?);
     let spent = spent(&history, &files);
     let report = Report::of(&plan, files.directory(), &history, spent);
@@ -73,7 +73,7 @@ fn run(arguments: &BenchRunArguments, terminal: &Terminal) -> Result<Exit, CliEr
             say_out_of_budget(&plan, spent, terminal)?;
             Exit::Limit
         }
-        Halt::Done if report.tally().broken() > 0 => Exit::Failed,
+        Halt::Done if report.stats().broken() > 0 => Exit::Failed,
         Halt::Done => Exit::Success,
     })
 }
@@ -174,7 +174,7 @@ fn tell(report: &Report<'_>, as_json: bool, terminal: &Terminal) -> Result<(), C
 /// What was spent before: by what has ended, and by what was cut off and has left a journal.
 fn spent(history: &History, files: &BenchFiles) -> f64 {
     let cut = history.cut.iter();
-    let by_cut = cut.filter_map(|started| place::spent_in(&files.directory().join(&started.directory)));
+    let by_cut = cut.filter_map(|started| layout::spent_in(&files.directory().join(&started.directory)));
     history.spent + by_cut.sum::<f64>()
 }
 

@@ -14,7 +14,7 @@ use crate::config::{
 use crate::transcript;
 
 use super::error::BenchError;
-use super::record::CellId;
+use super::results::CellId;
 use crate::cli::args::BenchRunArguments;
 use crate::cli::context::{Context, settings_of, user_directory};
 use crate::cli::error::CliError;

@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::ui::{Cell, Table, Terminal, Tone, clean, words};
 
 use super::plan::Plan;
-use super::record::{CellId, CellResult, History, Verdict};
-use super::tally::{Figures, Row, Tally};
+use super::results::{CellId, CellResult, History, Verdict};
+use super::stats::{Figures, Row, Stats};
 use crate::cli::agents::json;
 
 /// Of what did not pass, so many are named.
@@ -31,13 +31,13 @@ pub(super) struct Report<'a> {
     /// By all tries, those included that were cut off or could not be judged.
     spent_usd: f64,
     #[serde(flatten)]
-    tally: Tally,
+    stats: Stats,
     cells: Vec<&'a CellResult>,
 }
 
 impl<'a> Report<'a> {
     pub(super) fn of(plan: &'a Plan, directory: &'a Path, history: &'a History, spent: f64) -> Self {
-        let tally = Tally::of(plan, &history.results);
+        let stats = Stats::of(plan, &history.results);
         let cells = plan.cells();
         Self {
             version: 1,
@@ -45,7 +45,7 @@ impl<'a> Report<'a> {
             directory,
             tasks_file: &plan.tasks_file,
             began: plan.began,
-            complete: tally.missing() + tally.broken() == 0,
+            complete: stats.missing() + stats.broken() == 0,
             repeat: plan.repeat,
             max_cost_usd: plan.max_cost_usd,
             spent_usd: spent,
@@ -53,7 +53,7 @@ impl<'a> Report<'a> {
                 .iter()
                 .filter_map(|cell| history.results.get(cell))
                 .collect(),
-            tally,
+            stats,
         }
     }
 
@@ -61,8 +61,8 @@ impl<'a> Report<'a> {
         json(self)
     }
 
-    pub(super) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(super) fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     pub(super) fn text(&self, terminal: &Terminal) -> String {
@@ -72,13 +72,13 @@ impl<'a> Report<'a> {
         };
         let file = self.tasks_file.display().to_string();
         let mut text = format!("Bench {} · {}\n{figures}\n", self.bench, clean::clean(&file));
-        text.push_str(&terminal.render(&by_task(&self.tally.rows)));
+        text.push_str(&terminal.render(&by_task(&self.stats.rows)));
         text.push('\n');
-        text.push_str(&terminal.render(&by_agent(&self.tally.agents)));
+        text.push_str(&terminal.render(&by_agent(&self.stats.agents)));
         text.push_str(&self.not_passed(terminal));
         text.push_str(&self.blind_budget());
         if !self.complete {
-            let (missing, broken) = (self.tally.missing(), self.tally.broken());
+            let (missing, broken) = (self.stats.missing(), self.stats.broken());
             text.push_str(&format!(
                 "\nNot complete: {missing} not tried yet, {broken} could not be judged. To go on: ralph bench run --continue {}\n",
                 self.bench
@@ -121,7 +121,7 @@ impl<'a> Report<'a> {
 
     /// A limit that cannot be held against anything must not look as if it were.
     fn blind_budget(&self) -> String {
-        let blind = self.tally.agents.iter().filter(|row| {
+        let blind = self.stats.agents.iter().filter(|row| {
             let tried = row.passed + row.failed;
             tried > 0 && row.figures.cost_usd.is_none()
         });
@@ -151,7 +151,7 @@ fn is_alike(one: &CellResult, other: &CellResult) -> bool {
 
 /// A table of figures, and what stands before them.
 fn headed(before: &[&str]) -> Table {
-    let figures = ["PASSED", "SAID DONE", "ITERATIONS", "TIME", "TOKENS", "COST"];
+    let figures = ["PASSED", "CLAIMED DONE", "ITERATIONS", "TIME", "TOKENS", "COST"];
     Table::new(before.iter().copied().chain(figures))
 }
 
@@ -171,7 +171,7 @@ fn by_task(rows: &[Row]) -> Table {
 }
 
 fn by_agent(rows: &[Row]) -> Table {
-    let mut table = headed(&["IN ALL"]);
+    let mut table = headed(&["TOTAL"]);
     rows.iter().for_each(|row| table.row(common(row)));
     table
 }

@@ -1,9 +1,9 @@
 //! `ralph demo`: the real loop on a throw-away project, with a built-in scripted agent. No agent, no network, no
 //! setup; what passes in the end is a test that really runs.
 
-mod actor;
+mod agent;
 
-pub(super) use actor::play_if_asked;
+pub(super) use agent::play_if_asked;
 
 use std::fs;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn lay_out(place: &Path) -> Result<(), CliError> {
     let config = format!(
         "cli:\n  backend: custom\n  command: {command}\n  args: [{}]\n  prompt_mode: stdin\n  transcript: rtf1\n\
          gates:\n  - name: test\n    run: sh test.sh\nevent_loop:\n  max_iterations: 5\n",
-        actor::ASKED
+        agent::ASKED
     );
     let files = [
         ("greet.sh", GREET),

@@ -23,9 +23,9 @@ pub(crate) fn play(arguments: &[String]) -> Option<ExitCode> {
         ("limited", []) => limited(),
         ("lines", [count]) => lines(count),
         ("tick", [count]) => tick(count),
-        ("steady", [count]) => crate::screen::steady(count),
+        ("steady", [count]) => crate::tui::steady(count),
         ("terminal", [terminal, program, arguments @ ..]) => {
-            crate::screen::on_terminal(terminal, program, arguments)
+            crate::tui::on_terminal(terminal, program, arguments)
         }
         ("silent", [seconds]) => {
             std::thread::sleep(Duration::from_secs(seconds.parse().unwrap_or(1)));

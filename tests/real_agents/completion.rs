@@ -4,17 +4,17 @@ use std::fs;
 
 use ralph::event::{IterationOutcome, ToolStatus, TranscriptEvent};
 
-use crate::cli::Cli;
+use crate::programs::Program;
 use crate::model::{Model, call_named, call_shell, say, think};
 use crate::proven_with;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 proven_with!(
     two_iterations_write_a_file_and_complete,
     a_question_to_a_person_is_not_waited_for
 );
 
-fn two_iterations_write_a_file_and_complete(cli: Cli) {
+fn two_iterations_write_a_file_and_complete(cli: Program) {
     let model = Model::playing(vec![
         vec![
             vec![
@@ -26,10 +26,10 @@ fn two_iterations_write_a_file_and_complete(cli: Cli) {
         ],
         vec![vec![say("All is checked.\n\nLOOP_COMPLETE")]],
     ]);
-    let stage = Stage::new(cli, &model.url());
-    let ended = stage.run("Write made.txt, then check it.\n");
+    let fixture = Fixture::new(cli, &model.url());
+    let ended = fixture.run("Write made.txt, then check it.\n");
     ended.assert_code(0);
-    let made = fs::read_to_string(stage.project().join("made.txt")).expect("the tool's file");
+    let made = fs::read_to_string(fixture.project().join("made.txt")).expect("the tool's file");
     assert_eq!(made, "from the tool\n");
     assert!(
         matches!(
@@ -54,16 +54,16 @@ fn two_iterations_write_a_file_and_complete(cli: Cli) {
         .transcript()
         .any(|event| matches!(event, TranscriptEvent::Usage { usage } if usage.tokens() > Some(0)));
     assert!(spent, "no usage\n{}", ended.story());
-    stage.assert_nothing_survives();
+    fixture.assert_nothing_survives();
 }
 
 /// Nobody is there to answer: the tool is refused or not there, and the model goes on.
-fn a_question_to_a_person_is_not_waited_for(cli: Cli) {
+fn a_question_to_a_person_is_not_waited_for(cli: Program) {
     let tool = match cli {
-        Cli::Claude => "AskUserQuestion",
-        Cli::Codex => "request_user_input",
-        Cli::Gemini | Cli::Copilot => "ask_user",
-        Cli::Opencode => "question",
+        Program::Claude => "AskUserQuestion",
+        Program::Codex => "request_user_input",
+        Program::Gemini | Program::Copilot => "ask_user",
+        Program::Opencode => "question",
     };
     let option = serde_json::json!({ "label": "Red", "description": "A colour." });
     let question = serde_json::json!({ "id": "colour", "header": "Colour", "question": "Which one?", "type": "choice",
@@ -73,7 +73,7 @@ fn a_question_to_a_person_is_not_waited_for(cli: Cli) {
         vec![call_named(tool, arguments)],
         vec![say("Then I decide myself.\nLOOP_COMPLETE")],
     ]]);
-    let stage =
-        Stage::new(cli, &model.url()).with_config(&format!("adapters:\n  {}:\n    timeout: 240", cli.name()));
-    stage.run("Choose a colour.\n").assert_code(0);
+    let fixture =
+        Fixture::new(cli, &model.url()).with_config(&format!("adapters:\n  {}:\n    timeout: 240", cli.name()));
+    fixture.run("Choose a colour.\n").assert_code(0);
 }

@@ -6,10 +6,10 @@ use std::thread;
 
 use ralph::event::{Flow, Meta, Tag, TranscriptEvent};
 
-use crate::cli::Cli;
+use crate::programs::Program;
 use crate::model::{Block, Model, say, think};
 use crate::proven_with;
-use crate::stage::{Ended, Stage};
+use crate::fixture::{Ended, Fixture};
 
 proven_with!(two_megabytes_are_whole_under_load, a_slow_answer_is_waited_for);
 proven_with!(thinking_and_parallel_tools_are_seen);
@@ -90,13 +90,13 @@ fn repetitions() -> usize {
     told.and_then(|times| times.parse().ok()).unwrap_or(3)
 }
 
-fn two_megabytes_are_whole_under_load(cli: Cli) {
+fn two_megabytes_are_whole_under_load(cli: Program) {
     let _load = Load::new();
     let answer = long_text();
     for time in 1..=repetitions() {
         let model = Model::playing(vec![vec![vec![say(format!("{answer}\nLOOP_COMPLETE"))]]]);
-        let stage = Stage::new(cli, &model.url()).with_arguments(&["-q"]);
-        let ended = stage.run("Say much.\n");
+        let fixture = Fixture::new(cli, &model.url()).with_arguments(&["-q"]);
+        let ended = fixture.run("Say much.\n");
         ended.assert_code(0);
         let spoken = spoken(&ended);
         assert!(
@@ -109,7 +109,7 @@ fn two_megabytes_are_whole_under_load(cli: Cli) {
     }
 }
 
-fn a_slow_answer_is_waited_for(cli: Cli) {
+fn a_slow_answer_is_waited_for(cli: Program) {
     let nap = || Block::Pause(std::time::Duration::from_secs(2));
     let model = Model::playing(vec![vec![vec![
         nap(),
@@ -117,12 +117,12 @@ fn a_slow_answer_is_waited_for(cli: Cli) {
         nap(),
         say("in pieces.\nLOOP_COMPLETE"),
     ]]]);
-    Stage::new(cli, &model.url())
+    Fixture::new(cli, &model.url())
         .run("Take your time.\n")
         .assert_code(0);
 }
 
-fn thinking_and_parallel_tools_are_seen(cli: Cli) {
+fn thinking_and_parallel_tools_are_seen(cli: Program) {
     use crate::model::{call_shell, call_write};
     let model = Model::new(move |asked| {
         crate::model::Reply::Blocks(match asked.turn {
@@ -135,8 +135,8 @@ fn thinking_and_parallel_tools_are_seen(cli: Cli) {
             _ => vec![say("Both done.\nLOOP_COMPLETE")],
         })
     });
-    let stage = Stage::new(cli, &model.url());
-    let ended = stage.run("Do two things.\n");
+    let fixture = Fixture::new(cli, &model.url());
+    let ended = fixture.run("Do two things.\n");
     ended.assert_code(0);
     let count = |is: fn(&TranscriptEvent) -> bool| ended.transcript().filter(|event| is(event)).count();
     assert!(
@@ -151,7 +151,7 @@ fn thinking_and_parallel_tools_are_seen(cli: Cli) {
         ended.story()
     );
     // One of them does not tell what its model thinks.
-    if cli != Cli::Gemini {
+    if cli != Program::Gemini {
         let thought = ended
             .transcript()
             .any(|event| matches!(event, TranscriptEvent::Text { tag: Tag::Think, text, .. } if text.contains("at once")));

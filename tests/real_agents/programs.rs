@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cli {
+pub(crate) enum Program {
     Claude,
     Codex,
     Gemini,
@@ -15,7 +15,7 @@ pub(crate) enum Cli {
 
 const KEY: &str = "not-a-key";
 
-impl Cli {
+impl Program {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",

@@ -24,7 +24,7 @@ pub(super) enum Ran {
 }
 
 /// Starts children, and stops them all when asked.
-pub(super) struct Hands {
+pub(super) struct Children {
     keeper: Keeper,
     state: Mutex<State>,
 }
@@ -36,7 +36,7 @@ struct State {
     children: BTreeMap<u64, Arc<Child>>,
 }
 
-impl Hands {
+impl Children {
     pub(super) fn new(keeper: Keeper) -> Self {
         Self {
             keeper,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{EITHER, speaking_claude};
+use super::common::{EITHER, speaking_claude};
 use crate::process::stage::wait_until;
 use crate::sandbox::{DEADLINE, Running, claude};
 
@@ -64,7 +64,7 @@ fn an_interrupted_run_leaves_no_agent_that_ignores_the_signal() {
 /// What a terminal does at Ctrl-C: every process of the group hears it, the script that started ralph included.
 #[test]
 fn a_wrapper_that_traps_the_interrupt_lives_on_and_the_agent_does_not() {
-    let sandbox = speaking_claude(super::On::Terminal);
+    let sandbox = speaking_claude(super::common::On::Terminal);
     sandbox.script("default", &format!("{}hang\n", claude::init()));
     let script = format!(
         "trap 'echo trapped > trapped' INT\n{} run -p 'x y' -q\necho $? > after\n",

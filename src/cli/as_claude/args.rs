@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::super::error::CliError;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct Arguments {
     pub(super) agent: String,
     pub(super) prompt: Option<String>,
     pub(super) model: Option<String>,
@@ -14,7 +14,7 @@ pub(super) struct Words {
     pub(super) trust: bool,
 }
 
-impl Words {
+impl Arguments {
     pub(super) fn read(given: &[OsString]) -> Result<Self, CliError> {
         let mut words = Self::default();
         let mut rest = given.iter().map(|word| word.to_string_lossy().into_owned());
@@ -47,8 +47,8 @@ impl Words {
 mod tests {
     use super::*;
 
-    fn read(line: &[&str]) -> Words {
-        Words::read(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
+    fn read(line: &[&str]) -> Arguments {
+        Arguments::read(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -68,6 +68,6 @@ mod tests {
         assert_eq!(words.prompt.as_deref(), Some("- do it"));
         assert_eq!(words.model.as_deref(), Some("o4"));
         assert_eq!(read(&["--agent=x", "-p"]).prompt, None);
-        assert!(Words::read(&[]).is_err());
+        assert!(Arguments::read(&[]).is_err());
     }
 }

@@ -5,10 +5,10 @@ use ralph::event::{
     ErrorClass, Failure, IterationOutcome, Level, Meta, RunEvent, TimeLimit, TranscriptEvent,
 };
 
-use crate::cli::Cli;
+use crate::programs::Program;
 use crate::model::{Model, Reply, Trouble, nobody, say};
 use crate::proven_with;
-use crate::stage::{Ended, Stage};
+use crate::fixture::{Ended, Fixture};
 
 proven_with!(
     a_refused_key_ends_the_run,
@@ -23,15 +23,15 @@ proven_with!(
 proven_with!(a_rate_limit_is_waited_for, a_stated_reset_is_waited_for);
 
 /// One failed iteration ends the run; and where a program's patience can be shortened, it is.
-fn impatient(stage: Stage) -> Stage {
-    stage
+fn impatient(fixture: Fixture) -> Fixture {
+    fixture
         .with_env("CLAUDE_CODE_MAX_RETRIES", "1")
         .with_config("event_loop:\n  max_consecutive_failures: 1")
 }
 
-fn refused_with(cli: Cli, trouble: Trouble) -> Ended {
+fn refused_with(cli: Program, trouble: Trouble) -> Ended {
     let model = Model::new(move |_| Reply::Trouble(trouble.clone()));
-    impatient(Stage::new(cli, &model.url())).run("Do it.\n")
+    impatient(Fixture::new(cli, &model.url())).run("Do it.\n")
 }
 
 fn assert_auth_required(ended: &Ended) {
@@ -43,7 +43,7 @@ fn assert_auth_required(ended: &Ended) {
     );
 }
 
-fn a_refused_key_ends_the_run(cli: Cli) {
+fn a_refused_key_ends_the_run(cli: Program) {
     let ended = refused_with(cli, Trouble::status(401));
     assert_auth_required(&ended);
     let hint = ralph::agent::AGENTS
@@ -54,7 +54,7 @@ fn a_refused_key_ends_the_run(cli: Cli) {
     assert!(ended.stdout.contains(hint), "no hint\n{}", ended.story());
 }
 
-fn a_forbidden_account_ends_the_run(cli: Cli) {
+fn a_forbidden_account_ends_the_run(cli: Program) {
     assert_auth_required(&refused_with(cli, Trouble::status(403)));
 }
 
@@ -76,12 +76,12 @@ fn message(failure: &Failure) -> &str {
     }
 }
 
-fn a_bad_request_fails(cli: Cli) {
+fn a_bad_request_fails(cli: Program) {
     let ended = refused_with(cli, Trouble::status(400).saying("tools.3: unknown field zebra"));
     assert!(message(failure(&ended)).contains("zebra"), "{}", ended.story());
 }
 
-fn a_prompt_too_long_for_the_model_fails(cli: Cli) {
+fn a_prompt_too_long_for_the_model_fails(cli: Program) {
     // One of them would try to make it shorter for ever.
     let ended = refused_with(cli, Trouble::status(400));
     let said = message(failure(&ended)).to_lowercase();
@@ -94,12 +94,12 @@ fn a_prompt_too_long_for_the_model_fails(cli: Cli) {
 }
 
 /// Two refusals, then an answer: the program tries again by itself, and the iteration is a good one.
-fn an_overloaded_model_recovers(cli: Cli) {
+fn an_overloaded_model_recovers(cli: Program) {
     let model = Model::new(|asked| match asked.number {
         0 | 1 => Reply::Trouble(Trouble::status(529)),
         _ => Reply::Blocks(vec![say("Recovered.\nLOOP_COMPLETE")]),
     });
-    let ended = Stage::new(cli, &model.url()).run("Do it.\n");
+    let ended = Fixture::new(cli, &model.url()).run("Do it.\n");
     ended.assert_code(0);
     let completed = ended
         .outcomes()
@@ -109,15 +109,15 @@ fn an_overloaded_model_recovers(cli: Cli) {
     assert_eq!(completed, 1, "{}", ended.story());
 }
 
-fn nobody_listens(cli: Cli) {
-    if cli == Cli::Codex {
+fn nobody_listens(cli: Program) {
+    if cli == Program::Codex {
         let waited = [12, 60, 180]
             .iter()
             .any(|seconds| waits_for_the_network(cli, *seconds));
         assert!(waited, "it said nothing of waiting");
         return;
     }
-    let ended = impatient(Stage::new(cli, &nobody())).run("Do it.\n");
+    let ended = impatient(Fixture::new(cli, &nobody())).run("Do it.\n");
     let said = message(failure(&ended)).to_lowercase();
     let telling = ["connect", "refused", "fetch", "network", "sending request"];
     assert!(
@@ -128,8 +128,8 @@ fn nobody_listens(cli: Cli) {
 }
 
 /// One of them waits for the network by itself, for as long as it may, and says so, if it gets so far.
-fn waits_for_the_network(cli: Cli, seconds: u64) -> bool {
-    let ended = impatient(Stage::new(cli, &nobody()))
+fn waits_for_the_network(cli: Program, seconds: u64) -> bool {
+    let ended = impatient(Fixture::new(cli, &nobody()))
         .with_config(&format!("adapters:\n  codex:\n    timeout: {seconds}"))
         .run("Do it.\n");
     ended.assert_code(1);
@@ -158,10 +158,10 @@ fn waits_for_the_network(cli: Cli, seconds: u64) -> bool {
 }
 
 /// Limited once, then free: the same iteration again, not counted.
-fn a_rate_limit_is_waited_for(cli: Cli) {
+fn a_rate_limit_is_waited_for(cli: Program) {
     let model = Model::new(|_| Reply::Trouble(Trouble::status(429)));
-    let stage = impatient(Stage::new(cli, &model.url()));
-    let running = stage.start(b"Do it.\n");
+    let fixture = impatient(Fixture::new(cli, &model.url()));
+    let running = fixture.start(b"Do it.\n");
     running.wait_until_journal("rate_limited");
     running.interrupt();
     let ended = running.end();
@@ -171,37 +171,37 @@ fn a_rate_limit_is_waited_for(cli: Cli) {
         "{}",
         ended.story()
     );
-    stage.assert_nothing_survives();
+    fixture.assert_nothing_survives();
 }
 
 /// The words and headers with which each service says when its limit ends.
-fn limited_until(cli: Cli, reset: Timestamp) -> Trouble {
+fn limited_until(cli: Program, reset: Timestamp) -> Trouble {
     let seconds = reset.duration_since(Timestamp::now()).as_secs().max(1);
     let trouble = Trouble::status(429);
     match cli {
-        Cli::Claude => trouble
+        Program::Claude => trouble
             .header("anthropic-ratelimit-unified-status", "rejected")
             .header("anthropic-ratelimit-unified-reset", reset.as_second())
             .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
             .header("retry-after", seconds),
-        Cli::Codex => trouble
+        Program::Codex => trouble
             .with("type", "usage_limit_reached")
             .with("resets_at", reset.as_second()),
-        Cli::Gemini | Cli::Opencode | Cli::Copilot => trouble.header("retry-after", seconds),
+        Program::Gemini | Program::Opencode | Program::Copilot => trouble.header("retry-after", seconds),
     }
 }
 
 /// Some time soon; on the minute for the one that tells no seconds.
-fn soon(cli: Cli) -> Timestamp {
+fn soon(cli: Program) -> Timestamp {
     let soon = Timestamp::now().as_second();
     let reset = match cli {
-        Cli::Codex => (soon + 30).div_euclid(60) * 60 + 60,
-        Cli::Claude | Cli::Gemini | Cli::Opencode | Cli::Copilot => soon + 40,
+        Program::Codex => (soon + 30).div_euclid(60) * 60 + 60,
+        Program::Claude | Program::Gemini | Program::Opencode | Program::Copilot => soon + 40,
     };
     Timestamp::from_second(reset).expect("a time")
 }
 
-fn a_stated_reset_is_waited_for(cli: Cli) {
+fn a_stated_reset_is_waited_for(cli: Program) {
     let reset = soon(cli);
     let model = Model::new(move |_| {
         if Timestamp::now() < reset {
@@ -210,14 +210,14 @@ fn a_stated_reset_is_waited_for(cli: Cli) {
             Reply::Blocks(vec![say("Free again.\nLOOP_COMPLETE")])
         }
     });
-    let mut stage = Stage::new(cli, &model.url());
-    if cli == Cli::Claude {
+    let mut fixture = Fixture::new(cli, &model.url());
+    if cli == Program::Claude {
         // Only those who have a subscription are told when it is theirs again.
-        stage = stage
+        fixture = fixture
             .without_env("ANTHROPIC_API_KEY")
             .with_env("CLAUDE_CODE_OAUTH_TOKEN", "not-a-token");
     }
-    let ended = stage.run("Do it.\n");
+    let ended = fixture.run("Do it.\n");
     ended.assert_code(0);
     assert!(
         matches!(ended.outcomes().last(), Some(IterationOutcome::Completed { .. })),
@@ -238,7 +238,7 @@ fn a_stated_reset_is_waited_for(cli: Cli) {
     let stated = ended.outcomes().iter().any(|outcome| {
         matches!(outcome, IterationOutcome::RateLimited { resets_at: Some(at), .. } if at.as_second() == reset.as_second())
     });
-    if matches!(cli, Cli::Claude | Cli::Codex) {
+    if matches!(cli, Program::Claude | Program::Codex) {
         assert!(stated, "{}", ended.story());
     }
 }

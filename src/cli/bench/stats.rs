@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::plan::Plan;
-use super::record::{CellId, CellResult, Verdict};
+use super::results::{CellId, CellResult, Verdict};
 
 /// One task and one agent, or all that one agent did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,12 +40,12 @@ pub(super) struct Figures {
 
 /// The whole of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Tally {
+pub(super) struct Stats {
     pub(super) rows: Vec<Row>,
     pub(super) agents: Vec<Row>,
 }
 
-impl Tally {
+impl Stats {
     pub(super) fn of(plan: &Plan, results: &BTreeMap<CellId, CellResult>) -> Self {
         let cells = plan.cells();
         let matching = |task: Option<&str>, agent: &str| -> Vec<Option<&CellResult>> {

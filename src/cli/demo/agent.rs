@@ -36,51 +36,51 @@ pub(in crate::cli) fn play_if_asked() -> Option<ExitCode> {
 fn play() -> io::Result<()> {
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt)?;
-    let mut actor = Actor {
+    let mut agent = DemoAgent {
         out: io::stdout(),
         tools: 0,
     };
-    actor.tell(TranscriptEvent::meta(Meta::Session {
+    agent.tell(TranscriptEvent::meta(Meta::Session {
         session_id: format!("demo-{}", std::process::id()),
         model: Some("scripted".into()),
         version: None,
     }))?;
     // The second act begins when ralph reports that the gate refused the first one's claim.
     if prompt.contains("exit code 1") {
-        second_act(&mut actor)
+        second_act(&mut agent)
     } else {
-        first_act(&mut actor)
+        first_act(&mut agent)
     }
 }
 
-fn first_act(actor: &mut Actor) -> io::Result<()> {
-    actor
+fn first_act(agent: &mut DemoAgent) -> io::Result<()> {
+    agent
         .think("The test wants a greeting with a comma and an exclamation mark. Let me see what there is.")?;
-    actor.read("greet.sh")?;
-    actor.think("A capital H, a comma, an exclamation mark: one line to change.")?;
-    actor.write("greet.sh", HALF_RIGHT)?;
-    actor.uses(1180, 96)?;
-    actor.say("greet.sh now prints \"Hello, NAME!\". That should do it.\n\nLOOP_COMPLETE")
+    agent.read("greet.sh")?;
+    agent.think("A capital H, a comma, an exclamation mark: one line to change.")?;
+    agent.write("greet.sh", HALF_RIGHT)?;
+    agent.uses(1180, 96)?;
+    agent.say("greet.sh now prints \"Hello, NAME!\". That should do it.\n\nLOOP_COMPLETE")
 }
 
-fn second_act(actor: &mut Actor) -> io::Result<()> {
-    actor.think(
+fn second_act(agent: &mut DemoAgent) -> io::Result<()> {
+    agent.think(
         "The gate says that a greeting without a name is still wrong. I did not run the test. Now I do.",
     )?;
-    actor.shell("sh test.sh")?;
-    actor.think("An empty name must become \"world\": a default in the expansion.")?;
-    actor.write("greet.sh", RIGHT)?;
-    actor.shell("sh test.sh")?;
-    actor.uses(1630, 142)?;
-    actor.say("A greeting without a name now falls back to \"world\", and the test passes.\n\nLOOP_COMPLETE")
+    agent.shell("sh test.sh")?;
+    agent.think("An empty name must become \"world\": a default in the expansion.")?;
+    agent.write("greet.sh", RIGHT)?;
+    agent.shell("sh test.sh")?;
+    agent.uses(1630, 142)?;
+    agent.say("A greeting without a name now falls back to \"world\", and the test passes.\n\nLOOP_COMPLETE")
 }
 
-struct Actor {
+struct DemoAgent {
     out: io::Stdout,
     tools: u32,
 }
 
-impl Actor {
+impl DemoAgent {
     fn think(&mut self, text: &str) -> io::Result<()> {
         thread::sleep(BREATH);
         self.tell(TranscriptEvent::message(Tag::Think, text))

@@ -10,7 +10,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::asked::{Asked, Dialect};
+use super::request::{Asked, Dialect};
 use super::http::{Connection, Request};
 use super::reply::{Block, Trouble};
 

@@ -10,7 +10,7 @@ use crate::process::{Spec, Stdin, Transport};
 use crate::store::{DIRECTORY, Shelf, copy_tree};
 
 use super::cell::{Allowance, Cut, Job, unwritable};
-use super::hands::Hands;
+use super::children::Children;
 use crate::cli::runs::partial_figures;
 
 impl Job {
@@ -18,17 +18,17 @@ impl Job {
         self.place.join("workspace")
     }
 
-    pub(super) fn prepare(&self, hands: &Hands) -> Result<(), Cut> {
+    pub(super) fn prepare(&self, children: &Children) -> Result<(), Cut> {
         let workspace = self.workspace();
         fs::create_dir_all(&workspace).map_err(unwritable(&workspace))?;
         if let Some(from) = &self.task.copy {
             copy_tree(from, &workspace)?;
         }
         if let Some(from) = &self.task.clone {
-            self.clone_from(from, hands)?;
+            self.clone_from(from, children)?;
         }
         if let Some(setup) = &self.task.setup {
-            let ran = self.command("setup", setup, hands)?;
+            let ran = self.command("setup", setup, children)?;
             ran.map_err(|why| Cut::Broken(format!("setup failed: {why}")))?;
         }
         let prompt = self.task.prompt.as_deref().unwrap_or_default();
@@ -40,7 +40,7 @@ impl Job {
     }
 
     /// The clone has no remote: what an agent does in it stays in it.
-    fn clone_from(&self, from: &str, hands: &Hands) -> Result<(), Cut> {
+    fn clone_from(&self, from: &str, children: &Children) -> Result<(), Cut> {
         let mut steps = vec![vec!["clone", "--quiet", "--", from, "."]];
         if let Some(reference) = &self.task.reference {
             steps.push(vec!["checkout", "--quiet", reference]);
@@ -56,7 +56,7 @@ impl Job {
                 stdout: Transport::Pipe,
             };
             let what = format!("git {}", arguments[0]);
-            let ran = self.captured("clone.log", &spec, hands)?;
+            let ran = self.captured("clone.log", &spec, children)?;
             ran.map_err(|why| Cut::Broken(format!("{what} failed: {why}")))?;
         }
         Ok(())

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::cli::Cli;
+use crate::programs::Program;
 use crate::model::{Model, Reply, Trouble, say};
 use crate::proven_with;
-use crate::stage::{Ended, Stage};
+use crate::fixture::{Ended, Fixture};
 
 proven_with!(a_good_agent_passes_its_test, a_refused_key_fails_the_test);
 
-fn test(stage: &Stage) -> Ended {
-    stage.ralph(&["agents", "test", stage.cli.name(), "--json", "--timeout", "240"])
+fn test(fixture: &Fixture) -> Ended {
+    fixture.ralph(&["agents", "test", fixture.cli.name(), "--json", "--timeout", "240"])
 }
 
 fn finding<'a>(report: &'a Value, subject: &str) -> &'a Value {
@@ -19,10 +19,10 @@ fn finding<'a>(report: &'a Value, subject: &str) -> &'a Value {
     found.unwrap_or(&Value::Null)
 }
 
-fn a_good_agent_passes_its_test(cli: Cli) {
+fn a_good_agent_passes_its_test(cli: Program) {
     let model = Model::playing(vec![vec![vec![say("pelican4711")]]]);
-    let stage = Stage::new(cli, &model.url());
-    let ended = test(&stage);
+    let fixture = Fixture::new(cli, &model.url());
+    let ended = test(&fixture);
     ended.assert_code(0);
     let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
     assert_eq!(report["verdict"], "works");
@@ -44,13 +44,13 @@ fn a_good_agent_passes_its_test(cli: Cli) {
         );
     }
     assert_eq!(model.asked().len(), 1, "one prompt, and no more");
-    stage.assert_nothing_survives();
+    fixture.assert_nothing_survives();
 }
 
-fn a_refused_key_fails_the_test(cli: Cli) {
+fn a_refused_key_fails_the_test(cli: Program) {
     let model = Model::new(|_| Reply::Trouble(Trouble::status(401)));
-    let stage = Stage::new(cli, &model.url()).with_env("CLAUDE_CODE_MAX_RETRIES", "1");
-    let ended = test(&stage);
+    let fixture = Fixture::new(cli, &model.url()).with_env("CLAUDE_CODE_MAX_RETRIES", "1");
+    let ended = test(&fixture);
     ended.assert_code(1);
     let report: Value = serde_json::from_str(&ended.stdout).expect("a report");
     assert_eq!(report["verdict"], "broken");
@@ -61,5 +61,5 @@ fn a_refused_key_fails_the_test(cli: Cli) {
         "{}",
         ended.stdout
     );
-    stage.assert_nothing_survives();
+    fixture.assert_nothing_survives();
 }

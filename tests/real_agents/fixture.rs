@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 use ralph::event::{IterationOutcome, Record, RunEvent, TranscriptEvent};
 use tempfile::TempDir;
 
-use crate::cli::Cli;
+use crate::programs::Program;
 
 /// More than any run here takes, the programs' own patience included.
 const DEADLINE: Duration = Duration::from_secs(400);
 /// What the specification allows between the end of ralph and the end of its last process.
 const PROMPTLY: Duration = Duration::from_secs(2);
 
-pub(crate) struct Stage {
-    pub(crate) cli: Cli,
+pub(crate) struct Fixture {
+    pub(crate) cli: Program,
     directory: TempDir,
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
     config: String,
 }
 
-impl Stage {
-    pub(crate) fn new(cli: Cli, url: &str) -> Self {
+impl Fixture {
+    pub(crate) fn new(cli: Program, url: &str) -> Self {
         let programs = programs();
-        let directory = TempDir::with_prefix("real-").expect("a directory for the stage");
+        let directory = TempDir::with_prefix("real-").expect("a directory for the fixture");
         let home = directory.path().join("home");
         let project = directory.path().join("project");
         fs::create_dir_all(&home).expect("a home");
@@ -49,20 +49,20 @@ impl Stage {
             ("SHELL".to_owned(), "/bin/bash".to_owned()),
         ];
         environment.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        let stage = Self {
+        let fixture = Self {
             cli,
             directory,
             environment,
             arguments: Vec::new(),
             config: String::new(),
         };
-        let git = stage
+        let git = fixture
             .command("git")
             .args(["init", "-q", "-b", "main"])
             .status()
             .expect("git runs");
         assert!(git.success());
-        stage
+        fixture
     }
 
     pub(crate) fn with_env(mut self, name: &str, value: &str) -> Self {
@@ -132,7 +132,7 @@ impl Stage {
             .stderr(out("stderr"))
             .spawn()
             .expect("ralph starts");
-        Running { stage: self, child }
+        Running { fixture: self, child }
     }
 
     /// Any other command of ralph, to its end.
@@ -144,7 +144,7 @@ impl Stage {
         self.start(prompt.as_ref()).end()
     }
 
-    /// The processes of this stage, found by their home.
+    /// The processes of this fixture, found by their home.
     pub(crate) fn processes(&self) -> Vec<String> {
         let home = format!("HOME={}", self.home().display());
         let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -169,7 +169,7 @@ impl Stage {
 }
 
 pub(crate) struct Running<'a> {
-    stage: &'a Stage,
+    fixture: &'a Fixture,
     child: Child,
 }
 
@@ -184,7 +184,7 @@ impl Running<'_> {
             assert!(
                 Instant::now() < deadline,
                 "waited in vain for {what}: {:#?}",
-                self.stage.processes()
+                self.fixture.processes()
             );
             thread::sleep(Duration::from_millis(20));
         }
@@ -192,7 +192,7 @@ impl Running<'_> {
 
     /// Waits for a word in the journal.
     pub(crate) fn wait_until_journal(&self, word: &str) {
-        let runs = self.stage.project().join(".agent/runs");
+        let runs = self.fixture.project().join(".agent/runs");
         self.wait_for(word, Duration::from_secs(300), || {
             let runs = fs::read_dir(&runs).into_iter().flatten().flatten();
             runs.map(|run| read(&run.path().join("events.jsonl")))
@@ -217,12 +217,12 @@ impl Running<'_> {
                 let _ = self.child.wait();
                 panic!(
                     "ralph did not end; so far:\n{}",
-                    read(&self.stage.directory.path().join("stdout"))
+                    read(&self.fixture.directory.path().join("stdout"))
                 );
             }
             thread::sleep(Duration::from_millis(20));
         };
-        let journals = fs::read_dir(self.stage.project().join(".agent/runs"))
+        let journals = fs::read_dir(self.fixture.project().join(".agent/runs"))
             .into_iter()
             .flatten()
             .flatten();
@@ -230,8 +230,8 @@ impl Running<'_> {
         let journal = run.as_ref().map(|run| read(&run.join("events.jsonl")));
         Ended {
             code,
-            stdout: read(&self.stage.directory.path().join("stdout")),
-            stderr: read(&self.stage.directory.path().join("stderr")),
+            stdout: read(&self.fixture.directory.path().join("stdout")),
+            stderr: read(&self.fixture.directory.path().join("stderr")),
             records: journal
                 .unwrap_or_default()
                 .lines()

@@ -1,4 +1,4 @@
-//! Where a bench is worked off: cells begin as hands and money allow, results are written down as they come, a signal
+//! Where a bench is worked off: cells begin as children and money allow, results are written down as they come, a signal
 //! stops everything.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,9 +20,9 @@ use crate::ui::{Board, Tone, words};
 use super::budget::{Budget, Grant};
 use super::cell::{Allowance, Job, Step};
 use super::error::BenchError;
-use super::hands::Hands;
+use super::children::Children;
 use super::plan::Plan;
-use super::record::{CellId, CellResult, Entry, History, Started, VERSION, Verdict};
+use super::results::{CellId, CellResult, Entry, History, Started, VERSION, Verdict};
 use super::report::{called, mark, taken};
 use crate::cli::error::CliError;
 
@@ -74,11 +74,11 @@ impl Drop for LastWord {
     }
 }
 
-pub(super) struct Floor<'a> {
+pub(super) struct Scheduler<'a> {
     plan: &'a Plan,
     files: &'a BenchFiles,
     board: Board<io::Stderr>,
-    hands: Arc<Hands>,
+    children: Arc<Children>,
     budget: Budget,
     queue: VecDeque<(CellId, u64)>,
     running: BTreeMap<usize, Running>,
@@ -93,7 +93,7 @@ pub(super) struct Floor<'a> {
     inbox: Receiver<Message>,
 }
 
-impl<'a> Floor<'a> {
+impl<'a> Scheduler<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         files: &'a BenchFiles,
@@ -111,7 +111,7 @@ impl<'a> Floor<'a> {
             plan,
             files,
             board,
-            hands: Arc::new(Hands::new(Keeper::current())),
+            children: Arc::new(Children::new(Keeper::current())),
             budget: Budget::new(plan.max_cost_usd, spent),
             passed: done.iter().filter(has_passed).count(),
             settled: done.len(),
@@ -145,7 +145,7 @@ impl<'a> Floor<'a> {
         let worked = self.until_all_have_ended();
         handle.close();
         if worked.is_err() {
-            self.hands.stop();
+            self.children.stop();
             self.wait_for_the_rest();
         }
         let _ = self.board.clear();
@@ -238,7 +238,7 @@ impl<'a> Floor<'a> {
             step: Step::Preparing,
         };
         self.running.insert(slot, running);
-        let (hands, sender) = (Arc::clone(&self.hands), self.sender.clone());
+        let (children, sender) = (Arc::clone(&self.children), self.sender.clone());
         thread::spawn(move || {
             let steps = sender.clone();
             let mut last_word = LastWord {
@@ -246,7 +246,7 @@ impl<'a> Floor<'a> {
                 sender,
                 result: None,
             };
-            let result = job.perform(&hands, move |step| {
+            let result = job.perform(&children, move |step| {
                 // Whoever does not listen any more is not told.
                 let _ = steps.send(Message::Step { slot, step });
             });
@@ -283,8 +283,8 @@ impl<'a> Floor<'a> {
 
     /// First all are asked to end; a second time they are ended.
     fn interrupt(&mut self, signal: i32) {
-        if self.hands.are_stopping() {
-            self.hands.kill();
+        if self.children.are_stopping() {
+            self.children.kill();
             return;
         }
         self.halt = Some(Halt::Interrupted(match signal {
@@ -292,7 +292,7 @@ impl<'a> Floor<'a> {
             SIGHUP => Interrupt::Hup,
             _ => Interrupt::Term,
         }));
-        self.hands.stop();
+        self.children.stop();
         self.say("·", Tone::Warning, "stopping; Ctrl-C again kills");
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{EITHER, On, speaking_claude};
+use super::common::{EITHER, On, speaking_claude};
 use crate::sandbox::{Sandbox, claude};
 
 /// A session with these bytes in its middle, run to its end; it must complete in one iteration.

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::quiet::{Spent, share};
+use crate::idle::{Spent, share};
 use crate::sample::{Figure, median, part, ralph, workspace};
 use crate::stream::place;
 
