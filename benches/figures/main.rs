@@ -4,15 +4,15 @@
 //! The program also plays the helpers that are measured against: it starts itself as the smallest program, as an agent
 //! that prints, and as the reference reader (see `helpers.rs`).
 
-mod latency;
 mod helpers;
 mod idle;
-mod sample;
-mod tui;
+mod iteration_gap;
+mod latency;
 mod run_list;
+mod sample;
 mod start;
 mod stream;
-mod iteration_gap;
+mod tui;
 
 use std::io::Write;
 use std::process::ExitCode;

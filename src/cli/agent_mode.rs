@@ -6,7 +6,7 @@ use crate::agent::Selected;
 use crate::config::{Mode, Session, Settings};
 use crate::ui::Terminal;
 
-use super::args::{TuiArguments, DisplayArguments};
+use super::args::{DisplayArguments, TuiArguments};
 use super::error::CliError;
 
 /// Without a terminal to lend, an agent works by itself, and that is said.

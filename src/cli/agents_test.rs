@@ -5,17 +5,17 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::agent::{self, AgentError, CUSTOM, Selected, StdinSource, Terminal as AgentTerminal};
-use crate::doctor::{Finding, PROMPT, AgentTest, Verdict, next_call, unusable};
+use crate::doctor::{AgentTest, Finding, PROMPT, Verdict, next_call, unusable};
 use crate::event::ProcessEnd;
 use crate::run::{Heard, Trial, TrialError, Way};
 use crate::ui::{Terminal, clean};
 
+use super::agents::json;
 use super::args::AgentTestArguments;
 use super::context::Context;
 use super::doctor::doctor_text;
 use super::error::CliError;
 use super::exit::Exit;
-use super::agents::json;
 use super::transcript_format::resolve_format;
 use super::trust::{self, Consent};
 
@@ -79,11 +79,7 @@ pub(super) fn test(arguments: &AgentTestArguments, terminal: &Terminal) -> Resul
     execute(&trial, arguments, terminal)
 }
 
-fn execute(
-    trial: &Trial<'_>,
-    arguments: &AgentTestArguments,
-    terminal: &Terminal,
-) -> Result<Exit, CliError> {
+fn execute(trial: &Trial<'_>, arguments: &AgentTestArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let agent = trial.agent;
     let mut calls = Vec::new();
     while let Some(way) = next_call(agent, &calls) {

@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::store::{Shelf, State, discard, size_of, time_of};
-use crate::ui::{Cell, Confirmed, Table, Terminal, Tone, words};
+use crate::ui::{Cell, Confirmed, Table, Terminal, Tone, units};
 
+use super::agents::json;
 use super::args::{CleanArguments, OutcomeName};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::agents::json;
 use super::runs::{date, outcome_of, outcome_words};
 use super::transcript::ignore_broken_pipe;
 
@@ -104,12 +104,12 @@ fn confirm_removal(
     if arguments.yes {
         return Ok(Confirmation::Yes);
     }
-    let runs = words::count(candidates.len() as u64, "run");
+    let runs = units::count(candidates.len() as u64, "run");
     if !terminal.can_ask() {
         return Err(CliError::CannotConfirm { runs });
     }
     let list = listed(candidates, MOST_SHOWN, terminal);
-    let question = format!("Remove {runs} ({})? [y/N] ", words::bytes(bytes(candidates)));
+    let question = format!("Remove {runs} ({})? [y/N] ", units::bytes(bytes(candidates)));
     terminal.print(&list).map_err(CliError::Output)?;
     match terminal.confirm(&question).map_err(CliError::Output)? {
         Confirmed::Yes => Ok(Confirmation::Yes),
@@ -131,12 +131,12 @@ fn listed(candidates: &[Candidate], most: usize, terminal: &Terminal) -> String 
             Cell::new(&candidate.id, Tone::Accent),
             began.unwrap_or_default().into(),
             Cell::new(word, tone),
-            words::bytes(candidate.bytes).into(),
+            units::bytes(candidate.bytes).into(),
         ]);
     }
     let mut text = terminal.render(&table);
     if let more @ 1.. = candidates.len().saturating_sub(most) {
-        text.push_str(&format!("… and {} more\n", words::grouped(more as u64)));
+        text.push_str(&format!("… and {} more\n", units::grouped(more as u64)));
     }
     text.push('\n');
     text
@@ -149,13 +149,13 @@ fn bytes(candidates: &[Candidate]) -> u64 {
 fn sentence(report: &CleanReport) -> String {
     let stay = match report.kept {
         1 => "1 run stays".to_owned(),
-        kept => format!("{} stay", words::count(kept as u64, "run")),
+        kept => format!("{} stay", units::count(kept as u64, "run")),
     };
     if report.removed.is_empty() {
         return format!("There is nothing to remove; {stay}.\n");
     }
-    let runs = words::count(report.removed.len() as u64, "run");
-    let size = words::bytes(report.bytes);
+    let runs = units::count(report.removed.len() as u64, "run");
+    let size = units::bytes(report.bytes);
     match report.dry_run {
         true => format!("{runs} would go ({size}); {stay}. Nothing was removed.\n"),
         false => format!("Removed {runs}, {size} freed; {stay}.\n"),

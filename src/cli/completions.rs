@@ -108,7 +108,8 @@ fn with_completions(path: &str, command: Command) -> Command {
 }
 
 fn completion_of(path: &str, argument: &Arg) -> Option<Completion> {
-    let fits = |(of, id, _): &&(&str, &str, Completion)| (*of == "*" || *of == path) && argument.get_id() == *id;
+    let fits =
+        |(of, id, _): &&(&str, &str, Completion)| (*of == "*" || *of == path) && argument.get_id() == *id;
     COMPLETIONS.iter().find(fits).map(|(_, _, kind)| *kind)
 }
 

@@ -8,16 +8,16 @@ use jiff::Timestamp;
 use crate::agent::{self, DRIVER};
 use crate::config::{Loaded, Origin, Settings};
 use crate::doctor::{
-    self, Clock, Disk, Finding, Git, GitIgnored, DoctorInput, Screen, Size, State, Environment, Workspace,
+    self, Clock, Disk, DoctorInput, Environment, Finding, Git, GitIgnored, Screen, Size, State, Workspace,
 };
 use crate::store::{Lock, Shelf, size_of, time_of};
-use crate::ui::{Terminal, Tone, clean, words};
+use crate::ui::{Terminal, Tone, clean, units};
 
+use super::agents::json;
 use super::args::ListArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::agents::json;
 use super::trust::{self, Consent};
 use super::{config, drivers, hats};
 
@@ -76,7 +76,9 @@ fn overridden(loaded: &Loaded) -> Vec<(String, Origin)> {
         let origin = loaded.origin(&key);
         (key, origin)
     });
-    overridden.filter(|(_, origin)| *origin != Origin::Default).collect()
+    overridden
+        .filter(|(_, origin)| *origin != Origin::Default)
+        .collect()
 }
 
 /// The configured driver, if it may be run.
@@ -114,7 +116,7 @@ fn environment(context: &Context) -> Environment {
         },
         disk: Disk {
             free: free_space(&context.cwd).map(sized),
-            runs: words::count(shelf.len() as u64, "run"),
+            runs: units::count(shelf.len() as u64, "run"),
             kept: sized(if shelf.is_empty() {
                 0
             } else {
@@ -152,7 +154,7 @@ fn workspace(context: &Context) -> Workspace {
 }
 
 fn sized(bytes: u64) -> Size {
-    let text = words::bytes(bytes);
+    let text = units::bytes(bytes);
     Size { bytes, text }
 }
 

@@ -54,7 +54,11 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
 }
 
 /// The outer result is about the run, the inner one about the place that is written to.
-fn write(details: &RunDetails, format: ExportFormat, writer: &mut dyn Write) -> Result<io::Result<()>, CliError> {
+fn write(
+    details: &RunDetails,
+    format: ExportFormat,
+    writer: &mut dyn Write,
+) -> Result<io::Result<()>, CliError> {
     let prompt = prompt(&details.directory);
     let records = Journal::read(&details.directory.join("events.jsonl"))?;
     let mut writer = BufWriter::with_capacity(1 << 16, writer);

@@ -6,7 +6,7 @@ use crate::process::Companion;
 use crate::ui::tui::{self, Guard, OnEnd, Role};
 use crate::ui::{Face, Terminal, Verbosity};
 
-use super::args::{TuiArguments, DisplayArguments};
+use super::args::{DisplayArguments, TuiArguments};
 use super::error::CliError;
 use super::run_files::RunFiles;
 

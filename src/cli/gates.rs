@@ -5,13 +5,13 @@ use serde::Serialize;
 use crate::config::{Partial, Settings};
 use crate::event::GateResult;
 use crate::run::run_gate;
-use crate::ui::{Cell, Table, Terminal, Tone, clean::clean, gate_words, words};
+use crate::ui::{Cell, Table, Terminal, Tone, clean::clean, gate_words, units};
 
+use super::agents::json;
 use super::args::{ConfigArguments, GatesArguments, GatesCommand};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::agents::json;
 use super::policy;
 use super::trust::{self, Consent};
 
@@ -127,7 +127,7 @@ fn gate_text(row: &GateRow, took: std::time::Duration, terminal: &Terminal) -> S
         "{indented}{} {} · {}{}\n",
         terminal.tinted(mark, tone),
         clean(&row.name),
-        words::duration(took),
+        units::duration(took),
         why.unwrap_or_default()
     )
 }

@@ -7,11 +7,11 @@ use crate::doctor::{Finding, State};
 use crate::engine::{Edge, HatFinding, HatRule, HatSeverity, check, edges};
 use crate::ui::{Cell, Table, Terminal, Tone, clean::clean};
 
+use super::agents::json;
 use super::args::{ConfigArguments, HatsArguments, HatsCommand};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::agents::json;
 
 /// The hats of the configuration, in the order of their names.
 pub(super) fn rules(settings: &Settings) -> Vec<HatRule> {

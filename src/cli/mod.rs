@@ -1,5 +1,7 @@
 //! The door: arguments in, exit code out; errors become sentences with a remedy. One file per subcommand.
 
+mod agent_mode;
+mod agents;
 mod agents_test;
 mod args;
 mod as_claude;
@@ -16,28 +18,26 @@ mod dry_run;
 mod error;
 mod exit;
 mod export;
+mod front_end;
 mod gates;
 mod hats;
 mod hints;
 mod init;
-mod agents;
 mod logs;
 mod man;
-mod agent_mode;
 mod policy;
-mod transcript_format;
+mod prompt;
 mod replay;
 mod resume;
 mod run;
-mod runs;
-mod run_header;
-mod schema;
-mod front_end;
 mod run_files;
+mod run_header;
+mod runs;
+mod schema;
 mod show;
-mod prompt;
 mod tell;
 mod transcript;
+mod transcript_format;
 mod trust;
 mod understand;
 

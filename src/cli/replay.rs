@@ -137,5 +137,5 @@ pub(super) fn warnings(left_out: &LeftOut, journal: &Path) -> Vec<String> {
 }
 
 fn records(count: u64) -> String {
-    crate::ui::words::count(count, "record")
+    crate::ui::units::count(count, "record")
 }

@@ -13,14 +13,14 @@ use crate::run::Beginning;
 use crate::store::{LATEST, Recalled, Run, recall};
 use crate::ui::{Confirmed, Face, Terminal};
 
+use super::agent_mode;
 use super::args::RunArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::agent_mode;
-use super::run::{RunStart, Plan};
-use super::run_header::{Change, SavedRun};
 use super::front_end;
+use super::run::{Plan, RunStart};
+use super::run_header::{Change, SavedRun};
 use super::trust::{self, Consent};
 
 /// What a dead run's agent has to end by itself.

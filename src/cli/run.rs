@@ -16,19 +16,19 @@ use crate::transcript::Format;
 use crate::transcript::jq::Filter;
 use crate::ui::{Face, Terminal};
 
-use super::args::{RunArguments, DisplayArguments};
+use super::agent_mode;
+use super::args::{DisplayArguments, RunArguments};
 use super::context::Context;
 use super::dry_run;
 use super::error::CliError;
 use super::exit::Exit;
+use super::front_end;
 use super::hats;
-use super::agent_mode;
 use super::policy::policy;
-use super::transcript_format::resolve_format;
+use super::prompt;
 use super::resume;
 use super::run_header::SavedRun;
-use super::front_end;
-use super::prompt;
+use super::transcript_format::resolve_format;
 use super::trust::{self, Consent};
 
 pub(super) fn run(arguments: &RunArguments, terminal: &Terminal) -> Result<Exit, CliError> {

@@ -13,13 +13,13 @@ use serde::Serialize;
 use crate::engine::RestoredRun;
 use crate::event::{RunOutcome, Usage};
 use crate::store::{Glance, Recalled, Shelf, State, recall, side_by_side, time_of};
-use crate::ui::{Cell, Table, Terminal, Tone, words};
+use crate::ui::{Cell, Table, Terminal, Tone, units};
 
-use super::args::{TimeArgument, OutcomeName, RunsArguments};
+use super::agents::json;
+use super::args::{OutcomeName, RunsArguments, TimeArgument};
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::agents::json;
 use super::transcript::ignore_broken_pipe;
 
 /// So many runs are looked at first.
@@ -230,7 +230,7 @@ fn text(rows: &[RunRow], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &
         return "There are no runs here yet. To begin one: ralph run -p \"make the tests pass\"\n".to_owned();
     }
     if rows.is_empty() {
-        let all = words::count(shelf.len() as u64, "run");
+        let all = units::count(shelf.len() as u64, "run");
         return format!("No run is like that, of {all} in all. To see them: ralph runs\n");
     }
     let header = [
@@ -253,7 +253,7 @@ fn text(rows: &[RunRow], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &
         text.push_str(&format!(
             "\nThe newest {}, of {} in all; -n 0 shows every one.\n",
             rows.len(),
-            words::grouped(shelf.len() as u64)
+            units::grouped(shelf.len() as u64)
         ));
     }
     text
@@ -263,7 +263,7 @@ fn cells(row: &RunRow, zone: &TimeZone) -> [Cell; 9] {
     let began = row.began.map(|began| date(began, zone));
     let figures = row.figures.as_ref();
     let (word, tone) = outcome_words(row.outcome);
-    let took = figures.map(|figures| words::duration(Duration::from_millis(figures.duration_ms)));
+    let took = figures.map(|figures| units::duration(Duration::from_millis(figures.duration_ms)));
     let usage = figures.map(|figures| &figures.usage);
     [
         Cell::new(&row.id, Tone::Accent),
@@ -271,18 +271,18 @@ fn cells(row: &RunRow, zone: &TimeZone) -> [Cell; 9] {
         row.agent.as_deref().unwrap_or_default().into(),
         Cell::new(word, tone),
         figures
-            .map(|figures| words::grouped(figures.iterations))
+            .map(|figures| units::grouped(figures.iterations))
             .unwrap_or_default()
             .into(),
         took.unwrap_or_default().into(),
         usage
             .and_then(Usage::tokens)
-            .map(words::tokens)
+            .map(units::tokens)
             .unwrap_or_default()
             .into(),
         usage
             .and_then(|usage| usage.cost_usd)
-            .map(words::dollars)
+            .map(units::dollars)
             .unwrap_or_default()
             .into(),
         Cell::new(row.prompt.as_deref().unwrap_or_default(), Tone::Faint),

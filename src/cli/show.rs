@@ -11,13 +11,13 @@ use crate::store::{Journal, LATEST, Shelf, State, StoreError, id_of, journal_at}
 use crate::ui::clean::clean;
 use crate::ui::{
     Account, Cell, Table, Terminal, Tone, Turn, Verdict, gate_words, iteration_verdict, iteration_word,
-    run_advice, run_verdict, words,
+    run_advice, run_verdict, units,
 };
 
-use super::args::{ShowRunArguments, OutcomeName};
+use super::agents::json;
+use super::args::{OutcomeName, ShowRunArguments};
 use super::error::CliError;
 use super::exit::Exit;
-use super::agents::json;
 use super::replay::named_run;
 use super::runs::{outcome_of, partial_figures};
 use super::transcript::ignore_broken_pipe;
@@ -175,20 +175,20 @@ pub(super) fn facts(details: &RunDetails) -> Vec<(&'static str, String)> {
         (name, time(at))
     });
     facts.extend(last);
-    let of = header.map(|header| format!(" of {}", words::grouped(header.max_iterations)));
-    let iterations = words::grouped(account.iterations);
+    let of = header.map(|header| format!(" of {}", units::grouped(header.max_iterations)));
+    let iterations = units::grouped(account.iterations);
     facts.push(("iterations", format!("{iterations}{}", of.unwrap_or_default())));
     facts.push((
         "time",
-        words::duration(Duration::from_millis(account.duration_ms)),
+        units::duration(Duration::from_millis(account.duration_ms)),
     ));
     facts.extend(
         account
             .usage
             .tokens()
-            .map(|tokens| ("tokens", words::grouped(tokens))),
+            .map(|tokens| ("tokens", units::grouped(tokens))),
     );
-    facts.extend(account.usage.cost_usd.map(|cost| ("cost", words::dollars(cost))));
+    facts.extend(account.usage.cost_usd.map(|cost| ("cost", units::dollars(cost))));
     facts.extend(account.usage.model.clone().map(|model| ("model", model)));
     facts
 }
@@ -210,10 +210,10 @@ fn turn_table(turns: &[Turn]) -> Table {
         table.row([
             number(turn).into(),
             outcome_cell(turn),
-            words::duration(Duration::from_millis(turn.duration_ms)).into(),
+            units::duration(Duration::from_millis(turn.duration_ms)).into(),
             tools(turn).into(),
-            turn.usage.tokens().map(words::tokens).unwrap_or_default().into(),
-            turn.usage.cost_usd.map(words::dollars).unwrap_or_default().into(),
+            turn.usage.tokens().map(units::tokens).unwrap_or_default().into(),
+            turn.usage.cost_usd.map(units::dollars).unwrap_or_default().into(),
             gates(turn).into(),
             count(turn.files.len() as u64).into(),
             Cell::new(hat.unwrap_or_default(), Tone::Faint),
@@ -269,7 +269,7 @@ fn gates(turn: &Turn) -> String {
 fn count(number: u64) -> String {
     match number {
         0 => String::new(),
-        number => words::grouped(number),
+        number => units::grouped(number),
     }
 }
 
@@ -334,7 +334,7 @@ fn excerpt(message: &str) -> String {
     let hidden = lines.len().saturating_sub(MOST);
     let mut text = String::new();
     if hidden > 0 {
-        text.push_str(&format!("  … {} above\n", words::count(hidden as u64, "line")));
+        text.push_str(&format!("  … {} above\n", units::count(hidden as u64, "line")));
     }
     for line in &lines[hidden..] {
         let indent = if line.is_empty() { "" } else { "  " };

@@ -1,7 +1,7 @@
 //! Wishes that come as `RALPH_*` variables. A new variable is one row of the table.
 
-use super::expected::Expected;
 use super::diagnostic::{Complaint, ConfigError, closest, printable};
+use super::expected::Expected;
 use super::partial::Partial;
 use super::words::split_words;
 

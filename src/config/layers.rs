@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::checks::{Known, check};
+use super::diagnostic::{ConfigError, Mistake};
 use super::environment::{Environment, origin_of};
 use super::import::{self, Foreign, Place};
-use super::diagnostic::{ConfigError, Mistake};
-use super::spans::Outline;
 use super::partial::Partial;
+use super::spans::Outline;
 use super::yaml::Document;
 use super::{Loaded, Origin, Request};
 

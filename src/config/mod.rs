@@ -5,18 +5,18 @@
 //! command line.
 
 mod checks;
-mod environment;
 mod commands;
+mod diagnostic;
+mod environment;
 mod expected;
 mod import;
 mod layers;
-mod diagnostic;
-mod spans;
 mod partial;
 mod pattern;
 mod prices;
 mod schema;
 mod settings;
+mod spans;
 mod suite;
 mod words;
 mod yaml;
@@ -25,8 +25,8 @@ mod yaml;
 mod tests;
 
 pub use commands::Executes;
-pub use import::{Foreign, Theirs, as_yaml, equivalent_yaml, nearest_foreign};
 pub use diagnostic::{Complaint, ConfigError, Mistake};
+pub use import::{Foreign, Theirs, as_yaml, equivalent_yaml, nearest_foreign};
 pub use partial::{
     Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,
 };

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::layers::read_text;
 use super::diagnostic::{Complaint, ConfigError};
+use super::layers::read_text;
 use super::partial::may_be_empty;
 use super::yaml::Document;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::checks::{self, Known};
-use super::layers::read_text;
 use super::diagnostic::{Complaint, ConfigError, quoted};
+use super::layers::read_text;
 use super::partial::{Partial, PartialAdapter, PartialCli, PartialEventLoop, may_be_empty};
 use super::settings::{Gate, PromptMode};
 use super::yaml::Document;

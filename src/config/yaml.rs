@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::{Error as YamlError, Location};
 
-use super::expected::Expected;
 use super::diagnostic::{About, Complaint, Mistake, closest, one_of, quoted, suggestion};
-use super::spans::{Entry, Kind, Outline, parent};
+use super::expected::Expected;
 use super::partial::Partial;
+use super::spans::{Entry, Kind, Outline, parent};
 
 /// A text that was read from a file, and where everything in it stands.
 pub(super) struct Document<'a> {

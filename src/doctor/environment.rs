@@ -159,10 +159,12 @@ fn workspace(seen: &Workspace) -> Vec<Finding> {
         ),
     });
     if seen.runs == GitIgnored::No {
-        findings.push(good(("workspace", ".agent"), "git would commit the runs").with_state(
-            State::Warning,
-            "echo '*' > .agent/.gitignore: raw output can hold secrets",
-        ));
+        findings.push(
+            good(("workspace", ".agent"), "git would commit the runs").with_state(
+                State::Warning,
+                "echo '*' > .agent/.gitignore: raw output can hold secrets",
+            ),
+        );
     }
     findings
 }
@@ -258,7 +260,8 @@ fn clock(seen: &Clock) -> Finding {
     match seen.newest_run {
         Some(newest) if newest.as_second() > seen.now.as_second() + SLACK => {
             let newest = newest.strftime("%Y-%m-%d %H:%M UTC");
-            good(subject, format!("{now}, but the newest run began {newest}")).with_state(State::Warning, remedy)
+            good(subject, format!("{now}, but the newest run began {newest}"))
+                .with_state(State::Warning, remedy)
         }
         Some(_) | None => good(subject, now),
     }

@@ -1,13 +1,15 @@
 //! Checks: is everything in place? Each check looks at one thing and reports what it found, with a remedy where
 //! something is wrong. Mends nothing.
 
+mod agent_test;
 mod commands;
 mod environment;
-mod agent_test;
 
+pub use agent_test::{AgentTest, PROMPT, Verdict, next_call, unusable};
 pub use commands::check_commands;
-pub use environment::{Clock, Disk, Git, GitIgnored, Screen, Size, Environment, Workspace, check_environment};
-pub use agent_test::{PROMPT, AgentTest, Verdict, next_call, unusable};
+pub use environment::{
+    Clock, Disk, Environment, Git, GitIgnored, Screen, Size, Workspace, check_environment,
+};
 
 use serde::Serialize;
 

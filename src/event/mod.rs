@@ -1,9 +1,9 @@
 //! The words: everything that can be said about a run, as plain serde types, and the `Sink` that hears them.
 //! No behaviour beyond arithmetic lives here; nothing here reads a clock, a disk or a process.
 
+mod command;
 mod json;
 mod line;
-mod command;
 mod outcome;
 mod run;
 mod secrets;
@@ -11,10 +11,10 @@ mod topic;
 mod transcript;
 mod usage;
 
+pub use command::Order;
 pub use json::Json;
 pub(crate) use json::{next_to_escape, next_to_escape_nearby};
 pub use line::{LineWriter, Paper};
-pub use command::Order;
 pub use outcome::{
     Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit, USERS_WORD,
 };

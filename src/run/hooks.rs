@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
 use crate::panic_hook;
 use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
-use crate::ui::{clean::clean, iteration_verdict, run_verdict, words};
+use crate::ui::{clean::clean, iteration_verdict, run_verdict, units};
 
 use super::queue::Message;
 
@@ -152,9 +152,9 @@ fn sentence(event: &RunEvent, header: &RunHeader, now: Timestamp) -> String {
             duration_ms,
             usage,
         } => {
-            let time = words::duration(Duration::from_millis(*duration_ms));
-            let cost = usage.cost_usd.map(|cost| format!(", {}", words::dollars(cost)));
-            let (iterations, cost) = (words::count(*iterations, "iteration"), cost.unwrap_or_default());
+            let time = units::duration(Duration::from_millis(*duration_ms));
+            let cost = usage.cost_usd.map(|cost| format!(", {}", units::dollars(cost)));
+            let (iterations, cost) = (units::count(*iterations, "iteration"), cost.unwrap_or_default());
             format!("{} {iterations}, {time}{cost}.", run_verdict(outcome).sentence)
         }
         _ => format!("Begins with {}.", header.agent),

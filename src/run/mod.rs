@@ -301,7 +301,10 @@ impl Hands<'_> {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             (self.session, self.listening, self.sitting) = (None, None, None);
             self.now = self.clock.now();
-            let reason = format!("a mistake in ralph: {}", panic_hook::mistake().unwrap_or_default());
+            let reason = format!(
+                "a mistake in ralph: {}",
+                panic_hook::mistake().unwrap_or_default()
+            );
             let ended = self.setup.engine.broken_off(self.now.elapsed, reason);
             let ended = self.secrets.leave_out_of(ended);
             let _ = self.keep(&ended);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::event::{CostSource, RunEvent, RunHeader};
-use crate::ui::{blind_budget, run_verdict, words};
+use crate::ui::{blind_budget, run_verdict, units};
 
 pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
     let RunEvent::RunEnded {
@@ -20,9 +20,9 @@ pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
     line("outcome", &run_verdict(outcome).sentence);
     line("agent", &header.agent);
     line("iterations", &iterations.to_string());
-    line("time", &words::duration(Duration::from_millis(*duration_ms)));
+    line("time", &units::duration(Duration::from_millis(*duration_ms)));
     if let Some(tokens) = usage.tokens() {
-        line("tokens", &words::grouped(tokens));
+        line("tokens", &units::grouped(tokens));
     }
     match (usage.cost_usd, header.max_cost_usd) {
         (Some(cost), _) => {
@@ -31,7 +31,7 @@ pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
                 Some(CostSource::Priced) => " (priced)",
                 None => "",
             };
-            line("cost", &format!("{}{source}", words::dollars(cost)));
+            line("cost", &format!("{}{source}", units::dollars(cost)));
         }
         (None, Some(budget)) => line("cost", &blind_budget(budget)),
         (None, None) => {}

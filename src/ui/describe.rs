@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::{Tone, words};
+use super::{Tone, units};
 use crate::event::{
     ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunOutcome,
     TimeLimit, USERS_WORD,
@@ -41,7 +41,7 @@ impl Verdict {
 pub fn blind_budget(max_usd: f64) -> String {
     format!(
         "unknown; the limit of {} was not enforced",
-        words::dollars(max_usd)
+        units::dollars(max_usd)
     )
 }
 
@@ -62,14 +62,14 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
         )),
         IterationOutcome::Failed { failure } => Verdict::bad(format!("failed: {}", failure_words(failure))),
         IterationOutcome::TimedOut { limit, after_seconds } => {
-            let length = words::duration(Duration::from_secs(*after_seconds));
+            let length = units::duration(Duration::from_secs(*after_seconds));
             Verdict::bad(match limit {
                 TimeLimit::Wall => format!("timed out: still running after {length}"),
                 TimeLimit::Idle => format!("timed out: no output for {length}"),
             })
         }
         IterationOutcome::RateLimited { resets_at, message } => {
-            let until = resets_at.map(|at| format!(" until {}", words::clock(at, now, zone)));
+            let until = resets_at.map(|at| format!(" until {}", units::clock(at, now, zone)));
             let until = until.unwrap_or_default();
             Verdict::paused(with_message(format!("rate limited{until}, not counted"), message))
         }
@@ -166,10 +166,10 @@ fn failure_words(failure: &Failure) -> String {
 
 pub(super) fn limit_words(limit: Limit) -> String {
     match limit {
-        Limit::Iterations { max } => words::count(max, "iteration"),
-        Limit::Runtime { max_seconds } => words::duration(Duration::from_secs(max_seconds)),
-        Limit::Cost { max_usd } => words::dollars(max_usd),
-        Limit::Tokens { max } => words::count(max, "token"),
+        Limit::Iterations { max } => units::count(max, "iteration"),
+        Limit::Runtime { max_seconds } => units::duration(Duration::from_secs(max_seconds)),
+        Limit::Cost { max_usd } => units::dollars(max_usd),
+        Limit::Tokens { max } => units::count(max, "token"),
     }
 }
 

@@ -3,36 +3,36 @@
 //! given. It decides nothing, keeps nothing on disk, and reads no clock: time comes with the records and ticks.
 //! (One exception: the thread that draws the TUI, in `tui/render_loop.rs`, is its own hands; it knows what time it is.)
 
-mod account;
-mod board;
 pub mod clean;
+mod dedup;
+mod describe;
 mod escapes;
 pub mod export;
 mod json;
-mod lent;
+mod live_lines;
 mod modes;
-mod outlet;
-mod painter;
+mod passthrough;
 mod plain;
-mod said;
-mod sentences;
+mod raw_mode;
+mod run_summary;
+mod stdout;
 mod table;
 mod terminal;
 mod tone;
 pub mod tui;
-pub mod words;
+pub mod units;
 
-pub use account::{Account, GateRun, Turn};
-pub use board::{Board, BoardOptions};
-pub use escapes::{Escapes, Seen};
-pub use json::JsonLines;
-pub use lent::Lent;
-pub use outlet::hurry;
-pub use painter::{Painted, Painter};
-pub use plain::{Plain, PlainOptions, Verbosity};
-pub use sentences::{
+pub use describe::{
     Verdict, blind_budget, gate_words, iteration_verdict, iteration_word, run_advice, run_verdict,
 };
+pub use escapes::{Escapes, Seen};
+pub use json::JsonLines;
+pub use live_lines::{Board, BoardOptions};
+pub use passthrough::{Painted, Painter};
+pub use plain::{Plain, PlainOptions, Verbosity};
+pub use raw_mode::Lent;
+pub use run_summary::{Account, GateRun, Turn};
+pub use stdout::hurry;
 pub use table::{Cell, Table};
 pub use terminal::{ColourChoice, Confirmed, Terminal};
 pub use tone::Tone;

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::outlet::Outlet;
+use super::stdout::Outlet;
 use super::tui::{Guard, OnEnd, OpenShelf, Role, Tui, TuiOptions};
 use super::{Board, BoardOptions, Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
 

@@ -1,9 +1,9 @@
 //! `ralph bench` as a user gets it: the real binary, the real loop in every cell, scripted agents.
 
 mod cells;
-mod interrupted;
 mod errors;
 mod example;
+mod interrupted;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,8 +2,8 @@
 
 mod doctor;
 mod help;
-mod names;
 mod hints;
+mod names;
 mod shells;
 
 use clap::Command;

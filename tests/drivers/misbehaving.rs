@@ -4,8 +4,8 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use super::sandbox::Sandbox;
 use super::fixture::WHOLE;
+use super::sandbox::Sandbox;
 
 const DONE: &str = "say {\"type\":\"text\",\"text\":\"LOOP_COMPLETE\"}";
 const FILTER: &str = "driver_stream_filter() { echo '.text + \"\\n\"'; }";

@@ -1,7 +1,7 @@
 //! Whole runs: with a driver, with a provider, with a jq filter, and `as-claude`.
 
-use super::sandbox::Sandbox;
 use super::fixture::WHOLE;
+use super::sandbox::Sandbox;
 
 /// As in ralphex's documentation, without jq: each line of the tool becomes a text event.
 fn wrapper(call: &str) -> String {

@@ -4,8 +4,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::sandbox::Sandbox;
 use super::fixture::WHOLE;
+use super::sandbox::Sandbox;
 
 const CUSTOM: &str =
     "cli: {backend: custom, command: my-agent}\nevent_loop: {prompt: go, max_iterations: 1}\n";

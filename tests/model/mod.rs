@@ -1,13 +1,13 @@
 //! A model on loopback: speaks the four wire dialects that the agents' programs speak, answers by a script, and keeps
 //! every request so that a test can say what arrived. Knows nothing of ralph.
 
-mod request;
 mod api;
 mod http;
 mod reply;
+mod request;
 
-pub(crate) use request::{Asked, Role};
 pub(crate) use reply::{Block, Reply, Trouble, call_named, call_shell, call_write, say, think};
+pub(crate) use request::{Asked, Role};
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use request::Dialect;
 use http::{Connection, Request};
+use request::Dialect;
 
 /// What the model does when it is asked.
 pub(crate) type Script = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::programs::Program;
-use crate::model::{Model, Reply, Trouble, say};
-use crate::proven_with;
 use crate::fixture::{Ended, Fixture};
+use crate::model::{Model, Reply, Trouble, say};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(a_good_agent_passes_its_test, a_refused_key_fails_the_test);
 

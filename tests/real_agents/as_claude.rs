@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use ralph::event::{Meta, Tag, TranscriptEvent};
 use ralph::transcript::{self, Opening};
 
-use crate::programs::Program;
-use crate::model::{Model, Reply, Trouble, call_shell, say, think};
-use crate::proven_with;
 use crate::fixture::{Ended, Fixture};
+use crate::model::{Model, Reply, Trouble, call_shell, say, think};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with! {
     speaks_as_claude_does: codex => Codex;

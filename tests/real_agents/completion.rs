@@ -4,10 +4,10 @@ use std::fs;
 
 use ralph::event::{IterationOutcome, ToolStatus, TranscriptEvent};
 
-use crate::programs::Program;
-use crate::model::{Model, call_named, call_shell, say, think};
-use crate::proven_with;
 use crate::fixture::Fixture;
+use crate::model::{Model, call_named, call_shell, say, think};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(
     two_iterations_write_a_file_and_complete,
@@ -73,7 +73,7 @@ fn a_question_to_a_person_is_not_waited_for(cli: Program) {
         vec![call_named(tool, arguments)],
         vec![say("Then I decide myself.\nLOOP_COMPLETE")],
     ]]);
-    let fixture =
-        Fixture::new(cli, &model.url()).with_config(&format!("adapters:\n  {}:\n    timeout: 240", cli.name()));
+    let fixture = Fixture::new(cli, &model.url())
+        .with_config(&format!("adapters:\n  {}:\n    timeout: 240", cli.name()));
     fixture.run("Choose a colour.\n").assert_code(0);
 }

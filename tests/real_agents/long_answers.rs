@@ -6,10 +6,10 @@ use std::thread;
 
 use ralph::event::{Flow, Meta, Tag, TranscriptEvent};
 
-use crate::programs::Program;
-use crate::model::{Block, Model, say, think};
-use crate::proven_with;
 use crate::fixture::{Ended, Fixture};
+use crate::model::{Block, Model, say, think};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(two_megabytes_are_whole_under_load, a_slow_answer_is_waited_for);
 proven_with!(thinking_and_parallel_tools_are_seen);

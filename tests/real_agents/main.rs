@@ -1,20 +1,20 @@
 //! The truth: the real agents' programs, run by the real `ralph run`, against a model on loopback.
 //! `just real-agents` installs the programs and runs this where there is no other network.
 
-mod programs;
+mod fixture;
 #[path = "../model/mod.rs"]
 mod model;
-mod fixture;
+mod programs;
 
-mod long_answers;
+mod agents_test;
 mod as_claude;
+mod completion;
+mod long_answers;
+mod model_errors;
 mod prompts;
 mod root;
 mod sessions;
 mod stopping;
-mod agents_test;
-mod model_errors;
-mod completion;
 
 /// One fact, proven for several programs: a module per fact, a test per program.
 macro_rules! proven_with {

@@ -5,10 +5,10 @@ use ralph::event::{
     ErrorClass, Failure, IterationOutcome, Level, Meta, RunEvent, TimeLimit, TranscriptEvent,
 };
 
-use crate::programs::Program;
-use crate::model::{Model, Reply, Trouble, nobody, say};
-use crate::proven_with;
 use crate::fixture::{Ended, Fixture};
+use crate::model::{Model, Reply, Trouble, nobody, say};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(
     a_refused_key_ends_the_run,

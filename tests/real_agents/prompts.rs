@@ -1,9 +1,9 @@
 //! What the user wrote is what the model reads.
 
-use crate::programs::Program;
-use crate::model::{Model, say};
-use crate::proven_with;
 use crate::fixture::{Ended, Fixture};
+use crate::model::{Model, say};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(a_hundred_bytes, eight_kilobytes, two_hundred_kilobytes);
 proven_with!(
@@ -108,7 +108,9 @@ fn nine_hundred_kilobytes(cli: Program) {
 fn two_megabytes(cli: Program) {
     let prompt = text_of(2 << 20);
     match cli {
-        Program::Claude | Program::Gemini | Program::Opencode | Program::Copilot => assert_arrived(cli, &prompt),
+        Program::Claude | Program::Gemini | Program::Opencode | Program::Copilot => {
+            assert_arrived(cli, &prompt)
+        }
         Program::Codex => {
             let (ended, model) = run_once(cli, &prompt);
             ended.assert_code(2);

@@ -1,9 +1,9 @@
 //! Root, as in most containers: what a program refuses root is met with its own documented switch.
 
-use crate::programs::Program;
-use crate::model::{Model, say};
-use crate::proven_with;
 use crate::fixture::Fixture;
+use crate::model::{Model, say};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(root_can_work);
 proven_with! {
@@ -40,7 +40,11 @@ fn without_its_switch_it_refuses_root(cli: Program) {
     let model = model();
     let fixture = Fixture::new(cli, &model.url());
     let call = ["60", "claude", "--dangerously-skip-permissions", "-p", "hello"];
-    let refused = fixture.command("timeout").args(call).output().expect("claude runs");
+    let refused = fixture
+        .command("timeout")
+        .args(call)
+        .output()
+        .expect("claude runs");
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("root"), "{refused:?}");

@@ -2,10 +2,10 @@
 
 use ralph::event::{IterationOutcome, RunEvent};
 
-use crate::programs::Program;
-use crate::model::{Asked, Model, Reply, Role, say};
-use crate::proven_with;
 use crate::fixture::{Ended, Fixture};
+use crate::model::{Asked, Model, Reply, Role, say};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(
     the_second_iteration_remembers_the_first,

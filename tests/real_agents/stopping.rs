@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use ralph::event::{IterationOutcome, TimeLimit};
 
-use crate::programs::Program;
-use crate::model::{Block, Model, Reply, call_shell, say};
-use crate::proven_with;
 use crate::fixture::Fixture;
+use crate::model::{Block, Model, Reply, call_shell, say};
+use crate::programs::Program;
+use crate::proven_with;
 
 proven_with!(
     a_silent_model_meets_the_idle_limit,

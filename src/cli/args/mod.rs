@@ -1,12 +1,12 @@
 //! The command line: what can be asked for.
 
 mod bench;
-mod short_help;
 mod examples;
-mod project;
 mod history;
 mod playback;
+mod project;
 mod run;
+mod short_help;
 
 use std::path::PathBuf;
 
@@ -15,21 +15,21 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use bench::{
     BenchArguments, BenchCommand, BenchListArguments, BenchPlace, BenchReportArguments, BenchRunArguments,
 };
-pub(super) use short_help::shorten_if_requested;
 pub(super) use examples::with_examples;
+pub(super) use history::{
+    CleanArguments, ExportArguments, ExportFormat, LogsArguments, OutcomeName, RunsArguments,
+    ShowRunArguments, TagName, TimeArgument,
+};
+pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use project::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
     ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
     TrustArguments,
 };
-pub(super) use history::{
-    CleanArguments, ExportArguments, ExportFormat, LogsArguments, ShowRunArguments, TimeArgument, OutcomeName,
-    RunsArguments, TagName,
-};
-pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use run::{
-    AgentArguments, RunArguments, TuiArguments, DisplayArguments, TellArguments, UnderstandArguments,
+    AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,
 };
+pub(super) use short_help::shorten_if_requested;
 
 /// Runs a headless coding agent in a loop until the work is verifiably done.
 #[derive(Debug, Parser)]

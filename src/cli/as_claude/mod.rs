@@ -1,9 +1,9 @@
 //! `ralph as-claude --agent NAME [-p PROMPT]`: runs any agent and prints what it says as claude's stream of JSON, so that
 //! a tool which expects claude can use it. Claude's own flags are accepted and ignored.
 
+mod args;
 mod codex;
 mod translate;
-mod args;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
@@ -23,12 +23,12 @@ use super::args::AsClaudeArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::transcript_format::resolve_format;
 use super::prompt::PromptError;
+use super::transcript_format::resolve_format;
 use super::trust::{self, Consent};
+use args::Arguments;
 use codex::Codex;
 use translate::{Events, Speech, Translate};
-use args::Arguments;
 
 /// Tells an inner call of ourselves that it is one.
 const INSIDE: &str = "RALPH_AS_CLAUDE";

@@ -18,8 +18,8 @@ use crate::store::{Ending, Shelf, State, StoreError};
 use crate::ui::run_verdict;
 
 use super::children::{Children, Ran};
-use super::log::Log;
 use super::layout::spent_in;
+use super::log::Log;
 use super::plan::Workspaces;
 use super::results::{CellId, CellResult, VERSION, Verdict};
 use crate::cli::context::ALONE;
@@ -235,7 +235,12 @@ impl Job {
         self.captured(&format!("{name}.log"), &spec, children)
     }
 
-    pub(super) fn captured(&self, log: &str, spec: &Spec, children: &Children) -> Result<Result<(), String>, Cut> {
+    pub(super) fn captured(
+        &self,
+        log: &str,
+        spec: &Spec,
+        children: &Children,
+    ) -> Result<Result<(), String>, Cut> {
         let log = self.log(log)?;
         let heard = log.clone();
         let timeout = Duration::from_secs(self.task.timeout);

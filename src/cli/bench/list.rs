@@ -7,16 +7,16 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::store::BenchFiles;
-use crate::ui::{Cell, Table, Terminal, Tone, words};
+use crate::ui::{Cell, Table, Terminal, Tone, units};
 
 use super::plan::Plan;
 use super::results::History;
 use super::stats::Stats;
+use crate::cli::agents::json;
 use crate::cli::args::BenchListArguments;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::agents::json;
 
 /// One bench, as listed.
 #[derive(Debug, Serialize)]
@@ -74,11 +74,11 @@ fn table(rows: &[Row], terminal: &Terminal) -> String {
         let open_tone = if row.open > 0 { Tone::Warning } else { Tone::Faint };
         table.row([
             Cell::from(row.id.as_str()),
-            Cell::from(words::clock(row.began, now, &zone)),
+            Cell::from(units::clock(row.began, now, &zone)),
             Cell::from(format!("{}/{}", row.passed, row.passed + row.failed)),
             Cell::new(&row.open.to_string(), open_tone),
             Cell::from(if row.spent_usd > 0.0 {
-                words::dollars(row.spent_usd)
+                units::dollars(row.spent_usd)
             } else {
                 "—".to_owned()
             }),

@@ -3,15 +3,15 @@
 
 mod budget;
 mod cell;
-mod error;
-mod scheduler;
 mod children;
+mod error;
+mod layout;
 mod list;
 mod log;
-mod layout;
 mod plan;
-mod results;
 mod report;
+mod results;
+mod scheduler;
 mod stats;
 
 pub(super) use error::BenchError;
@@ -22,17 +22,17 @@ use jiff::Timestamp;
 
 use crate::config::Executes;
 use crate::store::{BenchFiles, LATEST};
-use crate::ui::{Terminal, Tone, words};
+use crate::ui::{Terminal, Tone, units};
 
 use super::args::{BenchArguments, BenchCommand, BenchPlace, BenchReportArguments, BenchRunArguments};
 use super::context::{Context, state_directory};
 use super::error::CliError;
 use super::exit::Exit;
 use super::trust::{self, Consent};
-use scheduler::{Scheduler, Halt};
 use plan::Plan;
-use results::History;
 use report::Report;
+use results::History;
+use scheduler::{Halt, Scheduler};
 
 pub(super) fn bench(arguments: &BenchArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     match &arguments.command {
@@ -190,10 +190,10 @@ fn announce(plan: &Plan, history: &History, files: &BenchFiles, terminal: &Termi
     let line = format!(
         "Bench {}: {} × {} ({}) × {}{done}",
         files.id(),
-        words::count(plan.tasks.len() as u64, "task"),
-        words::count(plan.agents.len() as u64, "agent"),
+        units::count(plan.tasks.len() as u64, "task"),
+        units::count(plan.agents.len() as u64, "agent"),
         agents.join(", "),
-        words::count(plan.repeat, "repeat"),
+        units::count(plan.repeat, "repeat"),
     );
     let mut board = terminal.board();
     board.say("▸", Tone::Accent, &line).map_err(CliError::Output)
@@ -203,8 +203,8 @@ fn say_out_of_budget(plan: &Plan, spent: f64, terminal: &Terminal) -> Result<(),
     let limit = plan.max_cost_usd.unwrap_or(0.0);
     let text = format!(
         "stopped: {} of {} are spent\n  to go on with more: ralph bench run --continue --max-cost {}",
-        words::dollars(spent),
-        words::dollars(limit),
+        units::dollars(spent),
+        units::dollars(limit),
         limit * 2.0
     );
     terminal.warn(&text).map_err(CliError::Output)

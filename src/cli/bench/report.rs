@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::ui::{Cell, Table, Terminal, Tone, clean, words};
+use crate::ui::{Cell, Table, Terminal, Tone, clean, units};
 
 use super::plan::Plan;
 use super::results::{CellId, CellResult, History, Verdict};
@@ -129,7 +129,7 @@ impl<'a> Report<'a> {
         match (self.max_cost_usd, names.is_empty()) {
             (Some(limit), false) => format!(
                 "\nThe limit of {} does not hold for {}: no costs were reported, and no price list (`pricing`) says them.\n",
-                words::dollars(limit),
+                units::dollars(limit),
                 names.join(", ")
             ),
             (_, _) => String::new(),
@@ -206,9 +206,9 @@ fn common(row: &Row) -> [Cell; 7] {
         Cell::new(&passed, tone),
         Cell::new(&format!("{}/{tried}", row.said_done), done_tone),
         shown(iterations.map(|figure| format!("{}", (figure * 10.0).round() / 10.0))),
-        shown(duration_ms.map(|millis| words::duration(Duration::from_secs_f64(millis / 1000.0)))),
-        shown(tokens.map(|figure| words::tokens(figure.round() as u64))),
-        shown(cost_usd.map(words::dollars)),
+        shown(duration_ms.map(|millis| units::duration(Duration::from_secs_f64(millis / 1000.0)))),
+        shown(tokens.map(|figure| units::tokens(figure.round() as u64))),
+        shown(cost_usd.map(units::dollars)),
     ]
 }
 
@@ -231,14 +231,14 @@ pub(super) fn called(cell: &CellId, repeats: u64) -> String {
 /// What a cell took, in words.
 pub(super) fn taken(result: &CellResult) -> String {
     let mut parts = vec![
-        words::count(result.iterations, "iteration"),
-        words::duration(Duration::from_millis(result.duration_ms)),
+        units::count(result.iterations, "iteration"),
+        units::duration(Duration::from_millis(result.duration_ms)),
     ];
     parts.extend(
         result
             .tokens
-            .map(|tokens| format!("{} tokens", words::tokens(tokens))),
+            .map(|tokens| format!("{} tokens", units::tokens(tokens))),
     );
-    parts.extend(result.cost_usd.map(words::dollars));
+    parts.extend(result.cost_usd.map(units::dollars));
     parts.join(" · ")
 }

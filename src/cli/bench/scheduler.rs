@@ -15,15 +15,15 @@ use crate::event::Interrupt;
 use crate::process::Keeper;
 use crate::run::stop_signals;
 use crate::store::BenchFiles;
-use crate::ui::{Board, Tone, words};
+use crate::ui::{Board, Tone, units};
 
 use super::budget::{Budget, Grant};
 use super::cell::{Allowance, Job, Step};
-use super::error::BenchError;
 use super::children::Children;
+use super::error::BenchError;
 use super::plan::Plan;
-use super::results::{CellId, CellResult, Entry, History, Started, VERSION, Verdict};
 use super::report::{called, mark, taken};
+use super::results::{CellId, CellResult, Entry, History, Started, VERSION, Verdict};
 use crate::cli::error::CliError;
 
 /// How often the lines that change are drawn.
@@ -339,15 +339,15 @@ impl<'a> Scheduler<'a> {
                 format!(
                     "  {} · {doing} · {}",
                     called(&running.cell, self.plan.repeat),
-                    words::countdown(running.since.elapsed())
+                    units::countdown(running.since.elapsed())
                 )
             })
             .collect();
         let cost = match (self.budget.spent(), self.budget.limit()) {
             (spent, Some(limit)) => {
-                format!(" · {} of {}", words::dollars(spent), words::dollars(limit))
+                format!(" · {} of {}", units::dollars(spent), units::dollars(limit))
             }
-            (spent, None) if spent > 0.0 => format!(" · {}", words::dollars(spent)),
+            (spent, None) if spent > 0.0 => format!(" · {}", units::dollars(spent)),
             (_, None) => String::new(),
         };
         lines.push(format!(
@@ -355,7 +355,7 @@ impl<'a> Scheduler<'a> {
             self.settled,
             self.all,
             self.passed,
-            words::countdown(self.began.elapsed())
+            units::countdown(self.began.elapsed())
         ));
         let _ = self.board.show(&lines);
     }

@@ -17,8 +17,8 @@ use super::args::DemoArguments;
 use super::context::{Context, settings_of};
 use super::error::CliError;
 use super::exit::Exit;
-use super::run::Plan;
 use super::front_end::{self, TuiChoice};
+use super::run::Plan;
 
 /// Greets, but not as its test wants it.
 const GREET: &str = "#!/bin/sh\n# Prints a greeting.\necho \"hello $1\"\n";

@@ -82,7 +82,9 @@ fn check(
     let context = Context::here()?;
     let load = |name: Option<&str>| {
         let mut overrides = arguments.choice.overrides()?;
-        overrides.cli.backend = name.map(|name| format!("{DRIVER}{name}")).or(overrides.cli.backend);
+        overrides.cli.backend = name
+            .map(|name| format!("{DRIVER}{name}"))
+            .or(overrides.cli.backend);
         context.load(overrides, arguments.choice.config.as_ref())
     };
     let configured = load(None)?.settings;

@@ -1,8 +1,8 @@
 //! The room as a whole, with real files: a place to put them, and the three things that are tested there.
 
+mod diagnostics;
 mod documented;
 mod layering;
-mod diagnostics;
 mod prices;
 mod suite;
 

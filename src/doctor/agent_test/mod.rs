@@ -12,7 +12,10 @@ use crate::run::{Heard, Way};
 use crate::transcript::Format;
 
 use super::{Finding, State};
-use evidence::{PromptEvidence, proves_prompt, count, succeeded, failure, detect_format, is_finished, last_line, prompt_evidence, assistant_text};
+use evidence::{
+    PromptEvidence, assistant_text, count, detect_format, failure, is_finished, last_line, prompt_evidence,
+    proves_prompt, succeeded,
+};
 
 /// What the agent is asked. Its answer is not in it, so that an echo is not taken for one.
 pub const PROMPT: &str = "This is a test of the connection: use no tools and change nothing. Join the two words \
@@ -69,7 +72,10 @@ impl AgentTest<'_> {
     pub fn verdict(&self) -> Verdict {
         if super::is_broken(&self.findings()) {
             Verdict::Broken
-        } else if self.best().is_none_or(|best| prompt_evidence(best) <= PromptEvidence::OtherOutput) {
+        } else if self
+            .best()
+            .is_none_or(|best| prompt_evidence(best) <= PromptEvidence::OtherOutput)
+        {
             Verdict::Unproven
         } else {
             Verdict::Works
@@ -102,7 +108,9 @@ impl AgentTest<'_> {
     }
 
     fn proven_by(&self, way: Way) -> bool {
-        self.calls.iter().any(|call| call.way == way && proves_prompt(call))
+        self.calls
+            .iter()
+            .any(|call| call.way == way && proves_prompt(call))
     }
 
     fn program(&self) -> Finding {
@@ -130,7 +138,9 @@ impl AgentTest<'_> {
                 let limit = self.timeout.as_secs();
                 let though = match prompt_evidence(first) {
                     PromptEvidence::Answered => ", though it had answered",
-                    PromptEvidence::OtherOutput | PromptEvidence::Echoed => ", though it had printed something",
+                    PromptEvidence::OtherOutput | PromptEvidence::Echoed => {
+                        ", though it had printed something"
+                    }
                     PromptEvidence::NoOutput => "",
                 };
                 finding(
@@ -213,7 +223,8 @@ impl AgentTest<'_> {
             )
         });
         let finished = count(best, is_finished) > 0;
-        let better = detect_format(&best.stdout).filter(|better| self.agent.adapter() == CUSTOM && *better != name);
+        let better =
+            detect_format(&best.stdout).filter(|better| self.agent.adapter() == CUSTOM && *better != name);
         let set = |format: &str| Some(format!("in ralph.yml: cli.transcript: {format}"));
         let (state, detail, remedy) = if best.stdout.is_empty() {
             (State::Absent, "nothing to read".to_owned(), None)

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use super::story::{Block, Chapter, Gate, Story, Text, Tool, tool_end};
+use super::sections::{Block, Chapter, Gate, Story, Text, Tool, tool_end};
 use super::{Cover, figures};
 use crate::event::{GateResult, Record, Sink, Tag};
-use crate::ui::{Tone, Turn, Verdict, clean::clean, iteration_verdict, iteration_word, words};
+use crate::ui::{Tone, Turn, Verdict, clean::clean, iteration_verdict, iteration_word, units};
 
 const STYLE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -151,11 +151,11 @@ fn contents(turns: &[Turn]) -> String {
              <td>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>\n",
             anchor((turn.iteration, turn.attempt)),
             turn.iteration,
-            words::duration(std::time::Duration::from_millis(turn.duration_ms)),
+            units::duration(std::time::Duration::from_millis(turn.duration_ms)),
             turn.tools,
             failed.unwrap_or_default(),
-            turn.usage.tokens().map(words::tokens).unwrap_or_default(),
-            turn.usage.cost_usd.map(words::dollars).unwrap_or_default(),
+            turn.usage.tokens().map(units::tokens).unwrap_or_default(),
+            turn.usage.cost_usd.map(units::dollars).unwrap_or_default(),
             gates.join(" "),
             escaped(&turn.files.join("\n")),
             turn.files.len(),
@@ -248,7 +248,7 @@ fn gate(gate: &Gate) -> String {
     let about = format!(
         "<span class=\"mark\">{mark}</span> <b>{}</b> <small>{}{why}</small>",
         escaped(&gate.name),
-        words::duration(gate.took)
+        units::duration(gate.took)
     );
     let body = match gate.output.is_empty() {
         true => String::new(),

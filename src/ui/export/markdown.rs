@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::story::{Block, Chapter, Gate, Story, Tool, tool_end};
+use super::sections::{Block, Chapter, Gate, Story, Tool, tool_end};
 use super::{Cover, figures};
 use crate::event::{Record, Sink, Tag};
-use crate::ui::{Turn, clean::clean, words};
+use crate::ui::{Turn, clean::clean, units};
 
 /// Writes chapter by chapter as records come.
 pub struct Markdown<W: Write> {
@@ -102,7 +102,7 @@ fn gate(gate: &Gate) -> String {
     let why = gate.why();
     let mark = if why.is_none() { "✓" } else { "✗" };
     let why = why.map(|why| format!(" · {}", inline(&why))).unwrap_or_default();
-    let took = words::duration(gate.took);
+    let took = units::duration(gate.took);
     let mut text = format!("**GATE** {mark} {} · {took}{why}\n\n", inline(&gate.name));
     if !gate.output.is_empty() {
         text.push_str(&format!("{}\n", fenced(&gate.output.shown())));

@@ -3,12 +3,12 @@
 
 mod html;
 mod markdown;
-mod story;
+mod sections;
 
 pub use html::Html;
 pub use markdown::Markdown;
 
-use super::{Turn, Verdict, words};
+use super::{Turn, Verdict, units};
 use std::time::Duration;
 
 /// What stands before the story.
@@ -25,14 +25,14 @@ pub struct Cover<'a> {
 
 /// `12.3s · 5 tools · 12.3k tokens · $0.02`, as far as known.
 fn figures(turn: &Turn) -> String {
-    let tools = (turn.tools > 0).then(|| words::count(turn.tools, "tool call"));
-    let files = (!turn.files.is_empty()).then(|| words::count(turn.files.len() as u64, "file"));
+    let tools = (turn.tools > 0).then(|| units::count(turn.tools, "tool call"));
+    let files = (!turn.files.is_empty()).then(|| units::count(turn.files.len() as u64, "file"));
     let tokens = turn
         .usage
         .tokens()
-        .map(|tokens| format!("{} tokens", words::tokens(tokens)));
-    let cost = turn.usage.cost_usd.map(words::dollars);
-    let took = Some(words::duration(Duration::from_millis(turn.duration_ms)));
+        .map(|tokens| format!("{} tokens", units::tokens(tokens)));
+    let cost = turn.usage.cost_usd.map(units::dollars);
+    let took = Some(units::duration(Duration::from_millis(turn.duration_ms)));
     let known = [took, tools, files, tokens, cost];
     known.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

@@ -12,7 +12,7 @@ use crate::event::{
     ToolStart, ToolStatus, TranscriptEvent,
 };
 use crate::ui::plain::first_argument;
-use crate::ui::{Verdict, gate_words, iteration_verdict, sentences, words};
+use crate::ui::{Verdict, describe, gate_words, iteration_verdict, units};
 
 /// What of one text or of one tool's output is written down; the raw files have all of it.
 const LONGEST_TEXT: usize = 256 * 1024;
@@ -105,7 +105,7 @@ impl Text {
         let text = crate::ui::clean::clean(self.kept.trim_matches('\n')).into_owned();
         match self.cut {
             0 => text,
-            cut => format!("{text}\n… {} more in the run's own files", words::bytes(cut)),
+            cut => format!("{text}\n… {} more in the run's own files", units::bytes(cut)),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Story {
                 self.note("TOPIC", &format!("{topic}: {reason}"))
             }
             RunEvent::AgentEnded { end, .. } if !end.success() => {
-                self.note("SYS", &sentences::end_words(*end))
+                self.note("SYS", &describe::end_words(*end))
             }
             RunEvent::GateEnded {
                 name,
@@ -160,10 +160,10 @@ impl Story {
             } => self.gate(name, *result, *duration_ms, output),
             RunEvent::IterationEnded { outcome, .. } => self.ended(outcome, record.at),
             RunEvent::Waiting { why, wait_ms } => {
-                let wait = words::duration(Duration::from_millis(*wait_ms));
+                let wait = units::duration(Duration::from_millis(*wait_ms));
                 self.note(
                     "WAIT",
-                    &format!("{}: waiting {wait}", sentences::pause_words(*why)),
+                    &format!("{}: waiting {wait}", describe::pause_words(*why)),
                 );
             }
             RunEvent::Told { order, .. } => self.told(order),
@@ -310,7 +310,7 @@ impl Story {
                 self.said(Tag::Ai, text, Flow::Message, false);
             }
             Meta::Error { class, message, .. } => {
-                self.note("ERROR", &format!("{}: {message}", sentences::error_words(*class)));
+                self.note("ERROR", &format!("{}: {message}", describe::error_words(*class)));
             }
             Meta::Retry { attempt, message, .. } => {
                 self.note("SYS", &format!("the agent tries again ({attempt}): {message}"));
@@ -391,5 +391,5 @@ pub(super) fn tool_end(tool: &Tool) -> (&'static str, String) {
         Some(ToolStatus::Fail) => "✗",
         Some(ToolStatus::Unknown) | None => "·",
     };
-    (mark, tool.took.map(words::duration).unwrap_or_default())
+    (mark, tool.took.map(units::duration).unwrap_or_default())
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::face::{Face, labels};
 use super::page::Label;
+use super::renderer::{Face, labels};
 use super::status::Activity;
 use crate::event::{CostSource, IterationOutcome, PlanStatus, Usage};
-use crate::ui::{Tone, sentences, words};
+use crate::ui::{Tone, describe, units};
 
 /// How many plan items, and rows of thought in place of a plan, are shown.
 const PLAN_ITEMS: usize = 10;
@@ -30,11 +30,11 @@ impl Face {
         self.page.divide();
         self.plan_callout();
         self.actions_callout();
-        let verdict = sentences::iteration_verdict(outcome, at, &self.zone);
+        let verdict = describe::iteration_verdict(outcome, at, &self.zone);
         self.page.begin(labels::REPORT, None);
         self.page.text(verdict.tone, verdict.mark);
         self.page.text(Tone::Plain, &format!(" {}\n", verdict.sentence));
-        let took = words::duration(Duration::from_millis(duration_ms));
+        let took = units::duration(Duration::from_millis(duration_ms));
         self.page.text(Tone::Plain, &figures(&took, usage, None));
         self.page.text(Tone::Plain, "\n");
         self.running_total(at);
@@ -88,11 +88,11 @@ impl Face {
             if named < tools.ended {
                 groups.push(format!("others ×{}", tools.ended - named));
             }
-            let calls = words::count(tools.ended, "call");
+            let calls = units::count(tools.ended, "call");
             self.page.begin(label, None);
             let text = format!(
                 "{calls}, {} failed: {}",
-                words::grouped(tools.failed),
+                units::grouped(tools.failed),
                 groups.join(" · ")
             );
             self.page.text(Tone::Plain, &text);
@@ -118,7 +118,7 @@ impl Face {
             self.page.line(Label::SAME);
             self.page.put(
                 Tone::Faint,
-                &format!("… and {} more{what}", words::grouped(count)),
+                &format!("… and {} more{what}", units::grouped(count)),
             );
             self.page.end_row();
         }
@@ -131,7 +131,7 @@ impl Face {
         if is_first && (budget.is_none() || self.used.cost_usd.is_none()) {
             return;
         }
-        let took = words::duration(words::since(self.run_started, at));
+        let took = units::duration(units::since(self.run_started, at));
         let total = figures(&format!("so far: {took}"), &self.used, budget);
         self.page.text(Tone::Faint, &total);
     }
@@ -141,9 +141,9 @@ impl Face {
 fn figures(took: &str, usage: &Usage, budget: Option<f64>) -> String {
     let mut text = took.to_owned();
     if let Some(tokens) = usage.tokens() {
-        text += &format!(" · {} tokens", words::tokens(tokens));
+        text += &format!(" · {} tokens", units::tokens(tokens));
         if let Some(cached) = usage.cached_tokens.filter(|cached| *cached > 0) {
-            text += &format!(" ({} cached)", words::tokens(cached));
+            text += &format!(" ({} cached)", units::tokens(cached));
         }
     }
     if let Some(cost) = cost_words(usage, budget) {
@@ -154,9 +154,9 @@ fn figures(took: &str, usage: &Usage, budget: Option<f64>) -> String {
 
 /// `$0.12 reported`, `$0.25 of $20.00`; nothing when nobody knows.
 fn cost_words(usage: &Usage, budget: Option<f64>) -> Option<String> {
-    let cost = words::dollars(usage.cost_usd?);
+    let cost = units::dollars(usage.cost_usd?);
     Some(match budget {
-        Some(budget) => format!("{cost} of {}", words::dollars(budget)),
+        Some(budget) => format!("{cost} of {}", units::dollars(budget)),
         None => format!("{cost}{}", source_words(usage)),
     })
 }

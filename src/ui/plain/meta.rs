@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::face::{Face, SessionUsage, labels};
 use super::one_line::one_line;
+use super::renderer::{Face, SessionUsage, labels};
 use crate::event::{FileChangeKind, Meta, PlanItem, PlanStatus, RateLimitStatus};
-use crate::ui::{Tone, sentences, words};
+use crate::ui::{Tone, describe, units};
 
 const MOST_PLAN_ITEMS: usize = 40;
 const SESSION_ID_CHARS: usize = 8;
@@ -35,7 +35,7 @@ impl Face {
                 let status = status
                     .map(|status| format!(" (HTTP {status})"))
                     .unwrap_or_default();
-                let what = sentences::error_words(*class);
+                let what = describe::error_words(*class);
                 self.note(labels::ERROR, &format!("{what}{status}: {message}"));
             }
             Meta::Retry { .. } => self.retry(meta),
@@ -54,7 +54,7 @@ impl Face {
             }
             Meta::ParseError { message } => self.note(labels::WARN, &format!("unreadable line: {message}")),
             Meta::Cut { bytes } => {
-                let size = words::bytes(*bytes);
+                let size = units::bytes(*bytes);
                 self.note(
                     labels::WARN,
                     &format!("a line of {size} was cut; the raw file has all of it"),
@@ -112,9 +112,9 @@ impl Face {
             return;
         };
         let of = max_attempts.map(|most| format!(" of {most}")).unwrap_or_default();
-        let delay = delay_ms.map(Duration::from_millis).map(words::duration);
+        let delay = delay_ms.map(Duration::from_millis).map(units::duration);
         let delay = delay.map(|delay| format!(" in {delay}")).unwrap_or_default();
-        let what = sentences::error_words(*class);
+        let what = describe::error_words(*class);
         let text = format!("the agent tries again{delay}, attempt {attempt}{of}: {what}: {message}");
         self.note(labels::WARN, text.trim_end_matches([':', ' ']));
     }
@@ -134,7 +134,7 @@ impl Face {
             RateLimitStatus::Rejected => (labels::ERROR, "reached"),
         };
         let limit = limit.map(|limit| format!(" {limit}")).unwrap_or_default();
-        let resets = resets_at.map(|reset| format!(", resets {}", words::clock(reset, at, &self.zone)));
+        let resets = resets_at.map(|reset| format!(", resets {}", units::clock(reset, at, &self.zone)));
         self.note(
             label,
             &format!("usage limit{limit} {state}{}", resets.unwrap_or_default()),

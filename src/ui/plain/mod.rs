@@ -3,11 +3,11 @@
 
 mod argument;
 mod callouts;
-mod face;
 mod flow;
 mod meta;
 mod one_line;
 mod page;
+mod renderer;
 mod report;
 mod status;
 mod steering;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use self::face::Face;
+use self::renderer::Face;
 use crate::event::{Record, Sink, Usage};
 
 /// How much the plain face tells.

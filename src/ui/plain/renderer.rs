@@ -12,7 +12,7 @@ use super::{PlainOptions, Verbosity};
 use crate::event::{
     GateResult, Level, Pause, PlanItem, ProcessEnd, Record, RunEvent, RunHeader, TopicEvent, Usage,
 };
-use crate::ui::{Tone, clean::clean, sentences, words};
+use crate::ui::{Tone, clean::clean, describe, units};
 
 pub(super) mod labels {
     //! Every word that can stand in the gutter; seven letters at most.
@@ -68,7 +68,7 @@ pub(super) struct Iteration {
     pub(super) plan: Vec<PlanItem>,
     /// The beginning of what the agent thought.
     pub(super) thought: String,
-    pub(super) said: crate::ui::said::SaidBefore,
+    pub(super) said: crate::ui::dedup::SaidBefore,
     /// The session line that was shown.
     pub(super) session_line: String,
 }
@@ -204,7 +204,7 @@ impl Face {
             title += &format!(" · {hat}");
         }
         self.page.bare(Tone::Plain, "");
-        let time = words::clock(at, at, &self.zone);
+        let time = units::clock(at, at, &self.zone);
         self.page.rule(&title, &time);
     }
 
@@ -250,11 +250,8 @@ impl Face {
 
     fn agent_ended(&mut self, end: ProcessEnd, duration_ms: u64, swept: u64) {
         if self.is_verbose() || !end.success() {
-            let took = words::duration(Duration::from_millis(duration_ms));
-            self.note(
-                labels::SYS,
-                &format!("{} after {took}", sentences::end_words(end)),
-            );
+            let took = units::duration(Duration::from_millis(duration_ms));
+            self.note(labels::SYS, &format!("{} after {took}", describe::end_words(end)));
         }
         if swept > 0 {
             let left = match swept {
@@ -284,8 +281,8 @@ impl Face {
         self.activity = Activity::Agent;
         let passed = result == GateResult::Passed;
         self.count_gate(name, passed);
-        let took = words::duration(Duration::from_millis(duration_ms));
-        let why = sentences::gate_words(result).map(|why| format!(" · {why}"));
+        let took = units::duration(Duration::from_millis(duration_ms));
+        let why = describe::gate_words(result).map(|why| format!(" · {why}"));
         let (mark, tone) = if passed {
             ("✓", Tone::Good)
         } else {
@@ -310,7 +307,7 @@ impl Face {
         let hidden = lines.len().saturating_sub(most);
         self.page.begin(Label::SAME, None);
         if hidden > 0 {
-            let above = words::count(hidden as u64, "line");
+            let above = units::count(hidden as u64, "line");
             self.page.text(Tone::Faint, &format!("  … {above} above\n"));
         }
         for line in &lines[hidden..] {
@@ -342,9 +339,9 @@ impl Face {
         self.activity = Activity::Waiting { why, until };
         let text = format!(
             "{}: waiting {}, until {}",
-            sentences::pause_words(why),
-            words::duration(wait),
-            words::clock(until, at, &self.zone)
+            describe::pause_words(why),
+            units::duration(wait),
+            units::clock(until, at, &self.zone)
         );
         self.note(labels::WAIT, &text);
     }
@@ -352,9 +349,9 @@ impl Face {
     /// Worth a line only when somebody woke the run.
     fn wait_ended(&mut self, at: Timestamp) {
         if let Activity::Waiting { until, .. } = self.activity {
-            let left = words::since(at, until);
+            let left = units::since(at, until);
             if left >= Duration::from_secs(1) {
-                let left = words::duration(left);
+                let left = units::duration(left);
                 self.note(labels::WAIT, &format!("woken {left} early, going on"));
             }
         }

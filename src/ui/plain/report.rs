@@ -5,22 +5,22 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::callouts::source_words;
-use super::face::Face;
+use super::renderer::Face;
 use super::status::Activity;
 use crate::event::{RunHeader, RunOutcome, Usage};
-use crate::ui::{Tone, sentences, words};
+use crate::ui::{Tone, describe, units};
 
 impl Face {
     pub(super) fn run_started(&mut self, header: &RunHeader, at: Timestamp) {
         self.run_started = at;
         let version = header.agent_version.as_ref().map(|version| format!(" {version}"));
         let limits = [
-            Some(words::count(header.max_iterations, "iteration")),
+            Some(units::count(header.max_iterations, "iteration")),
             header
                 .max_runtime_seconds
-                .map(|seconds| words::duration(Duration::from_secs(seconds))),
-            header.max_cost_usd.map(words::dollars),
-            header.max_tokens.map(|tokens| words::count(tokens, "token")),
+                .map(|seconds| units::duration(Duration::from_secs(seconds))),
+            header.max_cost_usd.map(units::dollars),
+            header.max_tokens.map(|tokens| units::count(tokens, "token")),
         ];
         let limits = limits.into_iter().flatten().collect::<Vec<_>>().join(" · ");
         self.page.bare(
@@ -52,7 +52,7 @@ impl Face {
         if !std::mem::take(&mut self.page.silent) {
             self.page.bare(Tone::Plain, "");
         }
-        let verdict = sentences::run_verdict(outcome);
+        let verdict = describe::run_verdict(outcome);
         self.page.plain_row();
         self.page.put_whole(verdict.tone, verdict.mark);
         self.page
@@ -60,22 +60,22 @@ impl Face {
         self.page.end_row();
         let of = header
             .as_ref()
-            .map(|header| format!(" of {}", words::grouped(header.max_iterations)));
+            .map(|header| format!(" of {}", units::grouped(header.max_iterations)));
         self.field(
             "iterations",
-            &format!("{}{}", words::grouped(iterations), of.unwrap_or_default()),
+            &format!("{}{}", units::grouped(iterations), of.unwrap_or_default()),
         );
-        self.field("time", &words::duration(Duration::from_millis(duration_ms)));
+        self.field("time", &units::duration(Duration::from_millis(duration_ms)));
         if let Some(tokens) = token_words(usage) {
             self.field("tokens", &tokens);
         }
         let budget = header.as_ref().and_then(|header| header.max_cost_usd);
         if let Some(cost) = usage.cost_usd {
-            let budget = budget.map(|budget| format!(", of {}", words::dollars(budget)));
-            let (cost, source) = (words::dollars(cost), source_words(usage));
+            let budget = budget.map(|budget| format!(", of {}", units::dollars(budget)));
+            let (cost, source) = (units::dollars(cost), source_words(usage));
             self.field("cost", &format!("{cost}{source}{}", budget.unwrap_or_default()));
         } else if let Some(budget) = budget {
-            self.field("cost", &sentences::blind_budget(budget));
+            self.field("cost", &describe::blind_budget(budget));
         }
         let gates = self.gate_words();
         self.field("gates", &gates);
@@ -86,7 +86,7 @@ impl Face {
                 header.run_id
             );
             self.field("journal", &journal);
-            if let Some(advice) = sentences::run_advice(outcome, &header.run_id) {
+            if let Some(advice) = describe::run_advice(outcome, &header.run_id) {
                 self.field("next", &advice);
             }
         }
@@ -116,16 +116,16 @@ impl Face {
 
 /// `90,400 (88,000 in, 76,000 of them cached; 2,400 out)`, as far as known.
 fn token_words(usage: &Usage) -> Option<String> {
-    let total = words::grouped(usage.tokens()?);
+    let total = units::grouped(usage.tokens()?);
     let cached = usage.cached_tokens.filter(|cached| *cached > 0);
-    let cached = cached.map(|cached| format!(", {} of them cached", words::grouped(cached)));
+    let cached = cached.map(|cached| format!(", {} of them cached", units::grouped(cached)));
     let prompt = usage
         .prompt_tokens
-        .map(|prompt| format!("{} in", words::grouped(prompt)));
+        .map(|prompt| format!("{} in", units::grouped(prompt)));
     let prompt = prompt.map(|prompt| prompt + &cached.unwrap_or_default());
     let completion = usage
         .completion_tokens
-        .map(|tokens| format!("{} out", words::grouped(tokens)));
+        .map(|tokens| format!("{} out", units::grouped(tokens)));
     let parts: Vec<String> = prompt.into_iter().chain(completion).collect();
     Some(match parts.is_empty() {
         true => total,

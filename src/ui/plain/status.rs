@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::face::Face;
+use super::renderer::Face;
 use crate::event::Pause;
-use crate::ui::{sentences, words};
+use crate::ui::{describe, units};
 
 /// What the run is doing right now.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Face {
         let turn = now.as_millisecond().unsigned_abs() / SPIN.as_millis() as u64;
         let frame = FRAMES[turn as usize % FRAMES.len()];
         let spinning = |since, what: &str| {
-            let elapsed = words::countdown(words::since(since, now));
+            let elapsed = units::countdown(units::since(since, now));
             format!("{frame} {elapsed} · {what}{}", self.used_so_far())
         };
         match &self.activity {
@@ -59,9 +59,9 @@ impl Face {
             Activity::Stopping { since } => Some(spinning(*since, "stopping · Ctrl-C again kills")),
             Activity::Waiting { why, until } => Some(format!(
                 "{}: {} left, resumes {} · Ctrl-C stops",
-                sentences::pause_words(*why),
-                words::countdown(words::since(now, *until)),
-                words::clock(*until, now, &self.zone),
+                describe::pause_words(*why),
+                units::countdown(units::since(now, *until)),
+                units::clock(*until, now, &self.zone),
             )),
         }
     }
@@ -85,8 +85,8 @@ impl Face {
         let usage = &self.iteration.usage;
         let tokens = usage
             .tokens()
-            .map(|tokens| format!(" · {} tokens", words::tokens(tokens)));
-        let cost = usage.cost_usd.map(|cost| format!(" · {}", words::dollars(cost)));
+            .map(|tokens| format!(" · {} tokens", units::tokens(tokens)));
+        let cost = usage.cost_usd.map(|cost| format!(" · {}", units::dollars(cost)));
         tokens.unwrap_or_default() + &cost.unwrap_or_default()
     }
 }

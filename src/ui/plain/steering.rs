@@ -2,10 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::face::{Face, labels};
+use super::renderer::{Face, labels};
 use super::status::Activity;
 use crate::event::{Order, Resumption};
-use crate::ui::words;
+use crate::ui::units;
 
 impl Face {
     pub(super) fn run_resumed(&mut self, resumption: &Resumption, at: Timestamp) {
@@ -41,7 +41,7 @@ impl Face {
         if unchanged > 0 {
             let iterations = match unchanged {
                 1 => "iteration".to_owned(),
-                more => words::count(more, "iteration"),
+                more => units::count(more, "iteration"),
             };
             let text = format!("nothing has changed in the last {iterations}");
             self.note(labels::WARN, &text);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use memchr::memchr_iter;
 
 use crate::event::{ToolEnd, ToolStatus};
-use crate::ui::words;
+use crate::ui::units;
 
 /// A call that has not ended. More than `MOST_OPEN` at once are not followed.
 #[derive(Debug)]
@@ -67,8 +67,8 @@ pub(super) struct EndedTool {
 impl EndedTool {
     /// `12.3s · 214 lines`, as far as known.
     pub(super) fn figures(&self) -> String {
-        let took = self.took.map(words::duration);
-        let lines = (self.lines > 0).then(|| words::count(self.lines, "line"));
+        let took = self.took.map(units::duration);
+        let lines = (self.lines > 0).then(|| units::count(self.lines, "line"));
         let known: Vec<String> = took.into_iter().chain(lines).collect();
         known.join(" · ")
     }
@@ -111,7 +111,7 @@ impl Tools {
         let ended = match &open {
             Some(open) => {
                 // In a capture no time passes: then none is known.
-                let measured = || Some(words::since(open.started, now)).filter(|took| !took.is_zero());
+                let measured = || Some(units::since(open.started, now)).filter(|took| !took.is_zero());
                 open.ended(end.status, stated.or_else(measured))
             }
             None => OpenTool::new(&end.id, "tool", String::new(), now).ended(end.status, stated),

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::argument::{fields, first_argument};
-use super::face::{Face, labels};
 use super::one_line::{head, one_line};
 use super::page::Label;
+use super::renderer::{Face, labels};
 use super::tools::{EndedTool, OpenTool};
 use crate::event::{Flow, Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
 use crate::ui::Tone;

@@ -3,7 +3,7 @@
 use super::model::{Body, Entry, Gate, Said, State, Tool, ToolState, Transcript};
 use crate::event::{GateResult, Tag, ToolStatus};
 use crate::ui::clean::clean;
-use crate::ui::{sentences, words};
+use crate::ui::{describe, units};
 
 pub(super) fn file_name(entry: &Entry) -> String {
     let again = if entry.which.attempt > 1 {
@@ -21,17 +21,17 @@ pub(super) fn markdown(state: &State, entry: &Entry, transcript: &Transcript) ->
     let mut text = format!("# Iteration {} of run {id}\n\n", entry.which.iteration);
     text += &format!("{agent}, {}", entry.started.strftime("%Y-%m-%d %H:%M:%S UTC"));
     if let Some(end) = &entry.end {
-        text += &format!(", {}", words::duration(end.took));
+        text += &format!(", {}", units::duration(end.took));
     }
     if let Some(tokens) = entry.usage.tokens() {
-        text += &format!(", {} tokens", words::grouped(tokens));
+        text += &format!(", {} tokens", units::grouped(tokens));
     }
     if let Some(cost) = entry.usage.cost_usd {
-        text += &format!(", {}", words::dollars(cost));
+        text += &format!(", {}", units::dollars(cost));
     }
     text.push_str("\n\n");
     if transcript.dropped > 0 {
-        let gone = words::count(transcript.dropped, "earlier piece");
+        let gone = units::count(transcript.dropped, "earlier piece");
         text += &format!("*({gone} left out; the journal has all of it.)*\n\n");
     }
     for block in &transcript.blocks {
@@ -68,7 +68,7 @@ fn tool_text(tool: &Tool) -> String {
                 ToolStatus::Unknown => "ended",
             };
             took.map_or(word.to_owned(), |took| {
-                format!("{word}, {}", words::duration(took))
+                format!("{word}, {}", units::duration(took))
             })
         }
     };
@@ -86,10 +86,10 @@ fn tool_text(tool: &Tool) -> String {
 fn gate_text(gate: &Gate) -> String {
     let end = match gate.end {
         None => "running".to_owned(),
-        Some((GateResult::Passed, took)) => format!("passed, {}", words::duration(took)),
+        Some((GateResult::Passed, took)) => format!("passed, {}", units::duration(took)),
         Some((result, took)) => {
-            let why = sentences::gate_words(result).unwrap_or_default();
-            format!("failed: {why}, {}", words::duration(took))
+            let why = describe::gate_words(result).unwrap_or_default();
+            format!("failed: {why}, {}", units::duration(took))
         }
     };
     let mut text = format!(

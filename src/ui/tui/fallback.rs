@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{Record, RunEvent, Sink};
-use crate::ui::outlet::Outlet;
+use crate::ui::stdout::Outlet;
 use crate::ui::{Face, Plain, PlainOptions};
 
 pub(super) struct Refuge {

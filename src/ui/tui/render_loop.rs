@@ -224,7 +224,7 @@ impl Stage {
             return Ok(());
         }
         self.tty.send(&clipboard::sequence(text))?;
-        let lines = crate::ui::words::count(text.lines().count() as u64, "line");
+        let lines = crate::ui::units::count(text.lines().count() as u64, "line");
         self.flash(format!("copied {lines}, if your terminal allows it"));
         Ok(())
     }

@@ -10,9 +10,9 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::request::{Asked, Dialect};
 use super::http::{Connection, Request};
 use super::reply::{Block, Trouble};
+use super::request::{Asked, Dialect};
 
 /// What an answer is said to have used; the tests look for these figures.
 pub(crate) const INPUT_TOKENS: u64 = 1200;

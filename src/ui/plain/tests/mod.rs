@@ -4,10 +4,10 @@
     reason = "a story and the page that it gives are read together"
 )]
 
+mod full_runs;
 mod live;
-mod nights;
 mod pages;
-mod whatever;
+mod robustness;
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use super::{Scene, pages, spinner};
 use crate::ui::tui::document::{Document, matches};
 use crate::ui::tui::text::Row;
 use crate::ui::tui::view::{Tab, View};
-use crate::ui::{Tone, words};
+use crate::ui::{Tone, units};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &mut View) {
     // A column of air before the list beside it.
@@ -105,7 +105,7 @@ fn live<'a>(row: &'a Row, now: Timestamp, width: u16, view: &View) -> Cow<'a, Li
     if let Some(mark) = line.spans.get_mut(1) {
         mark.content = spinner(now).into();
     }
-    let time = words::countdown(words::since(since, now));
+    let time = units::countdown(units::since(since, now));
     let gap = usize::from(width).saturating_sub(line.width() + time.len() + 1);
     line.spans.push(Span::raw(" ".repeat(gap)));
     line.spans.push(Span::styled(time, view.theme.tone(Tone::Faint)));

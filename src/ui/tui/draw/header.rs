@@ -11,7 +11,7 @@ use crate::ui::plain::one_line;
 use crate::ui::tui::document::Scroll;
 use crate::ui::tui::model::{Activity, State};
 use crate::ui::tui::view::{Tab, View};
-use crate::ui::{Tone, run_verdict, sentences, words};
+use crate::ui::{Tone, describe, run_verdict, units};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
     let first = Rect { height: 1, ..area };
@@ -57,7 +57,7 @@ fn who(scene: &Scene<'_>, view: &View) -> Vec<Span<'static>> {
 /// What the run does, and since when.
 fn activity(scene: &Scene<'_>, view: &View) -> Vec<Span<'static>> {
     let (state, now) = (scene.state, scene.now);
-    let clock = |since: Timestamp| words::countdown(words::since(since, now));
+    let clock = |since: Timestamp| units::countdown(units::since(since, now));
     let turning = spinner(now);
     let (mark, tone, text) = match &state.activity {
         Activity::Starting => (turning, Tone::Accent, "starting".to_owned()),
@@ -79,11 +79,11 @@ fn activity(scene: &Scene<'_>, view: &View) -> Vec<Span<'static>> {
             format!("gate {} {}", one_line(name, 24).0, clock(*since)),
         ),
         Activity::Waiting { why, until } => {
-            let left = words::countdown(words::since(now, *until));
+            let left = units::countdown(units::since(now, *until));
             (
                 "◷",
                 Tone::Warning,
-                format!("waiting {left} · {}", sentences::pause_words(*why)),
+                format!("waiting {left} · {}", describe::pause_words(*why)),
             )
         }
         Activity::Paused { since } => ("‖", Tone::Warning, format!("paused {}", clock(*since))),
@@ -113,7 +113,7 @@ fn where_to(scene: &Scene<'_>, view: &View) -> Vec<Span<'static>> {
     if let Some(which) = newest.filter(|which| which.attempt > 1) {
         text += &format!(" · attempt {}", which.attempt);
     }
-    text += &format!(" · {}", words::countdown(elapsed(state, scene.now)));
+    text += &format!(" · {}", units::countdown(elapsed(state, scene.now)));
     let mut spans = vec![Span::raw(text)];
     if let Some(entry) = scene
         .entry(view)
@@ -131,17 +131,17 @@ fn elapsed(state: &State, now: Timestamp) -> std::time::Duration {
     match &state.activity {
         Activity::Ended { took, .. } => *took,
         Activity::Lost => state.events.back().map_or(std::time::Duration::ZERO, |last| {
-            words::since(state.started, last.at)
+            units::since(state.started, last.at)
         }),
         _ if state.header.is_none() => std::time::Duration::ZERO,
-        _ => words::since(state.started, now),
+        _ => units::since(state.started, now),
     }
 }
 
 fn spent(scene: &Scene<'_>, view: &View) -> Vec<Span<'static>> {
     let used = scene.state.used();
     let tokens = used.tokens().map_or("no tokens told".to_owned(), |tokens| {
-        format!("{} tokens", words::tokens(tokens))
+        format!("{} tokens", units::tokens(tokens))
     });
     let mut spans = vec![Span::raw(tokens)];
     let budget = scene.state.header.as_ref().and_then(|header| header.max_cost_usd);
@@ -162,11 +162,11 @@ fn spent(scene: &Scene<'_>, view: &View) -> Vec<Span<'static>> {
 }
 
 fn cost(used: &Usage, budget: Option<f64>) -> Option<String> {
-    let of = budget.map(|budget| format!(" of {}", words::dollars(budget)));
+    let of = budget.map(|budget| format!(" of {}", units::dollars(budget)));
     match (used.cost_usd, of) {
         (None, None) => None,
         (None, Some(of)) => Some(format!("cost not told{of}")),
-        (Some(cost), of) => Some(format!("{}{}", words::dollars(cost), of.unwrap_or_default())),
+        (Some(cost), of) => Some(format!("{}{}", units::dollars(cost), of.unwrap_or_default())),
     }
 }
 

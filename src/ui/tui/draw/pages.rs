@@ -15,7 +15,7 @@ use crate::ui::tui::model::{Block, State, Tool, ToolState, Transcript};
 use crate::ui::tui::text::{Margin, Row, clip, markdown, note_rows};
 use crate::ui::tui::theme::Theme;
 use crate::ui::tui::view::{ToolOrder, View};
-use crate::ui::{Tone, words};
+use crate::ui::{Tone, units};
 
 fn piece(id: u64, rows: Vec<Row>) -> Rc<Piece> {
     Rc::new(Piece { id, rows })
@@ -23,7 +23,7 @@ fn piece(id: u64, rows: Vec<Row>) -> Rc<Piece> {
 
 /// What stands at the beginning of a transcript that is too long to be kept whole.
 pub(in crate::ui::tui) fn left_out(pieces: u64, theme: Theme) -> Rc<Piece> {
-    let pieces = words::count(pieces, "earlier piece");
+    let pieces = units::count(pieces, "earlier piece");
     let text = format!("   … {pieces} no longer kept here; the journal has all of it");
     piece(0, vec![Row::from(Line::styled(text, theme.tone(Tone::Faint)))])
 }
@@ -49,11 +49,11 @@ pub(super) fn tools(transcript: &Transcript, view: &View, width: usize) -> Docum
                 ToolStatus::Unknown => ("?", Tone::Warning),
             },
         };
-        let start = first.map(|first| words::countdown(words::since(first, tool.started)));
-        let took = took(tool).map(words::duration).unwrap_or_default();
+        let start = first.map(|first| units::countdown(units::since(first, tool.started)));
+        let took = took(tool).map(units::duration).unwrap_or_default();
         let lines = match tool.output.lines() {
             0 => String::new(),
-            lines => words::grouped(lines),
+            lines => units::grouped(lines),
         };
         let spans = [
             Span::raw(" "),
@@ -120,11 +120,11 @@ pub(super) fn usage(state: &State, view: &View, width: usize) -> Document {
         .filter_map(|entry| entry.usage.tokens())
         .max()
         .unwrap_or(0);
-    let figure = |count: Option<u64>| count.map(words::tokens).unwrap_or_else(|| "–".to_owned());
+    let figure = |count: Option<u64>| count.map(units::tokens).unwrap_or_else(|| "–".to_owned());
     let mut pieces: Vec<Rc<Piece>> = Vec::new();
     for (index, entry) in state.entries.iter().enumerate() {
         let (mark, tone, took) = match &entry.end {
-            Some(end) => (end.mark, end.tone, words::duration(end.took)),
+            Some(end) => (end.mark, end.tone, units::duration(end.took)),
             None => ("▸", Tone::Accent, "…".to_owned()),
         };
         let usage = &entry.usage;
@@ -134,7 +134,7 @@ pub(super) fn usage(state: &State, view: &View, width: usize) -> Document {
             String::new()
         };
         let name = format!("{}{again}", entry.which.iteration);
-        let cost = usage.cost_usd.map_or_else(|| "–".to_owned(), words::dollars);
+        let cost = usage.cost_usd.map_or_else(|| "–".to_owned(), units::dollars);
         let mut text = format!(" {name:>9}  {took:>8} {:>8}", figure(usage.tokens()));
         if width >= 76 {
             let parts = [
@@ -171,7 +171,7 @@ fn totals(state: &State, view: &View) -> Option<Vec<Row>> {
     };
     let mut rows = vec![Row::default()];
     if let Some(tokens) = used.tokens() {
-        rows.push(line("tokens", words::grouped(tokens)));
+        rows.push(line("tokens", units::grouped(tokens)));
     }
     let budget = state.header.as_ref().and_then(|header| header.max_cost_usd);
     match (used.cost_usd, budget) {
@@ -183,10 +183,10 @@ fn totals(state: &State, view: &View) -> Option<Vec<Row>> {
                 reason = "between 0 and 1000"
             )]
             let filled = bar((share * 1000.0) as u64, 1000, 30);
-            let text = format!("{} of {}  {filled}", words::dollars(cost), words::dollars(budget));
+            let text = format!("{} of {}  {filled}", units::dollars(cost), units::dollars(budget));
             rows.push(line("cost", text));
         }
-        (Some(cost), None) => rows.push(line("cost", format!("{}, no limit set", words::dollars(cost)))),
+        (Some(cost), None) => rows.push(line("cost", format!("{}, no limit set", units::dollars(cost)))),
         (None, _) => rows.push(line("cost", "the agent does not tell it".to_owned())),
     }
     if let Some(model) = &used.model {

@@ -10,7 +10,7 @@ use crate::ui::plain::one_line;
 use crate::ui::tui::model::Entry;
 use crate::ui::tui::text::clip;
 use crate::ui::tui::view::View;
-use crate::ui::{Tone, words};
+use crate::ui::{Tone, units};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
     let faint = view.theme.tone(Tone::Faint);
@@ -61,12 +61,12 @@ fn entries(scene: &Scene<'_>, view: &View, width: usize, room: usize) -> Vec<Lin
 
 fn entry_line(entry: &Entry, chosen: bool, scene: &Scene<'_>, view: &View, width: usize) -> Line<'static> {
     let (mark, tone, took) = match &entry.end {
-        Some(end) => (end.mark, end.tone, words::duration(end.took)),
+        Some(end) => (end.mark, end.tone, units::duration(end.took)),
         None if scene.state.is_over() => ("?", Tone::Warning, String::new()),
         None => (
             spinner(scene.now),
             Tone::Accent,
-            words::countdown(words::since(entry.started, scene.now)),
+            units::countdown(units::since(entry.started, scene.now)),
         ),
     };
     let again = if entry.which.attempt > 1 {
@@ -74,8 +74,8 @@ fn entry_line(entry: &Entry, chosen: bool, scene: &Scene<'_>, view: &View, width
     } else {
         String::new()
     };
-    let cost = entry.usage.cost_usd.map(words::dollars);
-    let tokens = entry.usage.tokens().map(words::tokens);
+    let cost = entry.usage.cost_usd.map(units::dollars);
+    let tokens = entry.usage.tokens().map(units::tokens);
     let figure = cost.or(tokens).unwrap_or_default();
     let name = format!("{}{again}", entry.which.iteration);
     let hat = entry
@@ -115,7 +115,7 @@ fn sparkline(entries: &[Entry], width: usize, view: &View) -> Vec<Line<'static>>
     vec![
         Line::default(),
         Line::styled(
-            format!("tokens, at most {}", words::tokens(most)),
+            format!("tokens, at most {}", units::tokens(most)),
             view.theme.tone(Tone::Faint),
         ),
         Line::styled(

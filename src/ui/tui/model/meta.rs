@@ -6,7 +6,7 @@ use super::block::Note;
 use super::notes::millis;
 use crate::event::{ErrorClass, FileChangeKind, Meta, PlanItem, PlanStatus, RateLimitStatus};
 use crate::ui::plain::one_line;
-use crate::ui::{Tone, sentences, words};
+use crate::ui::{Tone, describe, units};
 
 const SESSION_ID_CHARS: usize = 8;
 
@@ -48,7 +48,7 @@ pub(super) fn of_meta(meta: &Meta, at: Timestamp, zone: &TimeZone) -> Option<Not
         Meta::ParseError { message } => warn(format!("unreadable line: {message}")),
         Meta::Cut { bytes } => warn(format!(
             "a line of {} was cut; the raw file has all of it",
-            words::bytes(*bytes)
+            units::bytes(*bytes)
         )),
         Meta::Other(fields) => {
             let message = fields.get("message").and_then(serde_json::Value::as_str);
@@ -70,7 +70,7 @@ fn error(class: ErrorClass, message: &str, status: Option<u16>) -> Note {
     let status = status
         .map(|status| format!(" (HTTP {status})"))
         .unwrap_or_default();
-    let what = sentences::error_words(class);
+    let what = describe::error_words(class);
     Note::new("✗", Tone::Bad, format!("{what}{status}: {message}"))
 }
 
@@ -89,7 +89,7 @@ fn retry(meta: &Meta) -> String {
     let delay = delay_ms
         .map(|delay| format!(" in {}", millis(delay)))
         .unwrap_or_default();
-    let what = sentences::error_words(*class);
+    let what = describe::error_words(*class);
     format!("the agent tries again{delay}, attempt {attempt}{of}: {what}: {message}")
 }
 
@@ -115,7 +115,7 @@ fn rate_limit(
         RateLimitStatus::Rejected => ("✗", Tone::Bad, "reached"),
     };
     let limit = limit.map(|limit| format!(" {limit}")).unwrap_or_default();
-    let resets = resets_at.map(|reset| format!(", resets {}", words::clock(reset, at, zone)));
+    let resets = resets_at.map(|reset| format!(", resets {}", units::clock(reset, at, zone)));
     let text = format!("usage limit{limit} {state}{}", resets.unwrap_or_default());
     Some(Note::new(mark, tone, text))
 }

@@ -20,7 +20,7 @@ use crate::event::{
     IterationOutcome, Meta, Order, Pause, Record, Resumption, RunEvent, RunHeader, RunOutcome,
     TranscriptEvent, Usage, UsageScope,
 };
-use crate::ui::{Tone, iteration_verdict, words};
+use crate::ui::{Tone, iteration_verdict, units};
 
 /// Events beyond this many are in the journal only.
 const MOST_EVENTS: usize = 2000;
@@ -238,7 +238,7 @@ impl State {
         let missing = self.header.is_none();
         self.run_started(&resumption.header, at);
         if let Some(since) = paused_since.filter(|_| !missing) {
-            self.started = notes::later(self.started, words::since(since, at));
+            self.started = notes::later(self.started, units::since(since, at));
         }
         self.used = resumption.usage.clone();
         self.pausing = false;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use super::block::Note;
 use crate::event::{GateResult, Level, Order, Pause, ProcessEnd, Resumption, RunEvent, TopicEvent, Usage};
 use crate::ui::plain::one_line;
-use crate::ui::{Tone, Verdict, iteration_verdict, run_verdict, sentences, words};
+use crate::ui::{Tone, Verdict, describe, iteration_verdict, run_verdict, units};
 
 /// The note for something that the run did; nothing for what has a form of its own, or is not worth a line.
 pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option<Note> {
@@ -35,7 +35,7 @@ pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option
         }
         RunEvent::Waiting { why, wait_ms } => {
             let wait = Duration::from_millis(*wait_ms);
-            let until = words::clock(later(at, wait), at, zone);
+            let until = units::clock(later(at, wait), at, zone);
             Some(of_wait(*why, wait, &until))
         }
         RunEvent::TopicRerouted {
@@ -71,7 +71,7 @@ pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option
 }
 
 fn of_wait(why: Pause, wait: Duration, until: &str) -> Note {
-    let (why, wait) = (sentences::pause_words(why), words::duration(wait));
+    let (why, wait) = (describe::pause_words(why), units::duration(wait));
     let text = format!("{why}: waiting {wait}, until {until}");
     Note::new("◷", Tone::Warning, text)
 }
@@ -103,7 +103,7 @@ fn of_progress(unchanged: u64) -> Option<Note> {
     let iterations = match unchanged {
         0 => return None,
         1 => "iteration".to_owned(),
-        more => words::count(more, "iteration"),
+        more => units::count(more, "iteration"),
     };
     let text = format!("nothing has changed in the last {iterations}");
     Some(Note::new("!", Tone::Warning, text))
@@ -121,7 +121,7 @@ fn of_exit(end: ProcessEnd, duration_ms: u64, swept: u64) -> Option<Note> {
     if !end.success() {
         text.push(format!(
             "{} after {}",
-            sentences::end_words(end),
+            describe::end_words(end),
             millis(duration_ms)
         ));
     }
@@ -136,8 +136,8 @@ fn of_exit(end: ProcessEnd, duration_ms: u64, swept: u64) -> Option<Note> {
 fn of_iteration(verdict: &Verdict, duration_ms: u64, usage: &Usage) -> Note {
     let tokens = usage
         .tokens()
-        .map(|tokens| format!("{} tokens", words::tokens(tokens)));
-    let cost = usage.cost_usd.map(words::dollars);
+        .map(|tokens| format!("{} tokens", units::tokens(tokens)));
+    let cost = usage.cost_usd.map(units::dollars);
     let figures = [Some(millis(duration_ms)), tokens, cost].into_iter().flatten();
     let figures: Vec<String> = figures.collect();
     let text = format!("{}  ({})", verdict.sentence, figures.join(" · "));
@@ -211,7 +211,7 @@ pub(super) fn of_course(event: &RunEvent) -> Option<Note> {
 
 fn of_gate(name: &str, result: GateResult, duration_ms: u64) -> Note {
     let took = millis(duration_ms);
-    match sentences::gate_words(result) {
+    match describe::gate_words(result) {
         None => Note::new("✓", Tone::Good, format!("gate {name}  ({took})")),
         Some(why) => Note::new("✗", Tone::Bad, format!("gate {name}  ({took}, {why})")),
     }
@@ -223,5 +223,5 @@ pub(super) fn later(at: Timestamp, wait: Duration) -> Timestamp {
 }
 
 pub(super) fn millis(millis: u64) -> String {
-    words::duration(Duration::from_millis(millis))
+    units::duration(Duration::from_millis(millis))
 }

@@ -10,9 +10,9 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::block::{Block, Body, Excerpt, Gate, Note, Said, Tool, ToolState};
 use super::{meta, notes};
 use crate::event::{Flow, Json, Meta, PlanItem, Record, RunEvent, Tag, ToolEnd, ToolStart, TranscriptEvent};
+use crate::ui::dedup::SaidBefore;
 use crate::ui::plain::{first_argument, head, one_line};
-use crate::ui::said::SaidBefore;
-use crate::ui::{Tone, words};
+use crate::ui::{Tone, units};
 
 /// A block that has grown to this size is full; what is said further goes into the next one.
 const FULL: usize = 16 * 1024;
@@ -249,7 +249,7 @@ impl Transcript {
         };
         let (_, block) = self.open_tools.remove(place);
         self.change_tool(block, |tool| {
-            let measured = words::since(tool.started, at);
+            let measured = units::since(tool.started, at);
             tool.state = ToolState::Ended {
                 status: end.status,
                 took: Some(end.duration_ms.map_or(measured, Duration::from_millis)),

@@ -12,7 +12,7 @@ use crate::event::{GateResult, Json, Tag, ToolStatus};
 use crate::ui::plain::{fields, one_line};
 use crate::ui::tui::model::{Block, Body, Gate, Note, Said, Tool, ToolState};
 use crate::ui::tui::theme::Theme;
-use crate::ui::{Tone, clean::clean, sentences, words};
+use crate::ui::{Tone, clean::clean, describe, units};
 
 /// One row of a document.
 #[derive(Debug, Clone, Default)]
@@ -206,7 +206,7 @@ fn plain_rows(text: &str, margin: &Margin, style: Style, width: usize) -> Vec<Ro
 /// The first rows, and a word about the others, unless the piece was opened.
 fn shorten(mut rows: Vec<Row>, most: usize, way: Way) -> Vec<Row> {
     if way.fold == Fold::Closed && rows.len() > most + 1 {
-        let hidden = words::count((rows.len() - most) as u64, "more line");
+        let hidden = units::count((rows.len() - most) as u64, "more line");
         rows.truncate(most);
         rows.push(faint(format!("   … {hidden}"), way.theme));
     }
@@ -219,7 +219,7 @@ fn tool_rows(tool: &Tool, indent: usize, way: Way) -> Vec<Row> {
         ToolState::Running => ("◌", Tone::Accent, None),
         ToolState::Lost => ("?", Tone::Warning, Some("no end was seen".to_owned())),
         ToolState::Ended { status, took } => {
-            let took = took.map(words::duration);
+            let took = took.map(units::duration);
             match status {
                 ToolStatus::Ok => ("✓", Tone::Good, took),
                 ToolStatus::Fail => ("✗", Tone::Bad, took),
@@ -228,7 +228,7 @@ fn tool_rows(tool: &Tool, indent: usize, way: Way) -> Vec<Row> {
         }
     };
     let lines = tool.output.lines();
-    let lines = (lines > 0).then(|| words::count(lines, "line"));
+    let lines = (lines > 0).then(|| units::count(lines, "line"));
     let figures: Vec<String> = lines.into_iter().chain(word).collect();
     let title = [
         Span::styled(tool.name.clone(), theme.tone(Tone::Accent)),
@@ -270,7 +270,7 @@ fn gate_rows(gate: &Gate, indent: usize, way: Way) -> Vec<Row> {
     let (mark, tone, figures) = match gate.end {
         None => ("◌", Tone::Accent, String::new()),
         Some((result, took)) => {
-            let why = sentences::gate_words(result)
+            let why = describe::gate_words(result)
                 .map(|why| format!("{why} · "))
                 .unwrap_or_default();
             let (mark, tone) = match result {
@@ -279,7 +279,7 @@ fn gate_rows(gate: &Gate, indent: usize, way: Way) -> Vec<Row> {
                     ("✗", Tone::Bad)
                 }
             };
-            (mark, tone, format!("{why}{}", words::duration(took)))
+            (mark, tone, format!("{why}{}", units::duration(took)))
         }
     };
     let title = [
@@ -364,7 +364,7 @@ fn last(mut rows: Vec<Row>, most: usize, theme: Theme) -> Vec<Row> {
     let hidden = rows.len().saturating_sub(most);
     if hidden > 1 {
         rows.drain(..hidden);
-        let above = words::count(hidden as u64, "line");
+        let above = units::count(hidden as u64, "line");
         rows.insert(0, faint(format!("   │ … {above} above"), theme));
     }
     rows
