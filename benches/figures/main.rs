@@ -30,7 +30,7 @@ const FIGURES: &[(&str, Measure)] = &[
     ("F5", latency::from_line_to_reader),
     ("F6", idle::idle),
     ("F7", stream::odd_shapes),
-    ("F8", run_list::shelf),
+    ("F8", run_list::index),
     ("F9", start::size),
     ("F10", tui::face),
 ];

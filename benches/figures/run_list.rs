@@ -13,7 +13,7 @@ const JOURNAL: u64 = 1 << 30;
 /// Written last: the shelf is full.
 const LAST: &str = "20261231-000000-0000";
 
-pub(crate) fn shelf() -> Vec<Figure> {
+pub(crate) fn index() -> Vec<Figure> {
     vec![
         // None is like that: every one is looked at.
         ten_thousand_runs(

@@ -196,17 +196,17 @@ fn peak_of(command: &mut Command) -> u64 {
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut child) = child else { return 0 };
-    let (mut own, mut keeper) = (0, 0);
+    let (mut own, mut supervisors) = (0, 0);
     while matches!(child.try_wait(), Ok(None)) {
         own = own.max(high_water(child.id()));
         let children =
             std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
         let kept = children.split_whitespace().filter_map(|pid| pid.parse().ok());
-        keeper = keeper.max(kept.filter(|pid| is_keeper(*pid)).map(high_water).sum());
+        supervisors = supervisors.max(kept.filter(|pid| is_keeper(*pid)).map(high_water).sum());
         // A short session is over within a few looks, and its last moment is its worst.
         std::thread::yield_now();
     }
-    own + keeper
+    own + supervisors
 }
 
 /// A child that has not become its own program yet has its parent's memory, which is counted there.

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ralph_fuzz::foreign(ralph::config::Foreign::Ralphrc, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ralph_fuzz::foreign(ralph::config::ImportedFile::Ralphrc, bytes));

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph::config::{Foreign, Partial, Request, Theirs, equivalent_yaml, load};
+use ralph::config::{ImportedFile, Partial, Request, Theirs, equivalent_yaml, load};
 use ralph::event::{Record, RunEvent};
-use ralph::store::{Entry, Journal, Recalled, recall};
+use ralph::store::{Entry, Journal, RestoredRecord, recall};
 
 const AGENTS: &[&str] = &["claude", "codex", "gemini"];
 const TRANSCRIPTS: &[&str] = &["plain", "rtf1", "claude"];
@@ -34,7 +34,7 @@ pub fn config(bytes: &[u8]) {
 }
 
 /// Another Ralph's file: whatever is in it, its counterpart is a `ralph.yml` that ralph can read as YAML.
-pub fn foreign(whose: Foreign, bytes: &[u8]) {
+pub fn foreign(whose: ImportedFile, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let converted = equivalent_yaml(&Theirs {
         whose,
@@ -46,8 +46,8 @@ pub fn foreign(whose: Foreign, bytes: &[u8]) {
     config(converted.as_bytes());
     let directory = directory();
     let name = match whose {
-        Foreign::Ralphrc => ".ralphrc",
-        Foreign::Ralphex => ".ralphex/config",
+        ImportedFile::Ralphrc => ".ralphrc",
+        ImportedFile::Ralphex => ".ralphex/config",
     };
     let file = directory.join(name);
     fs::create_dir_all(file.parent().expect("it is in a directory")).expect("a directory can be made");
@@ -79,8 +79,8 @@ pub fn journal(bytes: &[u8]) {
 
     let mut recalled = Vec::new();
     recall(&file, |told| match told {
-        Recalled::Whole(record) => recalled.push(*record),
-        Recalled::Passed { .. } => {}
+        RestoredRecord::Whole(record) => recalled.push(*record),
+        RestoredRecord::Passed { .. } => {}
     })
     .expect("it can be read");
     let mut rest = recalled.iter();

@@ -3,7 +3,8 @@
 
 use super::interactive::{FirstPrompt, Interactive};
 use super::table::{
-    Agent, Delivery, Evidence, Large, Misreads, PromptLimit, Resume, Small, Structured, Terminal,
+    Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt, Structured,
+    Terminal,
 };
 
 /// In the order of detection.
@@ -19,15 +20,15 @@ pub static AGENTS: &[Agent] = &[
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: Small::Flag("-p"),
-            large: Large::Stdin(&["-p"]),
+            small: ShortPrompt::Flag("-p"),
+            large: LongPrompt::Stdin(&["-p"]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Positional,
         }),
         resume: Some(Resume::Before("--resume")),
-        misreads: Misreads::FirstSlash,
+        misreads: PromptQuirk::FirstSlash,
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(10_000_000)),
@@ -63,15 +64,15 @@ pub static AGENTS: &[Agent] = &[
         structured: None,
         usage_flag: None,
         prompt: Delivery {
-            small: Small::Positional,
-            large: Large::Stdin(&[]),
+            small: ShortPrompt::Positional,
+            large: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &["chat"],
             prompt: FirstPrompt::Positional,
         }),
         resume: None,
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
@@ -98,15 +99,15 @@ pub static AGENTS: &[Agent] = &[
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: Small::Flag("-p"),
-            large: Large::Stdin(&[]),
+            small: ShortPrompt::Flag("-p"),
+            large: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Flag("-i"),
         }),
         resume: Some(Resume::Before("--resume")),
-        misreads: Misreads::AtSign,
+        misreads: PromptQuirk::AtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(8 << 20)),
@@ -137,15 +138,15 @@ pub static AGENTS: &[Agent] = &[
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: Small::Positional,
-            large: Large::Stdin(&["-"]),
+            small: ShortPrompt::Positional,
+            large: LongPrompt::Stdin(&["-"]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Positional,
         }),
         resume: Some(Resume::Before("resume")),
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Characters(1_048_576)),
@@ -173,15 +174,15 @@ pub static AGENTS: &[Agent] = &[
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: Small::Flag("-x"),
-            large: Large::Stdin(&["-x"]),
+            small: ShortPrompt::Flag("-x"),
+            large: LongPrompt::Stdin(&["-x"]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Stdin,
         }),
         resume: None,
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
         prompt_limit: None,
@@ -205,15 +206,15 @@ pub static AGENTS: &[Agent] = &[
         usage_flag: None,
         // It wraps an argument in quotes; on stdin the prompt arrives as it is.
         prompt: Delivery {
-            small: Small::AsLarge,
-            large: Large::Stdin(&[]),
+            small: ShortPrompt::AsLarge,
+            large: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Flag("--prompt"),
         }),
         resume: Some(Resume::Before("--session")),
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
@@ -236,15 +237,15 @@ pub static AGENTS: &[Agent] = &[
         }),
         usage_flag: Some("--usage-output-file"),
         prompt: Delivery {
-            small: Small::Flag("-p"),
-            large: Large::Stdin(&[]),
+            small: ShortPrompt::Flag("-p"),
+            large: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Flag("-i"),
         }),
         resume: Some(Resume::Joined("--resume=")),
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         // On a pipe it ends without waiting for a slow reader, and the rest of its output is lost.
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
@@ -274,15 +275,15 @@ pub static AGENTS: &[Agent] = &[
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: Small::Positional,
-            large: Large::ReadFile,
+            small: ShortPrompt::Positional,
+            large: LongPrompt::ReadFile,
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Positional,
         }),
         resume: None,
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,

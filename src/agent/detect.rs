@@ -98,7 +98,7 @@ impl Survey {
                 Some(program) => {
                     let (probe, sender) = (Arc::clone(probe), sender.clone());
                     thread::spawn(move || {
-                        panic_hook::rehearse("detection");
+                        panic_hook::failpoint("detection");
                         let answer = probe.version(&program);
                         // Nobody waits for an answer that came too late to matter.
                         let _ = sender.send((

@@ -7,7 +7,7 @@ use crate::config::Settings;
 
 use super::driver::{Asking, Driver, DriverError, Globals, HOOK_TIMEOUT, Host, Places, Support, check_tools};
 use super::invocation::{FilterCode, PromptDelivery};
-use super::{AGENTS, Agent, AgentError, CUSTOM, GENERAL_LIMITS, Misreads, Probe, Selected, Terminal};
+use super::{AGENTS, Agent, AgentError, CUSTOM, GENERAL_LIMITS, Probe, PromptQuirk, ResolvedAgent, Terminal};
 
 /// What marks the directory of a project; drivers are looked for up to there.
 const ROOTS: &[&str] = &[".git", "ralph.yml", ".ralph", ".ralphrc"];
@@ -29,11 +29,11 @@ pub fn load_driver(
     probe: &dyn Probe,
     asking: Asking,
 ) -> Result<Driver, DriverError> {
-    let (keeper, cwd) = probe.place().ok_or(DriverError::NoBash)?;
+    let (supervisors, cwd) = probe.place().ok_or(DriverError::NoBash)?;
     let script = driver_places(settings, &cwd).find(name)?;
     let host = Host {
         bash: probe.find("bash").ok_or(DriverError::NoBash)?,
-        keeper,
+        supervisors,
         cwd: cwd.clone(),
         timeout: HOOK_TIMEOUT,
     };
@@ -53,7 +53,11 @@ fn ralphrc(cwd: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-pub(super) fn driven(name: &str, settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
+pub(super) fn driven(
+    name: &str,
+    settings: &Settings,
+    probe: &dyn Probe,
+) -> Result<ResolvedAgent, AgentError> {
     let driver = load_driver(name, settings, probe, Asking::Describe)?;
     let program = probe.find(&driver.binary).ok_or_else(|| DriverError::NoProgram {
         name: name.to_owned(),
@@ -68,7 +72,7 @@ pub(super) fn driven(name: &str, settings: &Settings, probe: &dyn Probe) -> Resu
     warnings.extend(driver.complaint.clone());
     let known = driver.drives();
     let (format, filter) = reading(&driver, settings, &mut warnings);
-    Ok(Selected {
+    Ok(ResolvedAgent {
         name: format!("driver:{name}"),
         display_name: driver.display_name.clone(),
         program,
@@ -93,7 +97,7 @@ pub(super) fn driven(name: &str, settings: &Settings, probe: &dyn Probe) -> Resu
         usage_flag: None,
         delivery: PromptDelivery::Driver(Arc::new(driver)),
         resume: None,
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         prompt_limit: None,
     })
 }

@@ -7,7 +7,7 @@ use crate::config::Settings;
 
 use super::invocation::{PromptDelivery, is_small_and_safe, read_the_file, wishes};
 use super::table::Agent;
-use super::{AGENTS, AgentError, Selected, StdinSource, Terminal};
+use super::{AGENTS, AgentError, ResolvedAgent, StdinSource, Terminal};
 
 /// How an agent's own screen is opened with a first prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum FirstPrompt {
     Stdin,
 }
 
-impl Selected {
+impl ResolvedAgent {
     /// This agent, to be shown and typed into.
     pub fn on_a_screen(self, settings: &Settings) -> Result<Self, AgentError> {
         let row = AGENTS.iter().find(|agent| agent.name == self.name);
@@ -107,7 +107,7 @@ mod tests {
 
     fn called(name: &str, prompt: &str, settings: &Settings) -> String {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
-        let selected = Selected::builtin(agent, agent.programs[0].into(), None, settings);
+        let selected = ResolvedAgent::builtin(agent, agent.programs[0].into(), None, settings);
         let call = selected
             .on_a_screen(settings)
             .unwrap()
@@ -188,7 +188,8 @@ mod tests {
     fn a_command_of_ones_own_is_called_as_ever_if_its_prompt_is_an_argument() {
         let mut settings = Settings::default();
         settings.cli.args = vec!["--ui".into()];
-        let own = |settings: &Settings| Selected::custom("/opt/my-ai".into(), settings).on_a_screen(settings);
+        let own =
+            |settings: &Settings| ResolvedAgent::custom("/opt/my-ai".into(), settings).on_a_screen(settings);
         let call = own(&settings).unwrap().invocation("hi", Path::new("p")).unwrap();
         assert_eq!(
             (call.args, call.stdin),

@@ -14,8 +14,8 @@ use super::driven::adapter_name;
 use super::driver::Driver;
 use super::interactive::FirstPrompt;
 use super::{
-    Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, Large, Misreads, PromptLimit, Resume, Small,
-    Terminal,
+    Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, LongPrompt, PromptLimit, PromptQuirk, Resume,
+    ShortPrompt, Terminal,
 };
 
 /// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
@@ -27,7 +27,7 @@ const LONGEST_ARGUMENT: usize = 131_072;
 
 /// The agent that works in this run, and everything about it that does not depend on the prompt.
 #[derive(Debug, Clone)]
-pub struct Selected {
+pub struct ResolvedAgent {
     pub name: String,
     pub display_name: String,
     pub program: PathBuf,
@@ -49,7 +49,7 @@ pub struct Selected {
     pub(super) args: Vec<String>,
     pub(super) usage_flag: Option<&'static str>,
     pub(super) delivery: PromptDelivery,
-    pub(super) misreads: Misreads,
+    pub(super) misreads: PromptQuirk,
     pub(super) prompt_limit: Option<PromptLimit>,
 }
 
@@ -98,7 +98,7 @@ pub enum StdinSource {
     Screen,
 }
 
-impl Selected {
+impl ResolvedAgent {
     pub fn builtin(
         agent: &'static Agent,
         program: PathBuf,
@@ -174,22 +174,22 @@ impl Selected {
                 PromptMode::Stdin => PromptDelivery::CustomStdin,
             },
             resume: None,
-            misreads: Misreads::Nothing,
+            misreads: PromptQuirk::Nothing,
             prompt_limit: None,
             program,
         }
     }
 
     /// The prompt as this agent must be given it for its model to read what the user wrote.
-    pub fn wording<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
+    pub fn escape_prompt<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
         match self.misreads {
-            Misreads::FirstSlash if prompt.starts_with('/') => format!("\n{prompt}").into(),
-            Misreads::AtSign if prompt.contains('@') => prompt.replace('@', "\\@").into(),
-            Misreads::Nothing | Misreads::FirstSlash | Misreads::AtSign => prompt.into(),
+            PromptQuirk::FirstSlash if prompt.starts_with('/') => format!("\n{prompt}").into(),
+            PromptQuirk::AtSign if prompt.contains('@') => prompt.replace('@', "\\@").into(),
+            PromptQuirk::Nothing | PromptQuirk::FirstSlash | PromptQuirk::AtSign => prompt.into(),
         }
     }
 
-    /// The call for one prompt, as `wording` gave it, which is also (or will be) in `prompt_file`; a driver's
+    /// The call for one prompt, as `escape_prompt` gave it, which is also (or will be) in `prompt_file`; a driver's
     /// file must be there.
     pub fn invocation(&self, prompt: &str, prompt_file: &Path) -> Result<Invocation, AgentError> {
         self.resuming(prompt, prompt_file, None)
@@ -206,18 +206,18 @@ impl Selected {
         let file = || StdinSource::PromptFile(prompt_file.to_owned());
         let (tail, stdin) = match &self.delivery {
             PromptDelivery::Builtin(delivery) => match (delivery.small, delivery.large) {
-                (Small::Flag(flag), _) if is_small_and_safe(prompt) => {
+                (ShortPrompt::Flag(flag), _) if is_small_and_safe(prompt) => {
                     (vec![flag.to_owned(), prompt.to_owned()], StdinSource::Null)
                 }
                 // A single word in this place may be the name of a subcommand.
-                (Small::Positional, _) if is_small_and_safe(prompt) && prompt.contains(' ') => {
+                (ShortPrompt::Positional, _) if is_small_and_safe(prompt) && prompt.contains(' ') => {
                     (vec![prompt.to_owned()], StdinSource::Null)
                 }
-                (_, Large::Stdin(args)) => (args.iter().map(ToString::to_string).collect(), file()),
-                (small, Large::ReadFile) => {
+                (_, LongPrompt::Stdin(args)) => (args.iter().map(ToString::to_string).collect(), file()),
+                (small, LongPrompt::ReadFile) => {
                     let flag = match small {
-                        Small::Flag(flag) => Some(flag.to_owned()),
-                        Small::Positional | Small::AsLarge => None,
+                        ShortPrompt::Flag(flag) => Some(flag.to_owned()),
+                        ShortPrompt::Positional | ShortPrompt::AsLarge => None,
                     };
                     (
                         flag.into_iter().chain([read_the_file(prompt_file)]).collect(),

@@ -15,9 +15,11 @@ pub use builtin::{AGENTS, GENERAL_LIMITS, NESTED_SESSION};
 pub use detect::{Checked, Unusable, detect, survey};
 pub use driven::{driver_places, load_driver};
 pub use interactive::{FirstPrompt, Interactive};
-pub use invocation::{FilterCode, Invocation, Selected, StdinSource};
+pub use invocation::{FilterCode, Invocation, ResolvedAgent, StdinSource};
 pub use probe::{PathProbe, Probe};
-pub use table::{Agent, Delivery, Evidence, Large, Misreads, PromptLimit, Resume, Small, Terminal};
+pub use table::{
+    Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt, Terminal,
+};
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,7 +76,7 @@ pub fn names() -> Vec<&'static str> {
 }
 
 /// Finds the agent that the settings ask for. Never a silent substitute.
-pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
+pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<ResolvedAgent, AgentError> {
     let mut selected = choose(settings, probe)?;
     // A filter for an agent of one's own can mean only one thing.
     if selected.name == CUSTOM && settings.cli.jq_filter.is_some() && settings.cli.transcript.is_none() {
@@ -92,7 +94,7 @@ pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, 
     Ok(selected)
 }
 
-fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, AgentError> {
+fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<ResolvedAgent, AgentError> {
     let backend = settings.cli.backend.as_str();
     match backend {
         AUTO if settings.cli.command.is_some() => custom(settings, probe.as_ref()),
@@ -101,7 +103,7 @@ fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, Agent
         }
         AUTO => {
             let found = detect(probe, settings)?;
-            Ok(Selected::builtin(
+            Ok(ResolvedAgent::builtin(
                 found.agent,
                 found.program,
                 Some(found.version),
@@ -116,7 +118,7 @@ fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Selected, Agent
     }
 }
 
-fn named(name: &str, settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
+fn named(name: &str, settings: &Settings, probe: &dyn Probe) -> Result<ResolvedAgent, AgentError> {
     let Some(agent) = AGENTS.iter().find(|agent| agent.name == name) else {
         return Err(AgentError::Unknown {
             name: name.to_owned(),
@@ -133,7 +135,7 @@ fn named(name: &str, settings: &Settings, probe: &dyn Probe) -> Result<Selected,
         agent,
         program: agent.programs.join("` or `"),
     };
-    Ok(Selected::builtin(
+    Ok(ResolvedAgent::builtin(
         agent,
         program.ok_or_else(missing)?,
         None,
@@ -141,7 +143,7 @@ fn named(name: &str, settings: &Settings, probe: &dyn Probe) -> Result<Selected,
     ))
 }
 
-fn custom(settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
+fn custom(settings: &Settings, probe: &dyn Probe) -> Result<ResolvedAgent, AgentError> {
     let command = settings
         .cli
         .command
@@ -152,7 +154,7 @@ fn custom(settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError
     let program = program.ok_or_else(|| AgentError::CustomNotFound {
         command: command.to_owned(),
     })?;
-    Ok(Selected::custom(program, settings))
+    Ok(ResolvedAgent::custom(program, settings))
 }
 
 /// The known name that a misspelt one may have meant.

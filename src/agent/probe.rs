@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::process::{self, Keeper};
+use crate::process::{self, Supervisors};
 
 use super::Unusable;
 
@@ -19,7 +19,7 @@ pub trait Probe: Send + Sync {
     fn version(&self, program: &Path) -> Result<String, Unusable>;
 
     /// Where and under whom a driver's script can be run; nowhere, for one that only pretends.
-    fn place(&self) -> Option<(Keeper, PathBuf)> {
+    fn place(&self) -> Option<(Supervisors, PathBuf)> {
         None
     }
 }
@@ -29,7 +29,7 @@ pub trait Probe: Send + Sync {
 pub struct PathProbe {
     pub path: Option<OsString>,
     pub cwd: PathBuf,
-    pub keeper: Keeper,
+    pub supervisors: Supervisors,
 }
 
 impl Probe for PathProbe {
@@ -37,12 +37,12 @@ impl Probe for PathProbe {
         which::which_in(program, self.path.as_ref(), &self.cwd).ok()
     }
 
-    fn place(&self) -> Option<(Keeper, PathBuf)> {
-        Some((self.keeper.clone(), self.cwd.clone()))
+    fn place(&self) -> Option<(Supervisors, PathBuf)> {
+        Some((self.supervisors.clone(), self.cwd.clone()))
     }
 
     fn version(&self, program: &Path) -> Result<String, Unusable> {
-        let spec = process::Spec {
+        let spec = process::ProcessSpec {
             program: program.to_owned(),
             args: vec!["--version".into()],
             environment: process::Environment::default(),
@@ -56,7 +56,7 @@ impl Probe for PathProbe {
             max_bytes: 4096,
         };
         let captured =
-            process::capture(&self.keeper, &spec, bounds).map_err(|error| Unusable::CouldNotStart {
+            process::capture(&self.supervisors, &spec, bounds).map_err(|error| Unusable::CouldNotStart {
                 reason: error.to_string(),
             })?;
         match captured.end {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::config::{Settings, split_words};
 
 use super::invocation::PromptDelivery;
-use super::{AGENTS, AgentError, GENERAL_LIMITS, Misreads, Probe, Selected, Terminal};
+use super::{AGENTS, AgentError, GENERAL_LIMITS, Probe, PromptQuirk, ResolvedAgent, Terminal};
 
 /// The agent in whose place a provider stands.
 pub(super) const CLAUDE: &str = "claude";
@@ -23,7 +23,7 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
     settings.cli.claude_command.is_some() || settings.cli.claude_args.is_some()
 }
 
-pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selected, AgentError> {
+pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<ResolvedAgent, AgentError> {
     let cli = &settings.cli;
     let command = cli.claude_command.as_deref().unwrap_or(CLAUDE);
     let (program, mut args) = locate(command, probe)?;
@@ -53,7 +53,7 @@ pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selecte
         .find(|agent| agent.name == CLAUDE && agent.programs.contains(&name.as_str()));
     let version = itself.is_none().then(|| format!("by {name}"));
     let own = itself.map_or(Terminal::Pipe, |agent| agent.terminal);
-    Ok(Selected {
+    Ok(ResolvedAgent {
         name: CLAUDE.to_owned(),
         display_name: name,
         program,
@@ -75,7 +75,7 @@ pub(super) fn provider(settings: &Settings, probe: &dyn Probe) -> Result<Selecte
         usage_flag: None,
         delivery: PromptDelivery::Provider,
         resume: None,
-        misreads: Misreads::Nothing,
+        misreads: PromptQuirk::Nothing,
         prompt_limit: None,
     })
 }

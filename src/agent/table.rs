@@ -20,7 +20,7 @@ pub struct Agent {
     pub interactive: Option<Interactive>,
     /// How a session of its own is taken up again; these arguments come last before the prompt.
     pub resume: Option<Resume>,
-    pub misreads: Misreads,
+    pub misreads: PromptQuirk,
     pub terminal: Terminal,
     pub model_flag: Option<&'static str>,
     /// Longest prompt that the program itself takes.
@@ -64,13 +64,13 @@ pub struct Structured {
 /// How a prompt reaches an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    pub small: Small,
-    pub large: Large,
+    pub small: ShortPrompt,
+    pub large: LongPrompt,
 }
 
 /// The way of a short and harmless prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Small {
+pub enum ShortPrompt {
     /// `-p PROMPT`
     Flag(&'static str),
     Positional,
@@ -80,7 +80,7 @@ pub enum Small {
 
 /// The way of any other prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Large {
+pub enum LongPrompt {
     /// On stdin, from the prompt's file, with these arguments.
     Stdin(&'static [&'static str]),
     /// The argument asks the agent to read the prompt's file.
@@ -107,7 +107,7 @@ impl Resume {
 
 /// What a program takes for a command of its own in a prompt, however the prompt reaches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misreads {
+pub enum PromptQuirk {
     Nothing,
     /// A first `/` is a command, and no model is asked; after a line break it is text.
     FirstSlash,

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::agent::Selected;
+use crate::agent::ResolvedAgent;
 use crate::config::{Mode, Session, Settings};
 use crate::ui::Terminal;
 
@@ -43,7 +43,7 @@ pub(super) fn force_line_output(settings: &Settings, mut show: DisplayArguments)
 }
 
 /// The agent as this mode calls it.
-pub(super) fn agent_in_mode(agent: Selected, settings: &Settings) -> Result<Selected, CliError> {
+pub(super) fn agent_in_mode(agent: ResolvedAgent, settings: &Settings) -> Result<ResolvedAgent, CliError> {
     match settings.cli.default_mode {
         Mode::Autonomous => Ok(agent),
         Mode::Interactive if settings.session == Session::Continue => Err(CliError::SessionInInteractiveMode),

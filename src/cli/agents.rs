@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::agent::{self, AGENTS, Agent, Checked, Evidence, Selected, StdinSource};
+use crate::agent::{self, AGENTS, Agent, Checked, Evidence, ResolvedAgent, StdinSource};
 use crate::config::Settings;
 use crate::transcript::{self, Capabilities};
 use crate::ui::{Cell, Table, Terminal, Tone};
@@ -72,7 +72,7 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> AgentRow {
         .program
         .clone()
         .unwrap_or_else(|| agent.programs[0].into());
-    let chosen = Selected::builtin(agent, program, None, settings);
+    let chosen = ResolvedAgent::builtin(agent, program, None, settings);
     let (command, stdin) = sample_call(agent, &chosen);
     let capabilities = transcript::find(&chosen.format).map(|format| format.capabilities);
     AgentRow {
@@ -121,7 +121,7 @@ fn agent_capabilities(capabilities: Capabilities) -> AgentCapabilities {
     }
 }
 
-fn sample_call(agent: &Agent, chosen: &Selected) -> (Vec<String>, &'static str) {
+fn sample_call(agent: &Agent, chosen: &ResolvedAgent) -> (Vec<String>, &'static str) {
     let program = agent.programs[0].to_owned();
     match chosen.invocation("THE PROMPT", Path::new("prompt.md")) {
         Ok(call) => {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::agent::{self, AgentError, CUSTOM, Selected, StdinSource, Terminal as AgentTerminal};
+use crate::agent::{self, AgentError, CUSTOM, ResolvedAgent, StdinSource, Terminal as AgentTerminal};
 use crate::doctor::{AgentTest, Finding, PROMPT, Verdict, next_call, unusable};
 use crate::event::ProcessEnd;
-use crate::run::{Heard, Trial, TrialError, Way};
+use crate::run::{Trial, TrialError, TrialOutput, Way};
 use crate::ui::{Terminal, clean};
 
 use super::agents::json;
@@ -69,7 +69,7 @@ pub(super) fn test(arguments: &AgentTestArguments, terminal: &Terminal) -> Resul
         filter: filter.as_ref(),
         prompt: PROMPT,
         workspace: context.cwd.clone(),
-        keeper: context.keeper.clone(),
+        supervisors: context.supervisors.clone(),
         timeout: Duration::from_secs(arguments.timeout),
     };
     if !arguments.json {
@@ -151,7 +151,7 @@ fn no_call(
     Ok(Exit::NoAgent)
 }
 
-fn call(heard: &Heard) -> TestCall {
+fn call(heard: &TrialOutput) -> TestCall {
     TestCall {
         way: heard.way,
         command: heard.command.clone(),
@@ -173,7 +173,7 @@ fn call(heard: &Heard) -> TestCall {
 }
 
 /// What will be done, before it is: it may cost something.
-fn announcement(agent: &Selected, seconds: u64) -> String {
+fn announcement(agent: &ResolvedAgent, seconds: u64) -> String {
     let more = if agent.adapter() == CUSTOM {
         ", and, if no answer comes, up to twice more in other ways"
     } else {

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::event::{Order, RunEvent, Sink};
-use crate::store::{Entry, LATEST, OrderBox, StoreError, Tail, is_at_work, journal_at};
-use crate::ui::tui::{Door, OnEnd, Role, Tui, Wish, WishKind};
-use crate::ui::{Face, Terminal};
+use crate::event::{Command, RunEvent, Sink};
+use crate::store::{Entry, Inbox, LATEST, StoreError, Tail, is_at_work, journal_at};
+use crate::ui::tui::{CommandSender, OnEnd, Role, Tui, UserCommand, UserCommandKind};
+use crate::ui::{FrontEnd, Terminal};
 
 use super::args::AttachArguments;
 use super::error::CliError;
 use super::exit::Exit;
 use super::replay::named_run;
-use super::run_files::RunFiles;
+use super::run_files::StoredRunFiles;
 
 /// How often the journal is looked at: soon while it grows, less often while it does not.
 const POLL_ACTIVE: Duration = Duration::from_millis(100);
@@ -33,12 +33,12 @@ pub(super) fn attach(arguments: &AttachArguments, terminal: &Terminal) -> Result
         return Err(CliError::NoTerminal { what: "ralph attach" });
     }
     let directory = journal.parent().unwrap_or(Path::new(".")).to_owned();
-    let shelf = directory.clone();
-    let open_shelf = Box::new(move |_: &_| Box::new(RunFiles::at(shelf.clone())) as Box<_>);
+    let index = directory.clone();
+    let open_shelf = Box::new(move |_: &_| Box::new(StoredRunFiles::at(index.clone())) as Box<_>);
     let mut tui = terminal
         .tui(Role::Viewer, OnEnd::Stay, open_shelf, super::front_end::guard())
         .map_err(CliError::Output)?;
-    let _ = tui.take_door(Box::new(InboxSender(OrderBox::of(&directory))));
+    let _ = tui.set_commands(Box::new(InboxSender(Inbox::of(&directory))));
     watch(Tail::open(&journal)?, &directory, &mut tui).map_err(|source| CliError::InputUnreadable {
         path: journal,
         source,
@@ -96,18 +96,22 @@ enum Progress {
 }
 
 /// What the watcher wants of a run that another process drives goes into its inbox, as `ralph tell` puts it there.
-struct InboxSender(OrderBox);
+struct InboxSender(Inbox);
 
-impl Door for InboxSender {
-    fn send(&self, wish: Wish) -> Result<(), String> {
-        let order = match wish {
-            Wish::Tell(text) => Order::Message { text },
-            Wish::Pause => Order::Pause,
-            Wish::Resume | Wish::GoOn => Order::Resume,
-            Wish::Wake => Order::Wake,
-            Wish::StopIteration => Order::StopIteration,
+impl CommandSender for InboxSender {
+    fn send(&self, command: UserCommand) -> Result<(), String> {
+        let order = match command {
+            UserCommand::Tell(text) => Command::Message { text },
+            UserCommand::Pause => Command::Pause,
+            UserCommand::Resume | UserCommand::GoOn => Command::Resume,
+            UserCommand::Wake => Command::Wake,
+            UserCommand::StopIteration => Command::StopIteration,
             // Those are about the viewer.
-            Wish::GoOnWithoutAsking | Wish::Interrupt | Wish::Quit | Wish::Left | Wish::Gone => {
+            UserCommand::GoOnWithoutAsking
+            | UserCommand::Interrupt
+            | UserCommand::Quit
+            | UserCommand::Left
+            | UserCommand::Gone => {
                 return Ok(());
             }
         };
@@ -115,10 +119,14 @@ impl Door for InboxSender {
         put.map(drop).map_err(|error| error.to_string())
     }
 
-    fn understands(&self, kind: WishKind) -> bool {
+    fn understands(&self, kind: UserCommandKind) -> bool {
         match kind {
-            WishKind::Pause | WishKind::Resume | WishKind::Wake | WishKind::Tell | WishKind::GoOn => true,
-            WishKind::StopIteration | WishKind::GoOnWithoutAsking => false,
+            UserCommandKind::Pause
+            | UserCommandKind::Resume
+            | UserCommandKind::Wake
+            | UserCommandKind::Tell
+            | UserCommandKind::GoOn => true,
+            UserCommandKind::StopIteration | UserCommandKind::GoOnWithoutAsking => false,
         }
     }
 }

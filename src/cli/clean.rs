@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::store::{Shelf, State, discard, size_of, time_of};
+use crate::store::{RunIndex, State, discard, size_of, time_of};
 use crate::ui::{Cell, Confirmed, Table, Terminal, Tone, units};
 
 use super::agents::json;
@@ -40,8 +40,8 @@ struct CleanReport<'a> {
 pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
     let now = Timestamp::now();
-    let shelf = Shelf::of(&context.cwd);
-    let mut candidates = candidates(&shelf, arguments, now);
+    let index = RunIndex::of(&context.cwd);
+    let mut candidates = candidates(&index, arguments, now);
     if !arguments.dry_run && !candidates.is_empty() {
         if let Confirmation::No = confirm_removal(&candidates, arguments, terminal)? {
             let text = "Nothing was removed.\n";
@@ -57,7 +57,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
     let report = CleanReport {
         dry_run: arguments.dry_run,
         bytes: bytes(&candidates),
-        kept: shelf.len() - candidates.len(),
+        kept: index.len() - candidates.len(),
         removed: &candidates,
     };
     let text = match (arguments.json, arguments.dry_run) {
@@ -71,22 +71,22 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
         .or_else(ignore_broken_pipe)
 }
 
-fn candidates(shelf: &Shelf, arguments: &CleanArguments, now: Timestamp) -> Vec<Candidate> {
+fn candidates(index: &RunIndex, arguments: &CleanArguments, now: Timestamp) -> Vec<Candidate> {
     let before = arguments
         .older_than
         .map(|moment| moment.begins(now, &TimeZone::system()));
     let usually = if before.is_some() { 0 } else { USUALLY_KEPT };
-    shelf
+    index
         .newest_first()
         .skip(arguments.keep.unwrap_or(usually))
         .filter(|id| before.is_none_or(|before| time_of(id).is_some_and(|began| began < before)))
-        .map(|id| shelf.glance(id))
-        .filter(|glance| glance.state != State::AtWork && !shelf.is_at_work(&glance.id))
-        .map(|glance| Candidate {
-            bytes: size_of(&shelf.directory(&glance.id)),
-            outcome: outcome_of(&glance.state),
-            began: glance.began,
-            id: glance.id,
+        .map(|id| index.entry(id))
+        .filter(|entry| entry.state != State::AtWork && !index.is_at_work(&entry.id))
+        .map(|entry| Candidate {
+            bytes: size_of(&index.directory(&entry.id)),
+            outcome: outcome_of(&entry.state),
+            began: entry.began,
+            id: entry.id,
         })
         .collect()
 }

@@ -11,7 +11,7 @@ use clap_complete::env::{EnvCompleter, Shells};
 
 use crate::agent::{self, AGENTS, CUSTOM, DRIVER};
 use crate::config::{Loaded, Partial};
-use crate::store::Shelf;
+use crate::store::RunIndex;
 use crate::transcript;
 use crate::ui::{ColourChoice, Terminal};
 
@@ -166,24 +166,24 @@ impl Completion {
 }
 
 fn runs() -> Vec<String> {
-    let Some(shelf) = shelf() else {
+    let Some(index) = index() else {
         return Vec::new();
     };
-    let ids = shelf.newest_first().map(str::to_owned);
-    ids.chain((!shelf.is_empty()).then(|| "latest".to_owned()))
+    let ids = index.newest_first().map(str::to_owned);
+    ids.chain((!index.is_empty()).then(|| "latest".to_owned()))
         .collect()
 }
 
 fn active_runs() -> Vec<String> {
-    let Some(shelf) = shelf() else {
+    let Some(index) = index() else {
         return Vec::new();
     };
-    let at_work = shelf.newest_first().filter(|id| shelf.is_at_work(id));
+    let at_work = index.newest_first().filter(|id| index.is_at_work(id));
     at_work.map(str::to_owned).collect()
 }
 
-fn shelf() -> Option<Shelf> {
-    Context::here().ok().map(|context| Shelf::of(&context.cwd))
+fn index() -> Option<RunIndex> {
+    Context::here().ok().map(|context| RunIndex::of(&context.cwd))
 }
 
 fn loaded() -> Option<Loaded> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use crate::agent;
-use crate::config::{Foreign, Loaded, Origin, Theirs, equivalent_yaml, nearest_foreign};
+use crate::config::{ImportedFile, Loaded, Origin, Theirs, equivalent_yaml, nearest_foreign};
 use crate::ui::{Cell, Table, Terminal, Tone, clean};
 
 use super::args::{ConfigCommand, ForeignName, SettingsArguments};
@@ -108,8 +108,8 @@ pub(super) fn converted(
     file: Option<&Path>,
 ) -> Result<String, CliError> {
     let whose = match from {
-        ForeignName::Ralphrc => Foreign::Ralphrc,
-        ForeignName::Ralphex => Foreign::Ralphex,
+        ForeignName::Ralphrc => ImportedFile::Ralphrc,
+        ForeignName::Ralphex => ImportedFile::Ralphex,
     };
     let usual = || nearest_foreign(whose, &context.cwd, user_directory().as_deref());
     let path = match file {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::{self, PathProbe, Probe};
 use crate::config::{self, Loaded, Partial, Request, Settings};
-use crate::process::Keeper;
+use crate::process::Supervisors;
 use crate::transcript;
 
 use super::error::CliError;
@@ -16,7 +16,7 @@ pub(super) const ALONE: &str = "RALPH_CONFIG_ALONE";
 /// Where and how `ralph` was called.
 pub(super) struct Context {
     pub(super) cwd: PathBuf,
-    pub(super) keeper: Keeper,
+    pub(super) supervisors: Supervisors,
 }
 
 impl Context {
@@ -32,7 +32,7 @@ impl Context {
         })?;
         Ok(Self {
             cwd,
-            keeper: Keeper::current(),
+            supervisors: Supervisors::current(),
         })
     }
 
@@ -56,11 +56,11 @@ impl Context {
     }
 
     pub(super) fn probe(&self) -> Arc<dyn Probe> {
-        let (cwd, keeper) = (self.cwd.clone(), self.keeper.clone());
+        let (cwd, supervisors) = (self.cwd.clone(), self.supervisors.clone());
         Arc::new(PathProbe {
             path: std::env::var_os("PATH"),
             cwd,
-            keeper,
+            supervisors,
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::config::{Loaded, Origin, Settings};
 use crate::doctor::{
     self, Clock, Disk, DoctorInput, Environment, Finding, Git, GitIgnored, Screen, Size, State, Workspace,
 };
-use crate::store::{Lock, Shelf, size_of, time_of};
+use crate::store::{Lock, RunIndex, size_of, time_of};
 use crate::ui::{Terminal, Tone, clean, units};
 
 use super::agents::json;
@@ -99,7 +99,7 @@ fn driver_findings(context: &Context, loaded: &Loaded, consent: Consent) -> Resu
 }
 
 fn environment(context: &Context) -> Environment {
-    let shelf = Shelf::of(&context.cwd);
+    let index = RunIndex::of(&context.cwd);
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
     let stdout = std::io::stdout();
@@ -116,16 +116,16 @@ fn environment(context: &Context) -> Environment {
         },
         disk: Disk {
             free: free_space(&context.cwd).map(sized),
-            runs: units::count(shelf.len() as u64, "run"),
-            kept: sized(if shelf.is_empty() {
+            runs: units::count(index.len() as u64, "run"),
+            kept: sized(if index.is_empty() {
                 0
             } else {
-                size_of(&shelf.runs())
+                size_of(&index.runs())
             }),
         },
         clock: Clock {
             now: Timestamp::now(),
-            newest_run: shelf.newest_first().next().and_then(time_of),
+            newest_run: index.newest_first().next().and_then(time_of),
         },
     }
 }

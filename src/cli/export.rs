@@ -105,7 +105,7 @@ fn write(
 fn prompt(run: &Path) -> Option<String> {
     let bytes = std::fs::read(run.join("iterations/0001/prompt.md")).ok()?;
     let prompt = String::from_utf8_lossy(&bytes).into_owned();
-    Some(Secrets::of(std::env::vars_os()).leave_out_of_text(prompt))
+    Some(Secrets::of(std::env::vars_os()).redact_text(prompt))
 }
 
 /// The bare error: the name of a file that only we know of helps nobody.

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::process::Companion;
+use crate::process::ExitWatchdog;
 use crate::ui::tui::{self, Guard, OnEnd, Role};
-use crate::ui::{Face, Terminal, Verbosity};
+use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::{DisplayArguments, TuiArguments};
 use super::error::CliError;
-use super::run_files::RunFiles;
+use super::run_files::StoredRunFiles;
 
 /// Whether the whole terminal is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(super) fn front_end_for(
     show: DisplayArguments,
     workspace: &Path,
     terminal: &Terminal,
-) -> Result<Box<dyn Face>, CliError> {
+) -> Result<Box<dyn FrontEnd>, CliError> {
     let verbosity = match (show.quiet, show.verbose) {
         (true, _) => Verbosity::Quiet,
         (false, true) => Verbosity::Verbose,
@@ -74,14 +74,14 @@ pub(super) fn driver(
     workspace: &Path,
     on_end: OnEnd,
     terminal: &Terminal,
-) -> Result<Box<dyn Face>, CliError> {
-    let shelf = RunFiles::of_workspace(workspace);
-    let tui = terminal.tui(Role::Driver, on_end, shelf, guard());
+) -> Result<Box<dyn FrontEnd>, CliError> {
+    let index = StoredRunFiles::of_workspace(workspace);
+    let tui = terminal.tui(Role::Driver, on_end, index, guard());
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 
 /// Posted at the terminal as it is now: gives it back even when we are killed.
 pub(super) fn guard() -> Option<Guard> {
-    let companion = Companion::start(tui::GUARD, tui::GIVE_BACK, tui::GOODBYE)?;
+    let companion = ExitWatchdog::start(tui::GUARD, tui::GIVE_BACK, tui::GOODBYE)?;
     Some(Box::new(companion))
 }

@@ -93,7 +93,7 @@ fn run(
             let title = format!("▸ {} · {}\n", rule.name, rule.command);
             terminal.print(&clean(&title)).map_err(CliError::Output)?;
         }
-        let report = run_gate(&context.keeper, rule, &context.cwd, grace);
+        let report = run_gate(&context.supervisors, rule, &context.cwd, grace);
         let row = GateRow {
             name: rule.name.clone(),
             command: rule.command.clone(),

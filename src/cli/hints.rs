@@ -174,8 +174,10 @@ fn config_hints(error: &ConfigError) -> Vec<String> {
         }
         ConfigError::Unreadable { .. } => vec!["check that it is a file that you may read".into()],
         ConfigError::TooLarge { .. } => vec!["is it the right file? --config names another".into()],
-        ConfigError::Mistake(mistake) if mistake.help.is_some() => Vec::new(),
-        ConfigError::Mistake(_) => vec!["correct the line; what every key takes: ralph schema config".into()],
+        ConfigError::Diagnostic(mistake) if mistake.help.is_some() => Vec::new(),
+        ConfigError::Diagnostic(_) => {
+            vec!["correct the line; what every key takes: ralph schema config".into()]
+        }
         ConfigError::Variable { variable, .. } => vec![format!("correct it, or: unset {variable}")],
         ConfigError::Flag { complaint } if complaint.help.is_some() => Vec::new(),
         ConfigError::Flag { .. } => vec!["what every option takes: ralph run --help".into()],

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::agent;
-use crate::config::{Foreign, Partial, nearest_foreign};
+use crate::config::{ImportedFile, Partial, nearest_foreign};
 use crate::ui::Terminal;
 
 use super::args::{ForeignName, InitArguments};
@@ -74,8 +74,8 @@ fn write_defaults(context: &Context, terminal: &Terminal) -> Result<Exit, CliErr
 fn other_ralphs(context: &Context) -> String {
     let user = user_directory();
     let names = [
-        (Foreign::Ralphrc, ForeignName::Ralphrc),
-        (Foreign::Ralphex, ForeignName::Ralphex),
+        (ImportedFile::Ralphrc, ForeignName::Ralphrc),
+        (ImportedFile::Ralphex, ForeignName::Ralphex),
     ];
     let found = names.into_iter().filter_map(|(whose, name)| {
         let path = nearest_foreign(whose, &context.cwd, user.as_deref())?;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::event::{Record, RunEvent, Sink, Tag, TranscriptEvent};
 use crate::run::{self, FollowEnd, LeftOut, Pace, ReplayEnd, RunError};
 use crate::store::{Journal, Tail, id_of, raw_outputs};
-use crate::ui::{Face, Terminal, Verbosity};
+use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::{LogsArguments, TagName};
 use super::error::CliError;
@@ -28,8 +28,8 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exi
         true => Verbosity::Verbose,
         false => Verbosity::Normal,
     };
-    let mut face = FilteredOutput {
-        face: match arguments.json {
+    let mut front_end = FilteredOutput {
+        front_end: match arguments.json {
             true => terminal.json_face(),
             false => terminal.plain_face(verbosity),
         },
@@ -41,18 +41,18 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exi
     let told = match arguments.follow {
         true => {
             let mut tail = Tail::open(&journal)?;
-            run::follow(&run, &mut tail, &mut face, &|| terminal.is_read())
+            run::follow(&run, &mut tail, &mut front_end, &|| terminal.is_read())
         }
-        false => run::replay(Journal::entries(&journal)?, Pace::AtOnce, &mut face)
+        false => run::replay(Journal::entries(&journal)?, Pace::AtOnce, &mut front_end)
             .map(|(end, left_out)| (followed(end), left_out)),
     };
     let (end, left_out) = match told {
         Ok(told) => told,
-        Err(RunError::Face(error)) => return ignore_broken_pipe(error),
+        Err(RunError::FrontEnd(error)) => return ignore_broken_pipe(error),
         Err(error) => return Err(error.into()),
     };
-    let (found, iterations) = (face.found, face.last_iteration);
-    drop(face);
+    let (found, iterations) = (front_end.found, front_end.last_iteration);
+    drop(front_end);
     if let Some(iteration) = arguments.iteration.filter(|_| !found && end == FollowEnd::Told) {
         let id = id_of(&run);
         return Err(CliError::NoIteration {
@@ -119,7 +119,7 @@ fn raw(run: &Path, iteration: Option<u64>, terminal: &Terminal) -> Result<Exit, 
 
 /// A face that is told only what was asked for.
 struct FilteredOutput<'a> {
-    face: Box<dyn Face>,
+    front_end: Box<dyn FrontEnd>,
     arguments: &'a LogsArguments,
     last_iteration: u64,
     found: bool,
@@ -150,23 +150,23 @@ impl Sink for FilteredOutput<'_> {
         self.last_iteration = iteration.unwrap_or(0).max(self.last_iteration);
         self.found |= iteration == self.arguments.iteration;
         match self.wants(&record.event) {
-            true => self.face.accept(record),
+            true => self.front_end.accept(record),
             false => Ok(()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.face.flush()
+        self.front_end.flush()
     }
 }
 
-impl Face for FilteredOutput<'_> {
+impl FrontEnd for FilteredOutput<'_> {
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
-        self.face.tick(now)
+        self.front_end.tick(now)
     }
 
     fn wants_tick(&self) -> Option<Duration> {
-        self.face.wants_tick()
+        self.front_end.wants_tick()
     }
 }
 
@@ -208,7 +208,7 @@ fn iteration_of(event: &RunEvent) -> Option<u64> {
         | RunEvent::RunResumed(_)
         | RunEvent::Waiting { .. }
         | RunEvent::WaitEnded
-        | RunEvent::Told { .. }
+        | RunEvent::CommandReceived { .. }
         | RunEvent::Paused
         | RunEvent::Asking
         | RunEvent::Stopping { .. }

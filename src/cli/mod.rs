@@ -56,9 +56,9 @@ use exit::Exit;
 
 /// The whole program.
 pub fn main() -> ExitCode {
-    panic_hook::watch_out();
+    panic_hook::install();
     match std::panic::catch_unwind(run_command) {
-        Ok(code) if panic_hook::mistake().is_none() => code,
+        Ok(code) if panic_hook::first_panic().is_none() => code,
         Ok(_) | Err(_) => ExitCode::from(Exit::Failed),
     }
 }
@@ -92,7 +92,7 @@ fn run_command() -> ExitCode {
     });
     let exit = dispatch(&arguments.command, &terminal).unwrap_or_else(|error| {
         // A mistake of our own has been told.
-        if panic_hook::mistake().is_none() {
+        if panic_hook::first_panic().is_none() {
             // As above: nothing better can be done about a terminal that takes no text.
             let _ = terminal.fail(&error, &error.hints());
         }
@@ -102,7 +102,7 @@ fn run_command() -> ExitCode {
 }
 
 fn dispatch(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
-    panic_hook::rehearse("cli");
+    panic_hook::failpoint("cli");
     match command {
         Command::Run(arguments) => run::run(arguments, terminal),
         Command::Understand(arguments) => understand::understand(arguments, terminal),

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use crate::run::{self, LeftOut, Pace, ReplayEnd, RunError};
 use crate::store::{Journal, LATEST, find_run, journal_at};
 use crate::ui::tui::{OnEnd, Role};
-use crate::ui::{Face, Terminal, Verbosity};
+use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::ReplayArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::run_files::RunFiles;
+use super::run_files::StoredRunFiles;
 use super::transcript::{Capture, FrontEndListener, ignore_broken_pipe};
 
 pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -20,7 +20,7 @@ pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result
         true => Verbosity::Verbose,
         false => Verbosity::Normal,
     };
-    let mut face = if arguments.tui {
+    let mut front_end = if arguments.tui {
         viewer(recorded.as_deref(), terminal)?
     } else if arguments.json {
         terminal.json_face()
@@ -28,7 +28,7 @@ pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result
         terminal.plain_face(verbosity)
     };
     match recorded {
-        Some(journal) => tell(&journal, arguments, face.as_mut(), terminal),
+        Some(journal) => tell(&journal, arguments, front_end.as_mut(), terminal),
         None => {
             let capture = Capture::open(&arguments.what, arguments.transcript.as_deref().unwrap_or("auto"))?;
             if arguments.speed.is_some() {
@@ -36,15 +36,15 @@ pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result
                     path: arguments.what.clone(),
                 });
             }
-            let exit = capture.read(&mut FrontEndListener::new(face.as_mut()), terminal)?;
-            face.farewell();
+            let exit = capture.read(&mut FrontEndListener::new(front_end.as_mut()), terminal)?;
+            front_end.finish();
             Ok(exit)
         }
     }
 }
 
 /// The screen, for what is over already.
-fn viewer(journal: Option<&Path>, terminal: &Terminal) -> Result<Box<dyn Face>, CliError> {
+fn viewer(journal: Option<&Path>, terminal: &Terminal) -> Result<Box<dyn FrontEnd>, CliError> {
     if !terminal.can_be_taken() {
         return Err(CliError::NoTerminal { what: "--tui" });
     }
@@ -52,7 +52,7 @@ fn viewer(journal: Option<&Path>, terminal: &Terminal) -> Result<Box<dyn Face>, 
         .and_then(Path::parent)
         .unwrap_or(Path::new("."))
         .to_owned();
-    let open_shelf = Box::new(move |_: &_| Box::new(RunFiles::at(place.clone())) as Box<_>);
+    let open_shelf = Box::new(move |_: &_| Box::new(StoredRunFiles::at(place.clone())) as Box<_>);
     let tui = terminal.tui(Role::Viewer, OnEnd::Stay, open_shelf, super::front_end::guard());
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
@@ -87,17 +87,17 @@ pub(super) fn named_run(what: &Path) -> Result<Option<PathBuf>, CliError> {
 fn tell(
     journal: &Path,
     arguments: &ReplayArguments,
-    face: &mut dyn Face,
+    front_end: &mut dyn FrontEnd,
     terminal: &Terminal,
 ) -> Result<Exit, CliError> {
     let pace = arguments.speed.map_or(Pace::AtOnce, Pace::Times);
-    let (end, left_out) = match run::replay(Journal::entries(journal)?, pace, face) {
+    let (end, left_out) = match run::replay(Journal::entries(journal)?, pace, front_end) {
         Ok(told) => told,
-        Err(RunError::Face(error)) => return ignore_broken_pipe(error),
+        Err(RunError::FrontEnd(error)) => return ignore_broken_pipe(error),
         Err(error) => return Err(error.into()),
     };
     if end == ReplayEnd::Told {
-        face.farewell();
+        front_end.finish();
     }
     warnings(&left_out, journal)
         .iter()

@@ -10,8 +10,8 @@ use crate::engine::RestoredRun;
 use crate::event::{RunHeader, RunOutcome};
 use crate::process::stop_marked;
 use crate::run::Beginning;
-use crate::store::{LATEST, Recalled, Run, recall};
-use crate::ui::{Confirmed, Face, Terminal};
+use crate::store::{LATEST, RestoredRecord, Run, recall};
+use crate::ui::{Confirmed, FrontEnd, Terminal};
 
 use super::agent_mode;
 use super::args::RunArguments;
@@ -78,24 +78,24 @@ pub(super) fn resume(
         changed,
     };
     let show = agent_mode::force_line_output(&plan.settings, arguments.show);
-    let mut face = front_end::front_end_for(show, &context.cwd, terminal)?;
-    remind(face.as_mut(), &run)?;
+    let mut front_end = front_end::front_end_for(show, &context.cwd, terminal)?;
+    remind(front_end.as_mut(), &run)?;
     let start = RunStart {
         run,
         now,
         beginning,
         restored: Some(restored),
     };
-    plan.execute_on(start, &context, face.as_mut())
+    plan.execute_on(start, &context, front_end.as_mut())
 }
 
 /// Shows what the run did before, to a face that can look back.
-fn remind(face: &mut dyn Face, run: &Run) -> Result<(), CliError> {
+fn remind(front_end: &mut dyn FrontEnd, run: &Run) -> Result<(), CliError> {
     let journal = run.journal_path();
     if journal.exists() {
         recall(&journal, |recalled| {
-            if let Recalled::Whole(record) = recalled {
-                face.recall(&record);
+            if let RestoredRecord::Whole(record) = recalled {
+                front_end.recall(&record);
             }
         })?;
     }
@@ -107,8 +107,8 @@ fn restore(run: &Run) -> Result<RestoredRun, CliError> {
     let journal = run.journal_path();
     if journal.exists() {
         recall(&journal, |recalled| match recalled {
-            Recalled::Whole(record) => restored.fold(&record),
-            Recalled::Passed { seq, at } => restored.seen(seq, at),
+            RestoredRecord::Whole(record) => restored.fold(&record),
+            RestoredRecord::Passed { seq, at } => restored.seen(seq, at),
         })?;
     }
     Ok(restored)

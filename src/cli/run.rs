@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::{self, Invocation, Selected};
+use crate::agent::{self, Invocation, ResolvedAgent};
 use crate::config::{self, Partial, PriceList, Session, Settings};
 use crate::engine::{Asking, Engine, Hats, RestoredRun, compose_first};
 use crate::event::{FORMAT_VERSION, RunHeader};
@@ -14,7 +14,7 @@ use crate::run::{self, Beginning, Hooks, Progress, PromptSource, Setup, Watched}
 use crate::store::Run;
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
-use crate::ui::{Face, Terminal};
+use crate::ui::{FrontEnd, Terminal};
 
 use super::agent_mode;
 use super::args::{DisplayArguments, RunArguments};
@@ -97,15 +97,15 @@ impl Request<'_> {
         }
         prompt::refuse_template(&plan.prompt)?;
         let show = agent_mode::force_line_output(&plan.settings, self.show);
-        let mut face = front_end::front_end_for(show, &context.cwd, terminal)?;
-        plan.execute(&context, face.as_mut())
+        let mut front_end = front_end::front_end_for(show, &context.cwd, terminal)?;
+        plan.execute(&context, front_end.as_mut())
     }
 }
 
 /// All that is decided before the first agent starts.
 pub(super) struct Plan {
     pub(super) settings: Settings,
-    pub(super) agent: Selected,
+    pub(super) agent: ResolvedAgent,
     pub(super) format: &'static Format,
     pub(super) filter: Option<Filter>,
     pub(super) prompt: PromptSource,
@@ -157,7 +157,7 @@ impl Plan {
     pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
         let task = self.prompt.read().unwrap_or_default();
         let prompt = compose_first(&task, &policy(self, Timestamp::UNIX_EPOCH));
-        let prompt = self.agent.wording(&prompt).into_owned();
+        let prompt = self.agent.escape_prompt(&prompt).into_owned();
         if self.agent.driver().is_none() {
             let invocation = self.agent.invocation(&prompt, prompt_file)?;
             return Ok((prompt, invocation));
@@ -173,7 +173,7 @@ impl Plan {
         Ok((prompt, invocation))
     }
 
-    pub(super) fn execute(self, context: &Context, face: &mut dyn Face) -> Result<Exit, CliError> {
+    pub(super) fn execute(self, context: &Context, front_end: &mut dyn FrontEnd) -> Result<Exit, CliError> {
         let now = Timestamp::now();
         let start = RunStart {
             run: Run::create(&context.cwd, now)?,
@@ -181,7 +181,7 @@ impl Plan {
             beginning: Beginning::Fresh,
             restored: None,
         };
-        self.execute_on(start, context, face)
+        self.execute_on(start, context, front_end)
     }
 
     /// Drives a new run, or one that goes on.
@@ -189,7 +189,7 @@ impl Plan {
         self,
         start: RunStart,
         context: &Context,
-        face: &mut dyn Face,
+        front_end: &mut dyn FrontEnd,
     ) -> Result<Exit, CliError> {
         let RunStart {
             run,
@@ -218,12 +218,12 @@ impl Plan {
             filter: self.filter,
             prompt: self.prompt,
             workspace: context.cwd.clone(),
-            keeper: context.keeper.clone(),
+            supervisors: context.supervisors.clone(),
             max_line_bytes: usize::try_from(self.settings.event_loop.max_line_bytes).unwrap_or(usize::MAX),
             beginning,
         };
-        let outcome = run::drive(setup, face)?;
-        face.farewell();
+        let outcome = run::drive(setup, front_end)?;
+        front_end.finish();
         Ok(Exit::from(&outcome))
     }
 

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 use crate::event::{Record, RunHeader};
 use crate::store;
-use crate::ui::tui::{Attempt, OpenShelf, Shelf};
+use crate::ui::tui::{Attempt, OpenRunFiles, RunFiles};
 
 /// One run's directory.
-pub(super) struct RunFiles {
+pub(super) struct StoredRunFiles {
     directory: PathBuf,
 }
 
-impl RunFiles {
+impl StoredRunFiles {
     pub(super) fn at(directory: PathBuf) -> Self {
         Self { directory }
     }
 
     /// The shelf of whichever run this workspace will tell about.
-    pub(super) fn of_workspace(workspace: &Path) -> OpenShelf {
+    pub(super) fn of_workspace(workspace: &Path) -> OpenRunFiles {
         let runs = workspace.join(store::DIRECTORY).join("runs");
         Box::new(move |header: &RunHeader| Box::new(Self::at(runs.join(&header.run_id))))
     }
@@ -34,7 +34,7 @@ impl RunFiles {
     }
 }
 
-impl Shelf for RunFiles {
+impl RunFiles for StoredRunFiles {
     /// Records outside the range are not parsed: a long journal is passed over as fast as it can be read.
     fn replay(&self, seqs: RangeInclusive<u64>, hear: &mut dyn FnMut(&Record)) -> io::Result<()> {
         let file = File::open(self.directory.join("events.jsonl"))?;

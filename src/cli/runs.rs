@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::engine::RestoredRun;
 use crate::event::{RunOutcome, Usage};
-use crate::store::{Glance, Recalled, Shelf, State, recall, side_by_side, time_of};
+use crate::store::{RestoredRecord, RunEntry, RunIndex, State, par_map, recall, time_of};
 use crate::ui::{Cell, Table, Terminal, Tone, units};
 
 use super::agents::json;
@@ -52,21 +52,21 @@ pub(super) struct Figures {
 pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let context = Context::here()?;
     let (now, zone) = (Timestamp::now(), TimeZone::system());
-    let shelf = Shelf::of(&context.cwd);
+    let index = RunIndex::of(&context.cwd);
     let filter = RunFilter::new(arguments, now, &zone);
     let most = match arguments.number {
         0 => usize::MAX,
         number => number,
     };
-    let mut found = found(&shelf, &filter, most.saturating_add(1));
+    let mut found = found(&index, &filter, most.saturating_add(1));
     // One more was looked for, to know whether there are more.
     let more = found.len() > most;
     found.truncate(most);
-    let rows = side_by_side(&found, |glance| row(&shelf, glance));
+    let rows = par_map(&found, |entry| row(&index, entry));
     let text = if arguments.json {
         json(&rows)
     } else {
-        text(&rows, more, &shelf, &zone, terminal)
+        text(&rows, more, &index, &zone, terminal)
     };
     terminal
         .print(&text)
@@ -75,15 +75,15 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
 }
 
 /// The newest that are wanted, so many at most. The further back, the more are looked at together.
-fn found(shelf: &Shelf, filter: &RunFilter, most: usize) -> Vec<Glance> {
-    let ids: Vec<&str> = shelf.newest_first().filter(|id| filter.is_in_time(id)).collect();
+fn found(index: &RunIndex, filter: &RunFilter, most: usize) -> Vec<RunEntry> {
+    let ids: Vec<&str> = index.newest_first().filter(|id| filter.is_in_time(id)).collect();
     let (mut found, mut rest, mut together) = (Vec::new(), &ids[..], FIRST_LOOK);
     while found.len() < most && !rest.is_empty() {
         let (next, after) = rest.split_at(together.min(rest.len()));
         found.extend(
-            side_by_side(next, |id| shelf.glance(id))
+            par_map(next, |id| index.entry(id))
                 .into_iter()
-                .filter(|glance| filter.wants(glance)),
+                .filter(|entry| filter.wants(entry)),
         );
         (rest, together) = (after, together * 8);
     }
@@ -119,15 +119,15 @@ impl<'a> RunFilter<'a> {
         })
     }
 
-    fn wants(&self, glance: &Glance) -> bool {
-        let agent = glance.header.as_ref().map(|header| header.agent.as_str());
+    fn wants(&self, entry: &RunEntry) -> bool {
+        let agent = entry.header.as_ref().map(|header| header.agent.as_str());
         let is_agents = self
             .arguments
             .agent
             .as_deref()
             .is_none_or(|name| agent == Some(name));
         let outcomes = &self.arguments.outcome;
-        is_agents && (outcomes.is_empty() || outcomes.contains(&outcome_of(&glance.state)))
+        is_agents && (outcomes.is_empty() || outcomes.contains(&outcome_of(&entry.state)))
     }
 }
 
@@ -172,10 +172,10 @@ pub(super) fn outcome_of(state: &State) -> OutcomeName {
     }
 }
 
-fn row(shelf: &Shelf, glance: &Glance) -> RunRow {
-    let directory = shelf.directory(&glance.id);
-    let outcome = outcome_of(&glance.state);
-    let figures = match &glance.state {
+fn row(index: &RunIndex, entry: &RunEntry) -> RunRow {
+    let directory = index.directory(&entry.id);
+    let outcome = outcome_of(&entry.state);
+    let figures = match &entry.state {
         State::Ended(ending) => Some(Figures {
             iterations: ending.iterations,
             duration_ms: ending.duration_ms,
@@ -186,9 +186,9 @@ fn row(shelf: &Shelf, glance: &Glance) -> RunRow {
     };
     RunRow {
         prompt: first_words(&directory.join("iterations/0001/prompt.md")),
-        id: glance.id.clone(),
-        began: glance.began,
-        agent: glance.header.as_ref().map(|header| header.agent.clone()),
+        id: entry.id.clone(),
+        began: entry.began,
+        agent: entry.header.as_ref().map(|header| header.agent.clone()),
         outcome,
         figures,
     }
@@ -198,8 +198,8 @@ fn row(shelf: &Shelf, glance: &Glance) -> RunRow {
 pub(super) fn partial_figures(journal: &Path) -> Option<Figures> {
     let mut restored = RestoredRun::default();
     recall(journal, |recalled| match recalled {
-        Recalled::Whole(record) => restored.fold(&record),
-        Recalled::Passed { seq, at } => restored.seen(seq, at),
+        RestoredRecord::Whole(record) => restored.fold(&record),
+        RestoredRecord::Passed { seq, at } => restored.seen(seq, at),
     })
     .ok()?;
     Some(Figures {
@@ -225,12 +225,12 @@ fn first_words(prompt: &Path) -> Option<String> {
     Some(cut)
 }
 
-fn text(rows: &[RunRow], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &Terminal) -> String {
-    if shelf.is_empty() {
+fn text(rows: &[RunRow], more: bool, index: &RunIndex, zone: &TimeZone, terminal: &Terminal) -> String {
+    if index.is_empty() {
         return "There are no runs here yet. To begin one: ralph run -p \"make the tests pass\"\n".to_owned();
     }
     if rows.is_empty() {
-        let all = units::count(shelf.len() as u64, "run");
+        let all = units::count(index.len() as u64, "run");
         return format!("No run is like that, of {all} in all. To see them: ralph runs\n");
     }
     let header = [
@@ -245,7 +245,7 @@ fn text(rows: &[RunRow], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &
         "PROMPT",
     ];
     let mut table = Table::new(header);
-    for cells in side_by_side(rows, |row| cells(row, zone)) {
+    for cells in par_map(rows, |row| cells(row, zone)) {
         table.row(cells);
     }
     let mut text = terminal.render(&table);
@@ -253,7 +253,7 @@ fn text(rows: &[RunRow], more: bool, shelf: &Shelf, zone: &TimeZone, terminal: &
         text.push_str(&format!(
             "\nThe newest {}, of {} in all; -n 0 shows every one.\n",
             rows.len(),
-            units::grouped(shelf.len() as u64)
+            units::grouped(index.len() as u64)
         ));
     }
     text

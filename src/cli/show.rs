@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::event::{GateResult, IterationOutcome, RunHeader};
-use crate::store::{Journal, LATEST, Shelf, State, StoreError, id_of, journal_at};
+use crate::store::{Journal, LATEST, RunIndex, State, StoreError, id_of, journal_at};
 use crate::ui::clean::clean;
 use crate::ui::{
-    Account, Cell, Table, Terminal, Tone, Turn, Verdict, gate_words, iteration_verdict, iteration_word,
-    run_advice, run_verdict, units,
+    AttemptSummary, Cell, RunSummary, Table, Terminal, Tone, Verdict, gate_words, iteration_verdict,
+    iteration_word, run_advice, run_verdict, units,
 };
 
 use super::agents::json;
@@ -29,7 +29,7 @@ pub(super) struct RunDetails {
     pub(super) state: OutcomeName,
     pub(super) directory: PathBuf,
     #[serde(flatten)]
-    pub(super) account: Account,
+    pub(super) account: RunSummary,
 }
 
 pub(super) fn show(arguments: &ShowRunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -59,12 +59,12 @@ impl RunDetails {
     pub(super) fn at(directory: &Path) -> Result<Self, CliError> {
         let id = id_of(directory);
         let journal = directory.join("events.jsonl");
-        let mut account = Account::default();
+        let mut account = RunSummary::default();
         for record in Journal::read(&journal)? {
             account.hear(&record);
         }
         let workspace = directory.ancestors().nth(3).unwrap_or(Path::new("."));
-        let state = Shelf::of(workspace).glance(&id).state;
+        let state = RunIndex::of(workspace).entry(&id).state;
         if !matches!(state, State::Ended(_))
             && let Some(figures) = partial_figures(&journal)
         {
@@ -200,7 +200,7 @@ fn agent(header: &RunHeader) -> String {
     }
 }
 
-fn turn_table(turns: &[Turn]) -> Table {
+fn turn_table(turns: &[AttemptSummary]) -> Table {
     let has_hats = turns.iter().any(|turn| turn.hat.is_some());
     let mut table = Table::new([
         "#", "OUTCOME", "TIME", "TOOLS", "TOKENS", "COST", "GATES", "FILES", "",
@@ -223,14 +223,14 @@ fn turn_table(turns: &[Turn]) -> Table {
 }
 
 /// `3`, or `3.2` for its second try.
-fn number(turn: &Turn) -> String {
+fn number(turn: &AttemptSummary) -> String {
     match turn.attempt {
         0 | 1 => turn.iteration.to_string(),
         attempt => format!("{}.{attempt}", turn.iteration),
     }
 }
 
-fn outcome_cell(turn: &Turn) -> Cell {
+fn outcome_cell(turn: &AttemptSummary) -> Cell {
     match &turn.outcome {
         Some(outcome) => {
             let verdict = iteration_verdict(outcome, turn.began, &TimeZone::UTC);
@@ -243,14 +243,14 @@ fn outcome_cell(turn: &Turn) -> Cell {
     }
 }
 
-fn tools(turn: &Turn) -> String {
+fn tools(turn: &AttemptSummary) -> String {
     match turn.failed_tools {
         0 => count(turn.tools),
         failed => format!("{} ({failed} failed)", turn.tools),
     }
 }
 
-fn gates(turn: &Turn) -> String {
+fn gates(turn: &AttemptSummary) -> String {
     let mark = |result| {
         if result == GateResult::Passed {
             "✓"
@@ -274,7 +274,7 @@ fn count(number: u64) -> String {
 }
 
 /// Why iterations did not go well, the last of them.
-fn troubles(turns: &[Turn], terminal: &Terminal) -> String {
+fn troubles(turns: &[AttemptSummary], terminal: &Terminal) -> String {
     const MOST: usize = 8;
     let zone = TimeZone::system();
     let mut lines: Vec<String> = Vec::new();

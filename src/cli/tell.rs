@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Order, RunOutcome};
-use crate::store::{DIRECTORY, LATEST, Lock, OrderBox, Shelf, State, find_run, id_of};
+use crate::event::{Command, RunOutcome};
+use crate::store::{DIRECTORY, Inbox, LATEST, Lock, RunIndex, State, find_run, id_of};
 use crate::ui::Terminal;
 
 use super::args::TellArguments;
@@ -16,13 +16,13 @@ pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exi
     let (run, order) = order(arguments)?;
     let run = find_run(&context.cwd, run.as_deref().unwrap_or(LATEST))?;
     let id = id_of(&run);
-    let state = Shelf::of(&context.cwd).glance(&id).state;
+    let state = RunIndex::of(&context.cwd).entry(&id).state;
     if let State::Ended(ending) = state
         && let RunOutcome::Complete { .. } = ending.outcome
     {
         return Err(CliError::RunCompleted { id });
     }
-    OrderBox::of(&run).put(order, Timestamp::now())?;
+    Inbox::of(&run).put(order, Timestamp::now())?;
     let at_work = Lock::holder(&context.cwd.join(DIRECTORY).join("lock")).is_some();
     let when = if at_work {
         "it is taken in within a second, and goes into the next prompt if it is a message"
@@ -36,12 +36,12 @@ pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exi
 }
 
 /// One word is the message, two are the run and the message; an order needs no message.
-fn order(arguments: &TellArguments) -> Result<(Option<String>, Order), CliError> {
+fn order(arguments: &TellArguments) -> Result<(Option<String>, Command), CliError> {
     let orders = [
-        (arguments.pause, Order::Pause),
-        (arguments.resume, Order::Resume),
-        (arguments.wake, Order::Wake),
-        (arguments.stop_iteration, Order::StopIteration),
+        (arguments.pause, Command::Pause),
+        (arguments.resume, Command::Resume),
+        (arguments.wake, Command::Wake),
+        (arguments.stop_iteration, Command::StopIteration),
     ];
     if let Some((_, order)) = orders.into_iter().find(|(wanted, _)| *wanted) {
         return Ok((arguments.words.first().cloned(), order));
@@ -54,5 +54,5 @@ fn order(arguments: &TellArguments) -> Result<(Option<String>, Order), CliError>
     if text.trim().is_empty() {
         return Err(CliError::EmptyCommand);
     }
-    Ok((run, Order::Message { text: text.clone() }))
+    Ok((run, Command::Message { text: text.clone() }))
 }

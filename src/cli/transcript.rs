@@ -11,7 +11,7 @@ use crate::event::{Record, RunEvent, TranscriptEvent};
 use crate::run::{CaptureError, CaptureReading, Listener, read_capture};
 use crate::store::context_of_capture;
 use crate::transcript::{self, Format};
-use crate::ui::{Face, JsonLines, Terminal, Verbosity};
+use crate::ui::{FrontEnd, JsonLines, Terminal, Verbosity};
 
 use super::args::TranscriptArguments;
 use super::error::CliError;
@@ -22,8 +22,8 @@ pub(super) fn transcript(arguments: &TranscriptArguments, terminal: &Terminal) -
     if arguments.json {
         return capture.read(&mut JsonListener(terminal.json_lines()), terminal);
     }
-    let mut face = terminal.plain_face(Verbosity::Normal);
-    capture.read(&mut FrontEndListener::new(face.as_mut()), terminal)
+    let mut front_end = terminal.plain_face(Verbosity::Normal);
+    capture.read(&mut FrontEndListener::new(front_end.as_mut()), terminal)
 }
 
 /// Raw output, and how to read it.
@@ -111,7 +111,7 @@ pub(super) fn ignore_broken_pipe(error: io::Error) -> Result<Exit, CliError> {
 struct JsonListener<W: Write>(JsonLines<W>);
 
 impl<W: Write> Listener for JsonListener<W> {
-    fn hear(&mut self, event: TranscriptEvent) -> io::Result<()> {
+    fn on_event(&mut self, event: TranscriptEvent) -> io::Result<()> {
         self.0.write(&event)
     }
 
@@ -122,20 +122,20 @@ impl<W: Write> Listener for JsonListener<W> {
 
 /// Events as a face shows them.
 pub(super) struct FrontEndListener<'a> {
-    face: &'a mut dyn Face,
+    front_end: &'a mut dyn FrontEnd,
     seq: u64,
 }
 
 impl<'a> FrontEndListener<'a> {
-    pub(super) fn new(face: &'a mut dyn Face) -> Self {
-        Self { face, seq: 0 }
+    pub(super) fn new(front_end: &'a mut dyn FrontEnd) -> Self {
+        Self { front_end, seq: 0 }
     }
 }
 
 impl Listener for FrontEndListener<'_> {
-    fn hear(&mut self, event: TranscriptEvent) -> io::Result<()> {
+    fn on_event(&mut self, event: TranscriptEvent) -> io::Result<()> {
         self.seq += 1;
-        self.face.accept(&Record {
+        self.front_end.accept(&Record {
             seq: self.seq,
             // Nobody wrote down when it was printed.
             at: Timestamp::UNIX_EPOCH,
@@ -144,6 +144,6 @@ impl Listener for FrontEndListener<'_> {
     }
 
     fn pause(&mut self) -> io::Result<()> {
-        self.face.flush()
+        self.front_end.flush()
     }
 }

@@ -1,6 +1,6 @@
 //! In which format, and with which filter, an agent's output is read.
 
-use crate::agent::{FilterCode, Selected};
+use crate::agent::{FilterCode, ResolvedAgent};
 use crate::transcript::jq::Filter;
 use crate::transcript::{self, Format};
 
@@ -8,7 +8,9 @@ use super::error::CliError;
 
 /// Finds the format and compiles the filter. A driver's filter that does not compile leaves the raw lines, and a
 /// warning with the agent.
-pub(super) fn resolve_format(agent: &mut Selected) -> Result<(&'static Format, Option<Filter>), CliError> {
+pub(super) fn resolve_format(
+    agent: &mut ResolvedAgent,
+) -> Result<(&'static Format, Option<Filter>), CliError> {
     let filter = match &agent.filter {
         None => None,
         Some(FilterCode::User(code)) => Some(Filter::compile(code)?),

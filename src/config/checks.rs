@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::diagnostic::{Complaint, quoted, suggestion};
+use super::diagnostic::{Problem, quoted, suggestion};
 use super::partial::{AUTO, Partial};
 use super::pattern::PathPattern;
 
@@ -24,7 +24,7 @@ const SOME: RangeInclusive<u64> = 1..=u64::MAX;
 const LINE: RangeInclusive<u64> = 4096..=4 << 30;
 
 /// The first thing in this layer that makes no sense.
-pub(super) fn check(wishes: &Partial, known: Known<'_>) -> Result<(), Complaint> {
+pub(super) fn check(wishes: &Partial, known: Known<'_>) -> Result<(), Problem> {
     check_ranges(wishes)?;
     check_names(wishes, known)?;
     check_texts(wishes)?;
@@ -33,7 +33,7 @@ pub(super) fn check(wishes: &Partial, known: Known<'_>) -> Result<(), Complaint>
     check_globs(wishes)
 }
 
-fn check_ranges(wishes: &Partial) -> Result<(), Complaint> {
+fn check_ranges(wishes: &Partial) -> Result<(), Problem> {
     let limits = &wishes.event_loop;
     for (key, given, allowed) in [
         ("cli.idle_timeout_secs", wishes.cli.idle_timeout_secs, ANY_TIME),
@@ -86,7 +86,7 @@ pub(super) fn check_range(
     key: &str,
     given: Option<u64>,
     allowed: RangeInclusive<u64>,
-) -> Result<(), Complaint> {
+) -> Result<(), Problem> {
     let Some(given) = given.filter(|given| !allowed.contains(given)) else {
         return Ok(());
     };
@@ -98,21 +98,21 @@ pub(super) fn check_range(
         format!("at most {}", allowed.end())
     };
     let help = (given == 0).then(|| "leave it out for the default".to_owned());
-    Err(Complaint::about_value(key, format!("must be {bound}, but is `{given}`")).with_help(help))
+    Err(Problem::about_value(key, format!("must be {bound}, but is `{given}`")).with_help(help))
 }
 
-fn check_cost(given: Option<f64>) -> Result<(), Complaint> {
+fn check_cost(given: Option<f64>) -> Result<(), Problem> {
     match given {
         Some(cost) if !(cost.is_finite() && cost > 0.0) => {
             let problem = format!("must be more than 0 and finite, but is `{cost}`");
-            Err(Complaint::about_value("event_loop.max_cost_usd", problem)
+            Err(Problem::about_value("event_loop.max_cost_usd", problem)
                 .with_help(Some("leave it out for no limit on the cost".to_owned())))
         }
         _ => Ok(()),
     }
 }
 
-fn check_names(wishes: &Partial, known: Known<'_>) -> Result<(), Complaint> {
+fn check_names(wishes: &Partial, known: Known<'_>) -> Result<(), Problem> {
     let mut adapters = known.agents.to_vec();
     if !adapters.contains(&"custom") {
         adapters.push("custom");
@@ -123,7 +123,7 @@ fn check_names(wishes: &Partial, known: Known<'_>) -> Result<(), Complaint> {
         .find(|name| !adapters.contains(&name.as_str()))
     {
         return Err(
-            Complaint::about_name(format!("adapters.{name}"), "is not a known agent")
+            Problem::about_name(format!("adapters.{name}"), "is not a known agent")
                 .with_help(Some(suggestion(name, &adapters))),
         );
     }
@@ -132,14 +132,14 @@ fn check_names(wishes: &Partial, known: Known<'_>) -> Result<(), Complaint> {
             let mut transcripts = vec![AUTO];
             transcripts.extend(known.transcripts.iter().filter(|name| **name != AUTO));
             let problem = format!("must be a transcript format, but is {}", quoted(name));
-            Err(Complaint::about_value("cli.transcript", problem)
+            Err(Problem::about_value("cli.transcript", problem)
                 .with_help(Some(suggestion(name, &transcripts))))
         }
         _ => Ok(()),
     }
 }
 
-fn check_texts(wishes: &Partial) -> Result<(), Complaint> {
+fn check_texts(wishes: &Partial) -> Result<(), Problem> {
     let path =
         |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.to_string_lossy().into_owned());
     for (key, given) in [
@@ -160,7 +160,7 @@ fn check_texts(wishes: &Partial) -> Result<(), Complaint> {
     }
     if wishes.event_loop.prompt.is_some() && wishes.event_loop.prompt_file.is_some() {
         let problem = "cannot be given together with `event_loop.prompt`";
-        return Err(Complaint::about_name("event_loop.prompt_file", problem)
+        return Err(Problem::about_name("event_loop.prompt_file", problem)
             .with_help(Some("keep one of the two".to_owned())));
     }
     for (index, marker) in wishes.event_loop.completion_promise.iter().flatten().enumerate() {
@@ -168,7 +168,7 @@ fn check_texts(wishes: &Partial) -> Result<(), Complaint> {
         let key = format!("event_loop.completion_promise[{index}]");
         not_blank(&key, Some(marker))?;
         if marker.trim_end().contains('\n') {
-            return Err(Complaint::about_value(
+            return Err(Problem::about_value(
                 key,
                 "must fit on one line, because an agent says it on one line",
             ));
@@ -177,7 +177,7 @@ fn check_texts(wishes: &Partial) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn check_gates(wishes: &Partial) -> Result<(), Complaint> {
+fn check_gates(wishes: &Partial) -> Result<(), Problem> {
     let mut seen = BTreeMap::new();
     for (index, gate) in wishes.gates.iter().flatten().enumerate() {
         not_blank(&format!("gates[{index}].name"), Some(&gate.name))?;
@@ -190,20 +190,20 @@ fn check_gates(wishes: &Partial) -> Result<(), Complaint> {
                 "must have names of variables as keys, but {} is none",
                 quoted(name)
             );
-            return Err(Complaint::about_value(format!("gates[{index}].env"), problem));
+            return Err(Problem::about_value(format!("gates[{index}].env"), problem));
         }
         if let Some(first) = seen.insert(gate.name.as_str(), index) {
             let problem = format!(
                 "must be unique, but {} is also the name of `gates[{first}]`",
                 quoted(&gate.name)
             );
-            return Err(Complaint::about_value(format!("gates[{index}].name"), problem));
+            return Err(Problem::about_value(format!("gates[{index}].name"), problem));
         }
     }
     Ok(())
 }
 
-fn check_hats(wishes: &Partial) -> Result<(), Complaint> {
+fn check_hats(wishes: &Partial) -> Result<(), Problem> {
     for (name, hat) in &wishes.hats {
         for (key, topics) in [("triggers", &hat.triggers), ("publishes", &hat.publishes)] {
             for (index, topic) in topics.iter().flatten().enumerate() {
@@ -219,7 +219,7 @@ fn check_hats(wishes: &Partial) -> Result<(), Complaint> {
 }
 
 /// Globs are relative to the workspace, which is what they are held against.
-fn check_globs(wishes: &Partial) -> Result<(), Complaint> {
+fn check_globs(wishes: &Partial) -> Result<(), Problem> {
     for (index, glob) in wishes.event_loop.allowed_paths.iter().flatten().enumerate() {
         let key = format!("event_loop.allowed_paths[{index}]");
         not_blank(&key, Some(glob))?;
@@ -228,7 +228,7 @@ fn check_globs(wishes: &Partial) -> Result<(), Complaint> {
                 "must be relative to the workspace, without `.` or `..`, but is {}",
                 quoted(glob)
             );
-            return Err(Complaint::about_value(key, problem)
+            return Err(Problem::about_value(key, problem)
                 .with_help(Some("write `src/**`, or `docs/*.md`".to_owned())));
         }
         if let Err(error) = glob.parse::<PathPattern>() {
@@ -236,15 +236,15 @@ fn check_globs(wishes: &Partial) -> Result<(), Complaint> {
                 "must be a pattern of paths, but {} is none: {error}",
                 quoted(glob)
             );
-            return Err(Complaint::about_value(key, problem));
+            return Err(Problem::about_value(key, problem));
         }
     }
     Ok(())
 }
 
-pub(super) fn not_blank(key: &str, given: Option<&str>) -> Result<(), Complaint> {
+pub(super) fn not_blank(key: &str, given: Option<&str>) -> Result<(), Problem> {
     match given {
-        Some(text) if text.trim().is_empty() => Err(Complaint::about_value(key, "must not be empty")),
+        Some(text) if text.trim().is_empty() => Err(Problem::about_value(key, "must not be empty")),
         _ => Ok(()),
     }
 }

@@ -8,17 +8,17 @@ use super::Loaded;
 
 /// A file, and every command in it, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Executes {
+pub struct FileCommands {
     pub file: PathBuf,
     pub commands: Vec<String>,
 }
 
 impl Loaded {
     /// Every file that says something that would be executed.
-    pub fn executes(&self) -> Vec<Executes> {
+    pub fn executes(&self) -> Vec<FileCommands> {
         let files = self.layers.iter().filter_map(super::layers::Layer::file);
         files
-            .map(|(file, said)| Executes {
+            .map(|(file, said)| FileCommands {
                 file: file.to_owned(),
                 commands: commands(said),
             })

@@ -19,16 +19,16 @@ pub enum ConfigError {
     #[error("configuration file {} is larger than {max_bytes} bytes", path.display())]
     TooLarge { path: PathBuf, max_bytes: u64 },
     #[error("{0}")]
-    Mistake(Box<Mistake>),
+    Diagnostic(Box<Diagnostic>),
     #[error("environment variable `{variable}` {complaint}")]
-    Variable { variable: String, complaint: Complaint },
+    Variable { variable: String, complaint: Problem },
     #[error("`{}` on the command line {complaint}", complaint.key)]
-    Flag { complaint: Complaint },
+    Flag { complaint: Problem },
 }
 
 /// Something wrong with one value, wherever it was said. Displayed as the rest of a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub struct Problem {
     /// Dotted: `event_loop.max_iterations`.
     pub key: String,
     /// `must be at least 1, but is `0``
@@ -44,7 +44,7 @@ pub(super) enum About {
     Value,
 }
 
-impl Complaint {
+impl Problem {
     pub(super) fn about_value(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             key: printable(&key.into()),
@@ -67,7 +67,7 @@ impl Complaint {
     }
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.problem)?;
         match &self.help {
@@ -79,7 +79,7 @@ impl fmt::Display for Complaint {
 
 /// A mistake in a file, and its picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub struct Diagnostic {
     pub file: PathBuf,
     /// From 1.
     pub line: usize,
@@ -90,7 +90,7 @@ pub struct Mistake {
     excerpt: Excerpt,
 }
 
-impl Mistake {
+impl Diagnostic {
     pub(super) fn new(file: &Path, text: &str, range: Range<usize>, message: impl Into<String>) -> Self {
         let place = Place::of(text, range);
         Self {
@@ -109,7 +109,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.line.to_string();
         let gutter = " ".repeat(number.len());
@@ -290,7 +290,7 @@ mod tests {
 
     fn show(text: &str, marked: &str) -> String {
         let start = text.find(marked).unwrap_or(text.len());
-        Mistake::new(Path::new("ralph.yml"), text, start..start + marked.len(), "wrong").to_string()
+        Diagnostic::new(Path::new("ralph.yml"), text, start..start + marked.len(), "wrong").to_string()
     }
 
     #[test]

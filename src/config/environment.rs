@@ -1,6 +1,6 @@
 //! Wishes that come as `RALPH_*` variables. A new variable is one row of the table.
 
-use super::diagnostic::{Complaint, ConfigError, closest, printable};
+use super::diagnostic::{ConfigError, Problem, closest, printable};
 use super::expected::Expected;
 use super::partial::Partial;
 use super::words::split_words;
@@ -11,7 +11,7 @@ struct Variable {
     name: &'static str,
     /// What it sets, the first being what it is about.
     keys: &'static [&'static str],
-    read: fn(&str, &mut Partial) -> Result<(), Complaint>,
+    read: fn(&str, &mut Partial) -> Result<(), Problem>,
 }
 
 /// An earlier row wins over a later one that touches the same key.
@@ -121,7 +121,7 @@ impl Environment {
         Ok(read)
     }
 
-    pub(super) fn blame(&self, complaint: Complaint) -> ConfigError {
+    pub(super) fn blame(&self, complaint: Problem) -> ConfigError {
         let variable = origin_of(&self.set_by, &complaint.key)
             .unwrap_or("RALPH_*")
             .to_owned();
@@ -157,8 +157,8 @@ fn unknown(name: &str) -> Option<String> {
     ))
 }
 
-fn read_command(text: &str, wishes: &mut Partial) -> Result<(), Complaint> {
-    let complain = |problem: String| Complaint::about_value("cli.command", problem);
+fn read_command(text: &str, wishes: &mut Partial) -> Result<(), Problem> {
+    let complain = |problem: String| Problem::about_value("cli.command", problem);
     let mut words = split_words(text)
         .map_err(|error| complain(error.to_string()))?
         .into_iter();
@@ -171,10 +171,10 @@ fn read_command(text: &str, wishes: &mut Partial) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn read_number<N: std::str::FromStr>(key: &str, text: &str) -> Result<N, Complaint> {
+fn read_number<N: std::str::FromStr>(key: &str, text: &str) -> Result<N, Problem> {
     let text = text.trim();
     text.parse().map_err(|_| {
         let expected = Expected::of(key);
-        Complaint::about_value(key, expected.refusal(text)).with_help(expected.correction(text))
+        Problem::about_value(key, expected.refusal(text)).with_help(expected.correction(text))
     })
 }

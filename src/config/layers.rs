@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::checks::{Known, check};
-use super::diagnostic::{ConfigError, Mistake};
+use super::diagnostic::{ConfigError, Diagnostic};
 use super::environment::{Environment, origin_of};
-use super::import::{self, Foreign, Place};
+use super::import::{self, ImportedFile, Place};
 use super::partial::Partial;
-use super::spans::Outline;
+use super::spans::Spans;
 use super::yaml::Document;
 use super::{Loaded, Origin, Request};
 
@@ -33,14 +33,14 @@ pub(super) struct Layer {
 enum Source {
     File {
         path: PathBuf,
-        outline: Outline,
+        outline: Spans,
     },
     Environment {
         set_by: Vec<(&'static str, &'static str)>,
     },
     Flags,
     /// A file of another Ralph.
-    Foreign {
+    ImportedFile {
         path: PathBuf,
         places: Vec<(String, Place)>,
     },
@@ -61,7 +61,7 @@ impl Layer {
                 variable: origin_of(set_by, key).unwrap_or_default().to_owned(),
             },
             Source::Flags => Origin::Flag,
-            Source::Foreign { path, places } => {
+            Source::ImportedFile { path, places } => {
                 let place = places
                     .iter()
                     .find(|(placed, _)| placed == key || placed.starts_with(key));
@@ -85,7 +85,7 @@ impl Layer {
     /// The file that this layer is, and what it says.
     pub(super) fn file(&self) -> Option<(&Path, &Value)> {
         match &self.source {
-            Source::File { path, .. } | Source::Foreign { path, .. } => Some((path, &self.said)),
+            Source::File { path, .. } | Source::ImportedFile { path, .. } => Some((path, &self.said)),
             Source::Environment { .. } | Source::Flags => None,
         }
     }
@@ -124,9 +124,9 @@ impl Loaded {
     pub(super) fn lay_file(&mut self, path: &Path, known: Known<'_>) -> Result<(), ConfigError> {
         let text = read_text(path)?;
         let document = Document::new(path, &text);
-        let mut wishes: Partial = document.read().map_err(ConfigError::Mistake)?;
+        let mut wishes: Partial = document.read().map_err(ConfigError::Diagnostic)?;
         check(&wishes, known)
-            .map_err(|complaint| ConfigError::Mistake(Box::new(document.mistake(complaint))))?;
+            .map_err(|complaint| ConfigError::Diagnostic(Box::new(document.mistake(complaint))))?;
         wishes.anchor_paths(path.parent().unwrap_or(path));
         let outline = document.into_outline();
         self.files.push(path.to_owned());
@@ -143,7 +143,7 @@ impl Loaded {
     /// Lays a file of another Ralph over what there is. What it says wrongly was told as a warning.
     pub(super) fn lay_foreign(
         &mut self,
-        whose: Foreign,
+        whose: ImportedFile,
         path: &Path,
         request: &Request<'_>,
     ) -> Result<(), ConfigError> {
@@ -158,7 +158,7 @@ impl Loaded {
         self.warnings.append(&mut said.warnings);
         self.files.push(path.to_owned());
         let (path, places) = (path.to_owned(), said.places);
-        self.lay(said.wishes, Source::Foreign { path, places });
+        self.lay(said.wishes, Source::ImportedFile { path, places });
         Ok(())
     }
 
@@ -223,9 +223,9 @@ pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
     String::from_utf8(bytes).map_err(|error| {
         let start = error.utf8_error().valid_up_to();
         let shown = String::from_utf8_lossy(error.as_bytes());
-        let mistake = Mistake::new(path, &shown, start..start + 1, "the file is not UTF-8 text")
+        let mistake = Diagnostic::new(path, &shown, start..start + 1, "the file is not UTF-8 text")
             .with_help(Some("save it as UTF-8; other encodings are not read".to_owned()));
-        ConfigError::Mistake(Box::new(mistake))
+        ConfigError::Diagnostic(Box::new(mistake))
     })
 }
 

@@ -24,9 +24,9 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
-pub use commands::Executes;
-pub use diagnostic::{Complaint, ConfigError, Mistake};
-pub use import::{Foreign, Theirs, as_yaml, equivalent_yaml, nearest_foreign};
+pub use commands::FileCommands;
+pub use diagnostic::{ConfigError, Diagnostic, Problem};
+pub use import::{ImportedFile, Theirs, as_yaml, equivalent_yaml, nearest_foreign};
 pub use partial::{
     Partial, PartialAdapter, PartialCli, PartialDriver, PartialEventLoop, PartialHat, PartialHooks,
 };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::diagnostic::{Complaint, ConfigError};
+use super::diagnostic::{ConfigError, Problem};
 use super::layers::read_text;
 use super::partial::may_be_empty;
 use super::yaml::Document;
@@ -40,15 +40,16 @@ pub fn load_prices(path: &Path) -> Result<PriceList, ConfigError> {
     }
     let text = read_text(path)?;
     let document = Document::of_prices(path, &text);
-    let file: PriceFile = document.read().map_err(ConfigError::Mistake)?;
-    check(&file.models).map_err(|complaint| ConfigError::Mistake(Box::new(document.mistake(complaint))))?;
+    let file: PriceFile = document.read().map_err(ConfigError::Diagnostic)?;
+    check(&file.models)
+        .map_err(|complaint| ConfigError::Diagnostic(Box::new(document.mistake(complaint))))?;
     Ok(file.models)
 }
 
-fn check(models: &PriceList) -> Result<(), Complaint> {
+fn check(models: &PriceList) -> Result<(), Problem> {
     for (model, price) in models {
         if model.trim().is_empty() {
-            return Err(Complaint::about_name("models", "has a model without a name"));
+            return Err(Problem::about_name("models", "has a model without a name"));
         }
         let prices = [
             ("input", Some(price.input)),
@@ -60,7 +61,7 @@ fn check(models: &PriceList) -> Result<(), Complaint> {
             if let Some(price) = price.filter(|price| !price.is_finite() || *price < 0.0) {
                 let key = format!("models.{model}.{part}");
                 let problem = format!("must be 0 or more and finite, but is `{price}`");
-                return Err(Complaint::about_value(key, problem));
+                return Err(Problem::about_value(key, problem));
             }
         }
     }

@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 12;
 
 /// Every key and every list item of one text, in reading order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Outline {
+pub(super) struct Spans {
     entries: Vec<Entry>,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Section,
 }
 
-impl Outline {
+impl Spans {
     /// Reads as far as the text is YAML; the rest has no places.
     pub(super) fn of(text: &str) -> Self {
         let mut reading = Reading::default();
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_key_and_item_has_its_place() {
-        let outline = Outline::of(TEXT);
+        let outline = Spans::of(TEXT);
         let keys: Vec<_> = outline.entries().iter().map(|entry| entry.key.as_str()).collect();
         assert_eq!(
             keys,
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_byte_belongs_to_the_innermost_entry() {
-        let outline = Outline::of(TEXT);
+        let outline = Spans::of(TEXT);
         let at = |needle| outline.at(TEXT.find(needle).unwrap()).unwrap().key.clone();
         assert_eq!(at("b]"), "cli.args[1]");
         assert_eq!(at("args"), "cli.args");
@@ -259,25 +259,25 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_found_at_its_ancestor() {
-        let outline = Outline::of(TEXT);
+        let outline = Spans::of(TEXT);
         assert_eq!(outline.nearest("gates[1].timeout").unwrap().key, "gates[1]");
         assert!(outline.nearest("pricing").is_none());
     }
 
     #[test]
     fn a_broken_text_keeps_the_places_before_the_break() {
-        let outline = Outline::of("cli:\n  model: x\nsession: [fresh\n");
+        let outline = Spans::of("cli:\n  model: x\nsession: [fresh\n");
         assert!(outline.find("cli.model").is_some());
     }
 
     #[test]
     fn a_bracket_closed_at_the_margin_ends_nothing_early() {
-        let outline = Outline::of("cli: {\n  args: [\n    a\n]\n}\nsession: fresh\n");
+        let outline = Spans::of("cli: {\n  args: [\n    a\n]\n}\nsession: fresh\n");
         assert_eq!(outline.find("session").unwrap().line, 6);
     }
 
     #[test]
     fn absurd_nesting_is_cut_off() {
-        assert!(Outline::of(&"- ".repeat(100_000)).entries().len() <= MAX_DEPTH);
+        assert!(Spans::of(&"- ".repeat(100_000)).entries().len() <= MAX_DEPTH);
     }
 }

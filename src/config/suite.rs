@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::checks::{self, Known};
-use super::diagnostic::{Complaint, ConfigError, quoted};
+use super::diagnostic::{ConfigError, Problem, quoted};
 use super::layers::read_text;
 use super::partial::{Partial, PartialAdapter, PartialCli, PartialEventLoop, may_be_empty};
 use super::settings::{Gate, PromptMode};
@@ -174,9 +174,10 @@ impl SuiteAgent {
 pub fn load_suite(path: &Path, agents: &[&str], transcripts: &[&str]) -> Result<Suite, ConfigError> {
     let text = read_text(path)?;
     let document = Document::of_suite(path, &text);
-    let mut suite: Suite = document.read().map_err(ConfigError::Mistake)?;
+    let mut suite: Suite = document.read().map_err(ConfigError::Diagnostic)?;
     let known = Known { agents, transcripts };
-    check(&suite, known).map_err(|complaint| ConfigError::Mistake(Box::new(document.mistake(complaint))))?;
+    check(&suite, known)
+        .map_err(|complaint| ConfigError::Diagnostic(Box::new(document.mistake(complaint))))?;
     suite.anchor_paths(path.parent().unwrap_or(Path::new(".")));
     Ok(suite)
 }
@@ -203,10 +204,10 @@ impl Suite {
     }
 }
 
-fn check(suite: &Suite, known: Known<'_>) -> Result<(), Complaint> {
+fn check(suite: &Suite, known: Known<'_>) -> Result<(), Problem> {
     for (key, given) in [("repeat", suite.repeat), ("jobs", suite.jobs)] {
         if given == Some(0) {
-            return Err(Complaint::about_value(key, "must be at least 1, but is `0`"));
+            return Err(Problem::about_value(key, "must be at least 1, but is `0`"));
         }
     }
     let whole = CellLimits {
@@ -217,7 +218,7 @@ fn check(suite: &Suite, known: Known<'_>) -> Result<(), Complaint> {
     check_limits(suite.limits, known).map_err(moved("event_loop.", "limits."))?;
     if suite.tasks.is_empty() {
         let help = "a task has a `name`, a `prompt` and a `verify`".to_owned();
-        return Err(Complaint::about_name("tasks", "must hold at least one task").with_help(Some(help)));
+        return Err(Problem::about_name("tasks", "must hold at least one task").with_help(Some(help)));
     }
     check_names("tasks", suite.tasks.iter().map(|task| task.name.as_str()))?;
     for (index, task) in suite.tasks.iter().enumerate() {
@@ -231,7 +232,7 @@ fn check(suite: &Suite, known: Known<'_>) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn check_limits(limits: CellLimits, known: Known<'_>) -> Result<(), Complaint> {
+fn check_limits(limits: CellLimits, known: Known<'_>) -> Result<(), Problem> {
     let wishes = Partial {
         event_loop: limits.wishes(),
         ..Partial::default()
@@ -240,7 +241,7 @@ fn check_limits(limits: CellLimits, known: Known<'_>) -> Result<(), Complaint> {
 }
 
 /// A complaint about what stands in another place here.
-fn moved<'a>(from: &'a str, to: &'a str) -> impl FnOnce(Complaint) -> Complaint + 'a {
+fn moved<'a>(from: &'a str, to: &'a str) -> impl FnOnce(Problem) -> Problem + 'a {
     move |mut complaint| {
         let rest = complaint.key.strip_prefix(from).unwrap_or(&complaint.key);
         complaint.key = format!("{to}{rest}");
@@ -249,7 +250,7 @@ fn moved<'a>(from: &'a str, to: &'a str) -> impl FnOnce(Complaint) -> Complaint 
 }
 
 /// Names become names of directories, and are typed on command lines.
-fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Complaint> {
+fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Problem> {
     let mut seen = BTreeMap::new();
     for (index, name) in names.enumerate() {
         let key = format!("{list}[{index}].name");
@@ -259,7 +260,7 @@ fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(
                 "must be made of letters, digits, `.`, `_` and `-`, but is {}",
                 quoted(name)
             );
-            return Err(Complaint::about_value(key, problem)
+            return Err(Problem::about_value(key, problem)
                 .with_help(Some("a short word, such as `fix-the-parser`".to_owned())));
         }
         if let Some(first) = seen.insert(name.to_ascii_lowercase(), index) {
@@ -267,16 +268,16 @@ fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(
                 "must be unique, but {} is also the name of `{list}[{first}]`",
                 quoted(name)
             );
-            return Err(Complaint::about_value(key, problem)
+            return Err(Problem::about_value(key, problem)
                 .with_help(Some("give one of the two another name".to_owned())));
         }
     }
     Ok(())
 }
 
-fn check_task(key: &str, task: &Task, known: Known<'_>) -> Result<(), Complaint> {
+fn check_task(key: &str, task: &Task, known: Known<'_>) -> Result<(), Problem> {
     let together = |one: &str, other: &str| {
-        Complaint::about_name(
+        Problem::about_name(
             format!("{key}.{one}"),
             format!("cannot be given together with `{key}.{other}`"),
         )
@@ -285,7 +286,7 @@ fn check_task(key: &str, task: &Task, known: Known<'_>) -> Result<(), Complaint>
     match (&task.prompt, &task.prompt_file) {
         (Some(_), Some(_)) => return Err(together("prompt_file", "prompt")),
         (None, None) => {
-            return Err(Complaint::about_name(key, "has no prompt").with_help(Some(
+            return Err(Problem::about_name(key, "has no prompt").with_help(Some(
                 "say what is to be done with `prompt`, or in a file with `prompt_file`".to_owned(),
             )));
         }
@@ -296,7 +297,7 @@ fn check_task(key: &str, task: &Task, known: Known<'_>) -> Result<(), Complaint>
     }
     if task.reference.is_some() && task.clone.is_none() {
         let key = format!("{key}.ref");
-        return Err(Complaint::about_name(key, "has no meaning without `clone`")
+        return Err(Problem::about_name(key, "has no meaning without `clone`")
             .with_help(Some("name the repository with `clone`, or remove it".to_owned())));
     }
     for (part, text) in [

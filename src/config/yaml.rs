@@ -1,4 +1,4 @@
-//! One YAML text becomes one `Partial`, or one `Mistake` that says what to write instead. The parser's own words
+//! One YAML text becomes one `Partial`, or one `Diagnostic` that says what to write instead. The parser's own words
 //! are translated here and appear nowhere else.
 
 use std::ops::Range;
@@ -8,16 +8,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::{Error as YamlError, Location};
 
-use super::diagnostic::{About, Complaint, Mistake, closest, one_of, quoted, suggestion};
+use super::diagnostic::{About, Diagnostic, Problem, closest, one_of, quoted, suggestion};
 use super::expected::Expected;
 use super::partial::Partial;
-use super::spans::{Entry, Kind, Outline, parent};
+use super::spans::{Entry, Kind, Spans, parent};
 
 /// A text that was read from a file, and where everything in it stands.
 pub(super) struct Document<'a> {
     file: &'a Path,
     text: &'a str,
-    outline: Outline,
+    outline: Spans,
     subject: Subject,
 }
 
@@ -58,12 +58,12 @@ impl<'a> Document<'a> {
         Self {
             file,
             text,
-            outline: Outline::of(text),
+            outline: Spans::of(text),
             subject,
         }
     }
 
-    pub(super) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, Box<Mistake>> {
+    pub(super) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, Box<Diagnostic>> {
         let options = serde_saphyr::options! {
             strict_booleans: true,
             reject_unsupported_tags: true,
@@ -81,12 +81,12 @@ impl<'a> Document<'a> {
     }
 
     /// What is left when the text itself is not needed any more.
-    pub(super) fn into_outline(self) -> Outline {
+    pub(super) fn into_outline(self) -> Spans {
         self.outline
     }
 
     /// Points at the key that a complaint names.
-    pub(super) fn mistake(&self, complaint: Complaint) -> Mistake {
+    pub(super) fn mistake(&self, complaint: Problem) -> Diagnostic {
         let range = self
             .outline
             .nearest(&complaint.key)
@@ -97,12 +97,12 @@ impl<'a> Document<'a> {
         self.place(range, complaint)
     }
 
-    fn place(&self, range: Range<usize>, complaint: Complaint) -> Mistake {
+    fn place(&self, range: Range<usize>, complaint: Problem) -> Diagnostic {
         let subject = match complaint.key.as_str() {
             "" => "the file".to_owned(),
             key => format!("`{key}`"),
         };
-        Mistake::new(
+        Diagnostic::new(
             self.file,
             self.text,
             range,
@@ -112,7 +112,7 @@ impl<'a> Document<'a> {
     }
 
     /// A limit without a figure would be a run without that limit. An empty section is only an empty section.
-    fn forbid_empty_values(&self) -> Result<(), Box<Mistake>> {
+    fn forbid_empty_values(&self) -> Result<(), Box<Diagnostic>> {
         let may_be_empty = |key: &str| key == "gates" || self.subject.expects(key) == Expected::Section;
         let empty = |entry: &&Entry| entry.kind == Kind::Nothing && !may_be_empty(&entry.key);
         match self.outline.entries().iter().find(empty) {
@@ -121,7 +121,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn explain(&self, error: &YamlError) -> Mistake {
+    fn explain(&self, error: &YamlError) -> Diagnostic {
         if let YamlError::AliasError { error, locations, .. } = error {
             // What is right where it was written is wrong where it is repeated: point there.
             return self.explain_at(self.range_of(locations.primary_location()), error);
@@ -129,7 +129,7 @@ impl<'a> Document<'a> {
         self.explain_at(self.range_of(error.location()), error)
     }
 
-    fn explain_at(&self, range: Range<usize>, error: &YamlError) -> Mistake {
+    fn explain_at(&self, range: Range<usize>, error: &YamlError) -> Diagnostic {
         let entry = self.outline.at(range.start);
         match error {
             YamlError::SerdeUnknownField { field, expected, .. } => {
@@ -149,7 +149,7 @@ impl<'a> Document<'a> {
             }
             YamlError::SerdeMissingField { field, .. } => {
                 let key = entry.and_then(|entry| parent(&entry.key)).unwrap_or_default();
-                self.place(range, Complaint::about_name(key, format!("has no `{field}`")))
+                self.place(range, Problem::about_name(key, format!("has no `{field}`")))
             }
             YamlError::DuplicateMappingKey { .. } => self.given_twice(range),
             YamlError::InvalidScalar { .. }
@@ -164,7 +164,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn unknown_key(&self, key: &str, field: &str, known: &[&str]) -> Complaint {
+    fn unknown_key(&self, key: &str, field: &str, known: &[&str]) -> Problem {
         let home = match self.subject {
             Subject::Wishes => home_of(field),
             Subject::Suite if super::suite::is_limit(field) => Some("limits"),
@@ -174,7 +174,7 @@ impl<'a> Document<'a> {
             Some(section) => format!("`{field}` belongs under `{section}:`"),
             None => suggestion(field, known),
         };
-        Complaint::about_name(key, "is not a known key").with_help(Some(help))
+        Problem::about_name(key, "is not a known key").with_help(Some(help))
     }
 
     /// The bytes that the parser points at; for some errors it knows only line and column.
@@ -202,7 +202,7 @@ impl<'a> Document<'a> {
         before + within..before + within + 1
     }
 
-    fn wrong_kind(&self, range: Range<usize>) -> Mistake {
+    fn wrong_kind(&self, range: Range<usize>) -> Diagnostic {
         let by_value = self.outline.of_value_at(range.start);
         let Some(entry) = by_value.or_else(|| self.outline.at(range.start)) else {
             return self.place(range, wrong_document(self.text));
@@ -210,7 +210,7 @@ impl<'a> Document<'a> {
         let expected = self.subject.expects(&entry.key);
         let given = self.text.get(entry.value.clone()).unwrap_or_default().trim_end();
         let complaint = |given: &str| {
-            Complaint::about_value(
+            Problem::about_value(
                 &entry.key,
                 format!("must be {}, but is {given}", expected.phrase()),
             )
@@ -231,16 +231,16 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn given_twice(&self, range: Range<usize>) -> Mistake {
+    fn given_twice(&self, range: Range<usize>) -> Diagnostic {
         let key = self.outline.at(range.start).map_or("", |entry| &entry.key);
         let first = self.outline.find(key).map_or(1, |entry| entry.line);
-        let complaint = Complaint::about_name(key, "is given twice").with_help(Some(format!(
+        let complaint = Problem::about_name(key, "is given twice").with_help(Some(format!(
             "it is already given in line {first}; keep one of the two"
         )));
         self.place(range, complaint)
     }
 
-    fn not_yaml(&self, range: Range<usize>, error: &YamlError) -> Mistake {
+    fn not_yaml(&self, range: Range<usize>, error: &YamlError) -> Diagnostic {
         let said = error.to_string();
         let reason = match error {
             YamlError::MultipleDocuments { .. } => "a second document begins",
@@ -259,11 +259,11 @@ impl<'a> Document<'a> {
         if line[..indentation].contains('\t') {
             let tabs = line_start..line_start + indentation;
             let message = "not valid YAML: the line is indented with a tab";
-            return Mistake::new(self.file, self.text, tabs, message).with_help(Some(
+            return Diagnostic::new(self.file, self.text, tabs, message).with_help(Some(
                 "indent with spaces; YAML does not allow tabs here".to_owned(),
             ));
         }
-        Mistake::new(self.file, self.text, range, format!("not valid YAML: {reason}"))
+        Diagnostic::new(self.file, self.text, range, format!("not valid YAML: {reason}"))
             .with_help(Some(syntax_help(error, reason).to_owned()))
     }
 }
@@ -285,18 +285,18 @@ fn syntax_help(error: &YamlError, reason: &str) -> &'static str {
     }
 }
 
-fn no_value(key: &str) -> Complaint {
-    Complaint::about_name(key, "has no value").with_help(Some("give it one, or remove the line".to_owned()))
+fn no_value(key: &str) -> Problem {
+    Problem::about_name(key, "has no value").with_help(Some("give it one, or remove the line".to_owned()))
 }
 
-fn wrong_document(text: &str) -> Complaint {
+fn wrong_document(text: &str) -> Problem {
     let kind = if text.trim_start().starts_with(['-', '[']) {
         "a list"
     } else {
         "a single text"
     };
     let problem = format!("must be {}, but is {kind}", Expected::Section.phrase());
-    Complaint::about_value("", problem)
+    Problem::about_value("", problem)
 }
 
 /// The section in which a key would be right.
@@ -306,7 +306,7 @@ fn home_of(field: &str) -> Option<&'static str> {
     ["cli", "event_loop"].into_iter().find(|section| holds(section))
 }
 
-fn unknown_word(key: &str, word: &str, known: &[&str]) -> Complaint {
-    Complaint::about_value(key, format!("must be {}, but is {}", one_of(known), quoted(word)))
+fn unknown_word(key: &str, word: &str, known: &[&str]) -> Problem {
+    Problem::about_value(key, format!("must be {}, but is {}", one_of(known), quoted(word)))
         .with_help(closest(word, known).map(|meant| format!("did you mean `{meant}`?")))
 }

@@ -2,7 +2,7 @@
 //! between two iterations.
 
 use super::*;
-use crate::event::Order;
+use crate::event::Command;
 
 /// Whether the user is asked between iterations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub enum Answer {
 
 /// What the user wants of the pauses between iterations.
 #[derive(Debug, Default)]
-pub(super) struct Wishes {
+pub(super) struct PendingRequests {
     asking: Asking,
-    pause: Wish,
+    pause: PendingRequest,
     /// An iteration has ended since the last rest.
     between: Between,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Wish {
+enum PendingRequest {
     #[default]
     GoOn,
     Pause,
@@ -55,25 +55,25 @@ impl Engine {
         self
     }
 
-    pub(super) fn told(&mut self, at: Duration, id: String, order: Order, out: &mut Vec<Action>) {
-        out.push(Action::Emit(RunEvent::Told {
+    pub(super) fn told(&mut self, at: Duration, id: String, order: Command, out: &mut Vec<Action>) {
+        out.push(Action::Emit(RunEvent::CommandReceived {
             id,
             order: order.clone(),
         }));
         match order {
-            Order::Message { .. } => {}
-            Order::Pause => {
-                self.wishes.pause = Wish::Pause;
+            Command::Message { .. } => {}
+            Command::Pause => {
+                self.wishes.pause = PendingRequest::Pause;
                 if let State::Reading = self.state {
                     let _ = self.rested(at, out);
                 }
             }
-            Order::Resume => {
-                self.wishes.pause = Wish::GoOn;
+            Command::Resume => {
+                self.wishes.pause = PendingRequest::GoOn;
                 self.go_on(at, out);
             }
-            Order::Wake => self.wake(at, out),
-            Order::StopIteration => self.stop(at, StopCause::Skip, out),
+            Command::Wake => self.wake(at, out),
+            Command::StopIteration => self.stop(at, StopCause::Skip, out),
         }
     }
 
@@ -118,7 +118,7 @@ impl Engine {
     /// Rests before an iteration if the user wants that.
     pub(super) fn rested(&mut self, at: Duration, out: &mut Vec<Action>) -> Option<()> {
         let ask = self.wishes.asking == Asking::BetweenIterations && self.wishes.between == Between::Yes;
-        if self.wishes.pause == Wish::Pause {
+        if self.wishes.pause == PendingRequest::Pause {
             out.push(Action::Emit(RunEvent::Paused));
         } else if ask {
             out.push(Action::Emit(RunEvent::Asking));
@@ -135,7 +135,7 @@ impl Engine {
             return;
         };
         self.waited += at - since;
-        self.wishes.pause = Wish::GoOn;
+        self.wishes.pause = PendingRequest::GoOn;
         self.wishes.between = Between::No;
         out.push(Action::Emit(RunEvent::WaitEnded));
         self.begin(at, out);

@@ -42,8 +42,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    Failure, GateResult, Interrupt, IterationOutcome, Level, Limit, Meta, Order, Pause, ProcessEnd, RunEvent,
-    RunHeader, RunOutcome, TimeLimit, TranscriptEvent, USERS_WORD, Usage, UsageScope,
+    Command, Failure, GateResult, Interrupt, IterationOutcome, Level, Limit, Meta, Pause, ProcessEnd,
+    RunEvent, RunHeader, RunOutcome, TimeLimit, TranscriptEvent, USERS_WORD, Usage, UsageScope,
 };
 
 use attempt::{Attempt, Judged, StopCause, Stopping, Verdict};
@@ -114,7 +114,7 @@ pub enum Input {
     /// Something was left in the run's inbox.
     Command {
         id: String,
-        order: Order,
+        order: Command,
     },
     Answered(Answer),
     /// The deadline has come.
@@ -186,7 +186,7 @@ pub struct Engine {
     abandoned: Usage,
     letters: UserMessages,
     progress: Progress,
-    wishes: commands::Wishes,
+    wishes: commands::PendingRequests,
     typing: interactive::Typing,
     /// Of a resumed run: complete but for its last word; waiting for a limit.
     completed: Option<String>,
@@ -246,7 +246,7 @@ impl Engine {
             abandoned: Usage::default(),
             letters: UserMessages::default(),
             progress: Progress::default(),
-            wishes: commands::Wishes::default(),
+            wishes: commands::PendingRequests::default(),
             typing: interactive::Typing::default(),
             completed: None,
             resets_at: None,

@@ -126,7 +126,7 @@ impl RestoredRun {
                 self.clock.wake(record.at);
                 self.resets_at = None;
             }
-            RunEvent::Told { id, .. } => self.received.push(id.clone()),
+            RunEvent::CommandReceived { id, .. } => self.received.push(id.clone()),
             RunEvent::RunEnded { outcome, .. } => self.run_ended(outcome),
             RunEvent::Waiting {
                 why: Pause::Cooldown | Pause::Backoff,

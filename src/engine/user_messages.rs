@@ -1,7 +1,7 @@
 //! What the user has told the run: messages on their way into a prompt. Learns everything from the run's events, so
 //! that a resumed run knows what the interrupted one knew.
 
-use crate::event::{Failure, IterationOutcome, Order, RunEvent};
+use crate::event::{Command, Failure, IterationOutcome, RunEvent};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct UserMessages {
@@ -13,8 +13,8 @@ pub(crate) struct UserMessages {
 impl UserMessages {
     pub(crate) fn note(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Told {
-                order: Order::Message { text },
+            RunEvent::CommandReceived {
+                order: Command::Message { text },
                 ..
             } => self.waiting.push(text.clone()),
             RunEvent::IterationStarted { .. } => self.sent = self.waiting.len(),
@@ -65,9 +65,9 @@ mod tests {
     use crate::event::Usage;
 
     fn told(text: &str) -> RunEvent {
-        RunEvent::Told {
+        RunEvent::CommandReceived {
             id: text.into(),
-            order: Order::Message { text: text.into() },
+            order: Command::Message { text: text.into() },
         }
     }
 

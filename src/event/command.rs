@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// One thing that the user wants of a running loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Order {
+pub enum Command {
     /// Words for the agent: they go into the next prompt.
     Message { text: String },
     /// Rest when this iteration has ended.

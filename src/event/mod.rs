@@ -11,7 +11,7 @@ mod topic;
 mod transcript;
 mod usage;
 
-pub use command::Order;
+pub use command::Command;
 pub use json::Json;
 pub(crate) use json::{next_to_escape, next_to_escape_nearby};
 pub use line::{LineWriter, Paper};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{IterationOutcome, Order, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent, Usage};
+use super::{Command, IterationOutcome, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent, Usage};
 
 /// One thing that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,10 +89,11 @@ pub enum RunEvent {
     },
     WaitEnded,
     /// The user left something in the run's inbox. `id` is its name there; it is taken in once.
-    Told {
+    #[serde(rename = "told")]
+    CommandReceived {
         id: String,
         #[serde(flatten)]
-        order: Order,
+        order: Command,
     },
     /// The state of the workspace as an iteration begins, and for how many iterations in a row nothing has changed.
     Progress {

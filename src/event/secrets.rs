@@ -107,9 +107,9 @@ impl Secrets {
     }
 
     /// The event as it may be written down.
-    pub fn leave_out_of(&self, mut event: RunEvent) -> RunEvent {
+    pub fn redact(&self, mut event: RunEvent) -> RunEvent {
         if let Some(text) = long_text_of(&mut event) {
-            *text = self.leave_out_of_text(std::mem::take(text));
+            *text = self.redact_text(std::mem::take(text));
             return event;
         }
         if !self.may_be_in(&event) {
@@ -149,7 +149,7 @@ impl Secrets {
     }
 
     /// The text as it may be shown.
-    pub fn leave_out_of_text(&self, text: String) -> String {
+    pub fn redact_text(&self, text: String) -> String {
         self.left_out(&text).unwrap_or(text)
     }
 
@@ -348,7 +348,7 @@ mod tests {
         let call = call_with(Json::from(
             json!({"type": "hunter2hunter2", "command": "login hunter2hunter2", "n": [1, "transcript"]}),
         ));
-        let clean = serde_json::to_value(secrets.leave_out_of(call)).expect("an event is JSON");
+        let clean = serde_json::to_value(secrets.redact(call)).expect("an event is JSON");
         let input = json!({"type": "[redacted]", "command": "login [redacted]", "n": [1, "[redacted]"]});
         assert_eq!(clean["event"]["tool"]["input"], input);
         assert_eq!(clean["type"], "transcript");
@@ -364,8 +364,8 @@ mod tests {
             r#"{"a":"\u0068ttps://token/of/mine"}"#,
         ] {
             let raw: &serde_json::value::RawValue = serde_json::from_str(input).expect("JSON");
-            let clean = serde_json::to_value(secrets.leave_out_of(call_with(Json::from(raw))))
-                .expect("an event is JSON");
+            let clean =
+                serde_json::to_value(secrets.redact(call_with(Json::from(raw)))).expect("an event is JSON");
             assert_eq!(clean["event"]["tool"]["input"]["a"], "[redacted]");
         }
     }
@@ -381,6 +381,6 @@ mod tests {
                 parent: None,
             },
         };
-        assert_eq!(secrets(&[]).leave_out_of(event.clone()), event);
+        assert_eq!(secrets(&[]).redact(event.clone()), event);
     }
 }

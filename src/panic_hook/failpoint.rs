@@ -2,7 +2,7 @@
 
 /// Makes the mistake, once, if `PANIC_IN_RALPH` names this place.
 #[cfg(debug_assertions)]
-pub fn rehearse(place: &str) {
+pub fn failpoint(place: &str) {
     use std::ffi::OsString;
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,19 +18,19 @@ pub fn rehearse(place: &str) {
 
 /// The same in a place that is also passed before there is a run.
 #[cfg(debug_assertions)]
-pub fn rehearse_in_a_run(place: &str) {
+pub fn failpoint_in_run(place: &str) {
     if super::is_watched() {
-        rehearse(place);
+        failpoint(place);
     }
 }
 
 #[cfg(not(debug_assertions))]
 mod release {
     #[inline]
-    pub fn rehearse(_: &str) {}
+    pub fn failpoint(_: &str) {}
     #[inline]
-    pub fn rehearse_in_a_run(_: &str) {}
+    pub fn failpoint_in_run(_: &str) {}
 }
 
 #[cfg(not(debug_assertions))]
-pub use release::{rehearse, rehearse_in_a_run};
+pub use release::{failpoint, failpoint_in_run};

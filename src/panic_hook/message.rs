@@ -33,7 +33,7 @@ fn one_line(message: &str, place: &str) -> String {
     format!("{} ({place})", message.trim())
 }
 
-pub(super) fn fatal(mistake: &str, journal: Option<&Path>, repository: &str) -> String {
+pub(super) fn fatal(panic: &str, journal: Option<&Path>, repository: &str) -> String {
     let journal = journal.map(|journal| {
         format!(
             " What was recorded is in {}; `ralph run --continue` goes on with it.",
@@ -42,14 +42,14 @@ pub(super) fn fatal(mistake: &str, journal: Option<&Path>, repository: &str) -> 
     });
     let journal = journal.unwrap_or_default();
     format!(
-        "error: a mistake in ralph: {mistake}.{journal} {}",
+        "error: a mistake in ralph: {panic}.{journal} {}",
         please(repository)
     )
 }
 
-pub(super) fn excused(mistake: &str, repository: &str) -> String {
+pub(super) fn excused(panic: &str, repository: &str) -> String {
     format!(
-        "error: a mistake in ralph: {mistake}. The screen is lost, the run goes on. {}",
+        "error: a mistake in ralph: {panic}. The screen is lost, the run goes on. {}",
         please(repository)
     )
 }

@@ -6,7 +6,7 @@
 mod failpoint;
 mod message;
 
-pub use failpoint::{rehearse, rehearse_in_a_run};
+pub use failpoint::{failpoint, failpoint_in_run};
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::PanicHookInfo;
@@ -31,13 +31,13 @@ type Bell = Box<dyn Fn() + Send>;
 
 struct Known {
     /// The first mistake that was not excused.
-    mistake: Option<String>,
+    first_panic: Option<String>,
     journal: Option<PathBuf>,
     bell: Option<Bell>,
 }
 
 static KNOWN: Mutex<Known> = Mutex::new(Known {
-    mistake: None,
+    first_panic: None,
     journal: None,
     bell: None,
 });
@@ -53,58 +53,58 @@ fn is_watched() -> bool {
 }
 
 /// From now on no panic goes by unheard.
-pub fn watch_out() {
+pub fn install() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| std::panic::set_hook(Box::new(hear)));
 }
 
 /// What went wrong, and where, if something did that cannot be excused.
-pub fn mistake() -> Option<String> {
-    known().mistake.clone()
+pub fn first_panic() -> Option<String> {
+    known().first_panic.clone()
 }
 
 /// There is a run, and this is its journal.
-pub fn remember(journal: &Path) {
+pub fn set_journal(journal: &Path) {
     known().journal = Some(journal.to_owned());
 }
 
 /// Somebody is rung up when something goes wrong; at once, if it has already.
-pub fn watch_over(bell: impl Fn() + Send + 'static) -> Watching {
+pub fn on_panic(bell: impl Fn() + Send + 'static) -> PanicListener {
     let mut known = known();
-    if known.mistake.is_some() {
+    if known.first_panic.is_some() {
         bell();
     }
     known.bell = Some(Box::new(bell));
-    Watching
+    PanicListener
 }
 
 /// Until this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub struct Watching;
+pub struct PanicListener;
 
-impl Drop for Watching {
+impl Drop for PanicListener {
     fn drop(&mut self) {
         known().bell = None;
     }
 }
 
 /// A process that works for us has told us of a mistake.
-pub fn hear_of(mistake: String) {
+pub fn report_remote(first_panic: String) {
     first_aid();
-    tell_once(mistake, None);
+    tell_once(first_panic, None);
 }
 
 fn hear(panic: &PanicHookInfo<'_>) {
-    let mistake = message::of(panic);
+    let first_panic = message::of(panic);
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
     if thread::current().name() == Some(SCREEN) {
-        say(&message::excused(&mistake, REPOSITORY), backtrace.as_deref());
+        say(&message::excused(&first_panic, REPOSITORY), backtrace.as_deref());
         return;
     }
     first_aid();
-    tell_once(mistake, backtrace.as_deref());
+    tell_once(first_panic, backtrace.as_deref());
 }
 
 /// Before anything that may block: the end comes, whatever happens.
@@ -126,14 +126,14 @@ fn leave() {
 }
 
 /// One mistake often leads to the next: only the first is told.
-fn tell_once(mistake: String, backtrace: Option<&str>) {
+fn tell_once(first_panic: String, backtrace: Option<&str>) {
     let line = {
         let mut known = known();
-        if known.mistake.is_some() {
+        if known.first_panic.is_some() {
             return;
         }
-        let line = message::fatal(&mistake, known.journal.as_deref(), REPOSITORY);
-        known.mistake = Some(mistake);
+        let line = message::fatal(&first_panic, known.journal.as_deref(), REPOSITORY);
+        known.first_panic = Some(first_panic);
         line
     };
     // Said before somebody is rung up, who may end the program.

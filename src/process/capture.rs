@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use super::{Child, Keeper, ProcessError, Report, Spec};
+use super::{Child, ChildEvent, ProcessError, ProcessSpec, Supervisors};
 use crate::event::{ProcessEnd, StreamName};
 
 /// What a captured program may take.
@@ -39,22 +39,26 @@ pub struct Omitted {
 }
 
 /// Runs a program to its end, or to the end of its time.
-pub fn capture(keeper: &Keeper, spec: &Spec, bounds: Bounds) -> Result<Captured, ProcessError> {
+pub fn capture(
+    supervisor: &Supervisors,
+    spec: &ProcessSpec,
+    bounds: Bounds,
+) -> Result<Captured, ProcessError> {
     let streams = Arc::new(Mutex::new([
         HeadAndTail::new(bounds.max_bytes),
         HeadAndTail::new(bounds.max_bytes),
     ]));
     let (ended, end) = mpsc::channel();
     let kept = Arc::clone(&streams);
-    let child = Child::spawn(keeper, spec, move |report| match report {
-        Report::Output { stream, chunk } => {
+    let child = Child::spawn(supervisor, spec, move |report| match report {
+        ChildEvent::Output { stream, chunk } => {
             let [stdout, stderr] = &mut *kept.lock().unwrap_or_else(PoisonError::into_inner);
             match stream {
                 StreamName::Stdout => stdout.add(&chunk),
                 StreamName::Stderr => stderr.add(&chunk),
             }
         }
-        Report::Ended(its_end) => {
+        ChildEvent::Ended(its_end) => {
             let _ = ended.send(its_end);
         }
     })?;

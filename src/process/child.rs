@@ -8,28 +8,28 @@ use std::time::Duration;
 
 use rustix::termios::isatty;
 
-use super::control::Reins;
-use super::hire::Hired;
+use super::control::Control;
 use super::orphans;
-use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeGone};
-use super::spawn_request::Errand;
-use super::stdin::{Fed, Feed};
+use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeExited};
+use super::spawn_request::SpawnRequest;
+use super::stdin::{Fed, StdinWriter};
 use super::streams::{self, OurEnds, TheirEnds};
-use super::wire::{self, Afterwards, Notice, Order};
-use super::{Ended, Keeper, ProcessError, Report, Screen, Spec, Stdin};
+use super::supervisor::pool::SupervisorHandle;
+use super::wire::{self, Afterwards, Notice, SupervisorCommand};
+use super::{ChildEvent, Ended, ProcessError, ProcessSpec, Screen, Stdin, Supervisors};
 use crate::event::{ProcessEnd, StreamName};
 use crate::panic_hook;
 
 /// What a child is said to have died of when its keeper was killed and could not say.
 const KILLED: ProcessEnd = ProcessEnd::Signaled { signal: 9 };
 
-type Reporter = Arc<dyn Fn(Report) + Send + Sync>;
+type Reporter = Arc<dyn Fn(ChildEvent) + Send + Sync>;
 
 /// A running program and all that it starts. Dropping it kills whatever of that still lives.
 #[derive(Debug)]
 pub struct Child {
     pid: u32,
-    reins: Arc<Reins>,
+    reins: Arc<Control>,
     screen: Option<Screen>,
 }
 
@@ -39,18 +39,18 @@ impl Child {
     /// `report` is called from several threads. While it does not return, or while the chunks that it was
     /// given are not dropped, the child's stream is not read: it must not wait for the child itself.
     pub fn spawn(
-        keeper: &Keeper,
-        spec: &Spec,
-        report: impl Fn(Report) + Send + Sync + 'static,
+        supervisor: &Supervisors,
+        spec: &ProcessSpec,
+        report: impl Fn(ChildEvent) + Send + Sync + 'static,
     ) -> Result<Self, ProcessError> {
         let (theirs, mut ours) = streams::open(spec)?;
         let screen = ours.screen.take();
-        let (hired, pid) = start(keeper, spec, &theirs)?;
+        let (hired, pid) = start(supervisor, spec, &theirs)?;
         drop(theirs);
-        let reins = Arc::new(Reins::of(&hired));
+        let reins = Arc::new(Control::of(&hired));
         let watch = Watch {
             hired,
-            agency: keeper.clone(),
+            agency: supervisor.clone(),
             reins: Arc::clone(&reins),
         };
         // From here on an early return lets the keeper go, and with it ends the child.
@@ -71,12 +71,12 @@ impl Child {
 
     /// SIGTERM to the whole tree, then, after the grace, SIGKILL. Repeating it can only shorten the grace.
     pub fn stop(&self, grace: Duration) {
-        self.reins.pull(Order::Stop { grace });
+        self.reins.pull(SupervisorCommand::Stop { grace });
     }
 
     /// SIGKILL to the whole tree.
     pub fn kill(&self) {
-        self.reins.pull(Order::Kill);
+        self.reins.pull(SupervisorCommand::Kill);
     }
 }
 
@@ -87,34 +87,38 @@ impl Drop for Child {
 }
 
 /// Sends a keeper on its errand, and waits until it has started the program.
-fn start(keeper: &Keeper, spec: &Spec, theirs: &TheirEnds) -> Result<(Hired, u32), ProcessError> {
-    let keeper_failed = |error| ProcessError::keeper(keeper.program().to_path_buf(), spec, error);
-    let errand = Errand::of(spec, theirs.terminal).encode();
+fn start(
+    supervisor: &Supervisors,
+    spec: &ProcessSpec,
+    theirs: &TheirEnds,
+) -> Result<(SupervisorHandle, u32), ProcessError> {
+    let keeper_failed = |error| ProcessError::supervisor(supervisor.program().to_path_buf(), spec, error);
+    let errand = SpawnRequest::of(spec, theirs.terminal).encode();
     let errand = errand.map_err(|error| ProcessError::spawn(spec, error))?;
-    let send = |hired: &Hired| {
+    let send = |hired: &SupervisorHandle| {
         let mut line = &**hired.line();
         wire::hand_over(line, &errand, theirs.as_fds())?;
         Notice::read(&mut line)
     };
-    let free = keeper.take_free().map(|hired| (send(&hired), hired));
+    let free = supervisor.take_free().map(|hired| (send(&hired), hired));
     let (notice, hired) = match free {
         Some((notice, hired)) if !matches!(&notice, Err(error) if had_gone(error)) => (notice, hired),
         Some(_) | None => {
-            let hired = keeper.start_new().map_err(keeper_failed)?;
+            let hired = supervisor.start_new().map_err(keeper_failed)?;
             (send(&hired), hired)
         }
     };
     Err(match notice {
         Ok(Notice::Started { pid }) => return Ok((hired, pid)),
         Ok(Notice::Failed { stage, errno }) => {
-            keeper.take_back(hired);
+            supervisor.take_back(hired);
             ProcessError::refused(spec, stage, errno)
         }
         Ok(Notice::Mistaken { bytes }) => {
-            panic_hook::hear_of(wire::read_words(&**hired.line(), bytes));
+            panic_hook::report_remote(wire::read_words(&**hired.line(), bytes));
             keeper_failed(io::ErrorKind::Other.into())
         }
-        Ok(Notice::LeaderEnded(_) | Notice::TreeGone { .. }) => {
+        Ok(Notice::LeaderEnded(_) | Notice::TreeExited { .. }) => {
             keeper_failed(io::ErrorKind::InvalidData.into())
         }
         Err(error) => keeper_failed(error),
@@ -135,22 +139,22 @@ struct Gone {
     end: ProcessEnd,
     swept: u64,
     /// One that leaves by itself, and need not be waited for at once.
-    leaving: Option<Hired>,
+    leaving: Option<SupervisorHandle>,
 }
 
 /// The thread that waits for the end of a child.
 struct Watch {
-    hired: Hired,
+    hired: SupervisorHandle,
     /// Where a keeper goes that is free again.
-    agency: Keeper,
-    reins: Arc<Reins>,
+    agency: Supervisors,
+    reins: Arc<Control>,
 }
 
 impl Watch {
-    fn begin(self, spec: &Spec, ours: OurEnds, report: Reporter) -> io::Result<()> {
-        let gone = Arc::new(TreeGone::not_yet()?);
-        if let (Some(pipe), Stdin::Feed(bytes)) = (ours.stdin, &spec.stdin) {
-            let mut feed = Feed::new(pipe, bytes.clone());
+    fn begin(self, spec: &ProcessSpec, ours: OurEnds, report: Reporter) -> io::Result<()> {
+        let gone = Arc::new(TreeExited::not_yet()?);
+        if let (Some(pipe), Stdin::StdinWriter(bytes)) = (ours.stdin, &spec.stdin) {
+            let mut feed = StdinWriter::new(pipe, bytes.clone());
             if feed.write() == Fed::Waiting {
                 feed.write_all_in_a_thread(Arc::clone(&gone))?;
             }
@@ -168,13 +172,13 @@ impl Watch {
         let stdout = drain(ours.stdout, StreamName::Stdout, STDOUT_CHUNKS)?;
         let stderr = drain(ours.stderr, StreamName::Stderr, STDERR_CHUNKS)?;
         let watch = move || {
-            panic_hook::rehearse_in_a_run("child");
+            panic_hook::failpoint_in_run("child");
             let Gone { end, swept, leaving } = self.until_the_tree_is_gone();
             gone.announce();
             // Both are awaited before the end is reported, so nothing of theirs can come after it.
             let stdout_complete = stdout.join().is_ok_and(|drained| drained == Drained::ToTheEnd);
             let _ = stderr.join();
-            report(Report::Ended(Ended {
+            report(ChildEvent::Ended(Ended {
                 end,
                 swept,
                 stdout_complete,
@@ -193,9 +197,9 @@ impl Watch {
         loop {
             match Notice::read(&*line) {
                 Ok(Notice::LeaderEnded(its_end)) => end = its_end,
-                Ok(Notice::TreeGone { swept, keeper }) => {
+                Ok(Notice::TreeExited { swept, supervisor }) => {
                     self.reins.let_go();
-                    let leaving = match keeper {
+                    let leaving = match supervisor {
                         Afterwards::Waits => {
                             self.agency.take_back(self.hired);
                             None
@@ -205,7 +209,7 @@ impl Watch {
                     return Gone { end, swept, leaving };
                 }
                 Ok(Notice::Mistaken { bytes }) => {
-                    panic_hook::hear_of(wire::read_words(&*line, bytes));
+                    panic_hook::report_remote(wire::read_words(&*line, bytes));
                     break;
                 }
                 Ok(Notice::Started { .. } | Notice::Failed { .. }) => {}

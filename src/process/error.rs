@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::Spec;
-use super::wire::Stage;
+use super::ProcessSpec;
+use super::wire::SpawnStage;
 
 /// Why a child could not be started. Nothing of it is running.
 #[derive(Debug, thiserror::Error)]
@@ -23,16 +23,16 @@ pub enum ProcessError {
     StdinFile { path: PathBuf, source: io::Error },
     #[error("cannot start {}: {source}", program.display())]
     Spawn { program: PathBuf, source: io::Error },
-    #[error("cannot start {} as the keeper of {}: {source}", keeper.display(), program.display())]
-    Keeper {
-        keeper: PathBuf,
+    #[error("cannot start {} as the keeper of {}: {source}", supervisor.display(), program.display())]
+    Supervisors {
+        supervisor: PathBuf,
         program: PathBuf,
         source: io::Error,
     },
 }
 
 impl ProcessError {
-    pub(super) fn spawn(spec: &Spec, source: io::Error) -> Self {
+    pub(super) fn spawn(spec: &ProcessSpec, source: io::Error) -> Self {
         Self::Spawn {
             program: spec.program.clone(),
             source,
@@ -41,12 +41,12 @@ impl ProcessError {
 
     /// The keeper itself could not be executed. The child's arguments are the keeper's, so their faults
     /// already show here.
-    pub(super) fn keeper(keeper: PathBuf, spec: &Spec, source: io::Error) -> Self {
+    pub(super) fn supervisor(supervisor: PathBuf, spec: &ProcessSpec, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::ArgumentListTooLong => Self::arguments_too_long(spec),
             io::ErrorKind::InvalidInput => Self::spawn(spec, source),
-            _ => Self::Keeper {
-                keeper,
+            _ => Self::Supervisors {
+                supervisor,
                 program: spec.program.clone(),
                 source,
             },
@@ -54,25 +54,25 @@ impl ProcessError {
     }
 
     /// The keeper runs, but could not start the child.
-    pub(super) fn refused(spec: &Spec, stage: Stage, errno: i32) -> Self {
+    pub(super) fn refused(spec: &ProcessSpec, stage: SpawnStage, errno: i32) -> Self {
         let source = io::Error::from_raw_os_error(errno);
         let program = spec.program.clone();
         match (stage, source.kind()) {
-            (Stage::WorkingDirectory, _) => Self::WorkingDirectory {
+            (SpawnStage::WorkingDirectory, _) => Self::WorkingDirectory {
                 path: spec.cwd.clone(),
                 source,
             },
-            (Stage::Exec, io::ErrorKind::NotFound) if spec.cwd.join(&program).is_file() => {
+            (SpawnStage::Exec, io::ErrorKind::NotFound) if spec.cwd.join(&program).is_file() => {
                 Self::InterpreterNotFound { program }
             }
-            (Stage::Exec, io::ErrorKind::NotFound) => Self::NotFound { program },
-            (Stage::Exec, io::ErrorKind::PermissionDenied) => Self::NotExecutable { program },
-            (Stage::Exec, io::ErrorKind::ArgumentListTooLong) => Self::arguments_too_long(spec),
-            (Stage::Exec, _) => Self::Spawn { program, source },
+            (SpawnStage::Exec, io::ErrorKind::NotFound) => Self::NotFound { program },
+            (SpawnStage::Exec, io::ErrorKind::PermissionDenied) => Self::NotExecutable { program },
+            (SpawnStage::Exec, io::ErrorKind::ArgumentListTooLong) => Self::arguments_too_long(spec),
+            (SpawnStage::Exec, _) => Self::Spawn { program, source },
         }
     }
 
-    fn arguments_too_long(spec: &Spec) -> Self {
+    fn arguments_too_long(spec: &ProcessSpec) -> Self {
         Self::ArgumentsTooLong {
             program: spec.program.clone(),
             bytes: spec.args.iter().map(|argument| argument.len() + 1).sum(),

@@ -8,13 +8,13 @@ use super::orphans::{self, KeeperProcess};
 
 /// Somebody who waits for our end. Dropped, it hears our goodbye and goes.
 #[derive(Debug)]
-pub struct Companion {
+pub struct ExitWatchdog {
     lifeline: Option<ChildStdin>,
     process: Option<KeeperProcess>,
     goodbye: &'static str,
 }
 
-impl Companion {
+impl ExitWatchdog {
     /// Starts this program again with one argument, on our stdout, tells it something, and waits until it says, by one
     /// byte on stderr, that it is ready. None where that cannot be.
     pub fn start(argument: &str, word: &str, goodbye: &'static str) -> Option<Self> {
@@ -38,7 +38,7 @@ impl Companion {
     }
 }
 
-impl Drop for Companion {
+impl Drop for ExitWatchdog {
     fn drop(&mut self) {
         if let Some(mut lifeline) = self.lifeline.take() {
             // One that is gone needs no goodbye.

@@ -18,9 +18,6 @@ mod child;
 mod control;
 mod error;
 mod exit_watchdog;
-mod hire;
-mod keeper;
-mod keeping;
 mod launch;
 mod lines;
 mod orphans;
@@ -33,6 +30,7 @@ mod signals;
 mod spawn_request;
 mod stdin;
 mod streams;
+mod supervisor;
 mod tree;
 mod wire;
 
@@ -40,14 +38,14 @@ pub use by_env::stop_marked;
 pub use capture::{Bounds, Captured, Omitted, capture};
 pub use child::Child;
 pub use error::ProcessError;
-pub use exit_watchdog::Companion;
-pub use hire::Keeper;
-pub use keeper::keep_if_asked;
+pub use exit_watchdog::ExitWatchdog;
 pub use lines::{Line, LineSplitter};
 pub use pool::{CHUNK_BYTES, Chunk};
 pub use read::{STDERR_CHUNKS, STDOUT_CHUNKS};
 pub use scratch::scratch;
 pub use screen::{Screen, Size};
+pub use supervisor::main::keep_if_asked;
+pub use supervisor::pool::Supervisors;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -57,7 +55,7 @@ use crate::event::{ProcessEnd, StreamName};
 
 /// What to start, where, and on which streams.
 #[derive(Debug, Clone)]
-pub struct Spec {
+pub struct ProcessSpec {
     /// A path, or a name that is looked up in the child's `PATH`. A relative path is relative to `cwd`.
     pub program: PathBuf,
     pub args: Vec<OsString>,
@@ -91,7 +89,7 @@ pub enum Stdin {
     Null,
     File(PathBuf),
     /// Written while the output is read, then closed.
-    Feed(Vec<u8>),
+    StdinWriter(Vec<u8>),
     /// The screen on which it also draws; only with `Transport::Screen`.
     Screen,
 }
@@ -102,7 +100,7 @@ impl fmt::Debug for Stdin {
         match self {
             Self::Null => f.write_str("Null"),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
-            Self::Feed(bytes) => write!(f, "Feed({} bytes)", bytes.len()),
+            Self::StdinWriter(bytes) => write!(f, "Feed({} bytes)", bytes.len()),
             Self::Screen => f.write_str("Screen"),
         }
     }
@@ -123,7 +121,7 @@ pub enum Transport {
 
 /// What a child has to say. Nothing comes after `Ended`.
 #[derive(Debug)]
-pub enum Report {
+pub enum ChildEvent {
     Output { stream: StreamName, chunk: Chunk },
     Ended(Ended),
 }

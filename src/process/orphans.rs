@@ -24,9 +24,9 @@ pub(super) fn start(command: &mut Command) -> io::Result<KeeperProcess> {
     if keepers.is_empty() {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
-    let keeper = command.spawn()?;
-    keepers.push(keeper.id());
-    Ok(KeeperProcess(keeper))
+    let supervisor = command.spawn()?;
+    keepers.push(supervisor.id());
+    Ok(KeeperProcess(supervisor))
 }
 
 impl KeeperProcess {
@@ -65,7 +65,11 @@ pub(super) fn kill_orphans() -> u64 {
         let table = table();
         let ours = table.iter().find(|entry| entry.pid == here);
         let session = ours.and_then(|entry| entry.session);
-        let is_keeper = |pid: i32| keepers.iter().any(|keeper| i32::try_from(*keeper) == Ok(pid));
+        let is_keeper = |pid: i32| {
+            keepers
+                .iter()
+                .any(|supervisor| i32::try_from(*supervisor) == Ok(pid))
+        };
         let orphans: Vec<_> = table
             .iter()
             .filter(|entry| entry.parent == Some(here) && entry.session != session)

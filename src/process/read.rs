@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionread};
 
 use super::pool::{CHUNK_BYTES, Chunk, Pool};
-use super::{Report, poll};
+use super::{ChildEvent, poll};
 use crate::event::StreamName;
 use crate::panic_hook;
 
@@ -33,14 +33,14 @@ const LATE_BYTES: usize = 1024 * 1024;
 
 /// Tells readers and feeder that no process of the tree is left.
 #[derive(Debug)]
-pub(super) struct TreeGone {
+pub(super) struct TreeExited {
     happened: AtomicBool,
     /// Ready as soon as the other end is closed.
     reader: PipeReader,
     writer: Mutex<Option<PipeWriter>>,
 }
 
-impl TreeGone {
+impl TreeExited {
     pub(super) fn not_yet() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         Ok(Self {
@@ -60,7 +60,7 @@ impl TreeGone {
     }
 }
 
-impl AsFd for TreeGone {
+impl AsFd for TreeExited {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.reader.as_fd()
     }
@@ -87,12 +87,12 @@ pub(super) struct Drain {
     pub(super) is_terminal: bool,
     pub(super) stream: StreamName,
     pub(super) chunks: usize,
-    pub(super) gone: Arc<TreeGone>,
+    pub(super) gone: Arc<TreeExited>,
 }
 
 impl Drain {
     /// Reads until the end. Afterwards nothing of this stream is reported any more.
-    pub(super) fn run(self, report: &dyn Fn(Report)) -> Drained {
+    pub(super) fn run(self, report: &dyn Fn(ChildEvent)) -> Drained {
         let pool = Pool::of(self.chunks);
         let mut chunk = pool.take();
         let mut deadline = None;
@@ -111,11 +111,11 @@ impl Drain {
                 continue;
             }
             if count > 0 {
-                panic_hook::rehearse_in_a_run(match self.stream {
+                panic_hook::failpoint_in_run(match self.stream {
                     StreamName::Stdout => "stdout",
                     StreamName::Stderr => "stderr",
                 });
-                report(Report::Output {
+                report(ChildEvent::Output {
                     stream: self.stream,
                     chunk,
                 });

@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::Spec;
+use super::ProcessSpec;
 use super::wire::Terminal;
 
 /// A program, where and with what it runs, but for its streams.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Errand {
+pub(super) struct SpawnRequest {
     pub(super) terminal: Terminal,
     pub(super) cwd: OsString,
     pub(super) program: OsString,
@@ -18,8 +18,8 @@ pub(super) struct Errand {
     pub(super) environment: Vec<(OsString, OsString)>,
 }
 
-impl Errand {
-    pub(super) fn of(spec: &Spec, terminal: Terminal) -> Self {
+impl SpawnRequest {
+    pub(super) fn of(spec: &ProcessSpec, terminal: Terminal) -> Self {
         let changed = &spec.environment;
         let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
             .filter(|(name, _)| {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn an_errand_survives_the_line_and_half_of_one_is_none() {
         let odd = OsString::from_vec(vec![0xff, b'\n', b'x']);
-        let errand = Errand {
+        let errand = SpawnRequest {
             terminal: Terminal::Stdout,
             cwd: "/w".into(),
             program: "sh".into(),
@@ -119,10 +119,10 @@ mod tests {
             environment: vec![("A".into(), odd), ("B".into(), "".into())],
         };
         let bytes = errand.encode().unwrap();
-        assert_eq!(Errand::decode(&bytes).as_ref(), Some(&errand));
-        let halves = (0..bytes.len()).filter(|end| Errand::decode(&bytes[..*end]).is_some());
+        assert_eq!(SpawnRequest::decode(&bytes).as_ref(), Some(&errand));
+        let halves = (0..bytes.len()).filter(|end| SpawnRequest::decode(&bytes[..*end]).is_some());
         // What is left is whole only where all that is missing are variables.
         assert_eq!(halves.count(), 2);
-        assert_eq!(Errand::decode(b"\x02"), None);
+        assert_eq!(SpawnRequest::decode(b"\x02"), None);
     }
 }

@@ -7,11 +7,11 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use super::poll;
-use super::read::TreeGone;
+use super::read::TreeExited;
 use crate::panic_hook;
 
 /// What is still to be written to a pipe; the pipe closes when this is dropped.
-pub(super) struct Feed {
+pub(super) struct StdinWriter {
     pipe: PipeWriter,
     bytes: Vec<u8>,
     written: usize,
@@ -26,7 +26,7 @@ pub(super) enum Fed {
     Waiting,
 }
 
-impl Feed {
+impl StdinWriter {
     pub(super) fn new(pipe: PipeWriter, bytes: Vec<u8>) -> Self {
         Self {
             pipe,
@@ -50,8 +50,8 @@ impl Feed {
     }
 
     /// Writes the rest as the child reads it. Ends with the tree, even if a stranger holds the other end.
-    pub(super) fn write_all(mut self, gone: &TreeGone) {
-        panic_hook::rehearse_in_a_run("stdin");
+    pub(super) fn write_all(mut self, gone: &TreeExited) {
+        panic_hook::failpoint_in_run("stdin");
         while self.write() == Fed::Waiting {
             let wanted = [(self.pipe.as_fd(), PollFlags::OUT), (gone.as_fd(), PollFlags::IN)];
             if let [_, true] = poll::wait(wanted, None) {
@@ -60,7 +60,7 @@ impl Feed {
         }
     }
 
-    pub(super) fn write_all_in_a_thread(self, gone: std::sync::Arc<TreeGone>) -> io::Result<()> {
+    pub(super) fn write_all_in_a_thread(self, gone: std::sync::Arc<TreeExited>) -> io::Result<()> {
         std::thread::Builder::new()
             .name("stdin".into())
             .spawn(move || self.write_all(&gone))?;

@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetwinsize};
 
 use super::wire::Terminal;
-use super::{ProcessError, Screen, Size, Spec, Stdin, Transport};
+use super::{ProcessError, ProcessSpec, Screen, Size, Stdin, Transport};
 
 /// Several agents lose output when their reader stalls and the pipe is full; this is the most that an
 /// unprivileged process may ask for.
@@ -40,7 +40,7 @@ pub(super) struct OurEnds {
     pub(super) screen: Option<Screen>,
 }
 
-pub(super) fn open(spec: &Spec) -> Result<(TheirEnds, OurEnds), ProcessError> {
+pub(super) fn open(spec: &ProcessSpec) -> Result<(TheirEnds, OurEnds), ProcessError> {
     let failed = |error: io::Error| ProcessError::spawn(spec, error);
     let (stdout, terminal) = match spec.stdout {
         Transport::Pipe => (output_pipe().map_err(failed)?, Terminal::None),
@@ -59,7 +59,7 @@ pub(super) fn open(spec: &Spec) -> Result<(TheirEnds, OurEnds), ProcessError> {
             })?;
             (file.into(), None)
         }
-        Stdin::Feed(_) => {
+        Stdin::StdinWriter(_) => {
             let (reader, writer) = io::pipe().map_err(failed)?;
             ioctl_fionbio(&writer, true).map_err(|error| failed(error.into()))?;
             (reader.into(), Some(writer))

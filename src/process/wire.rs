@@ -32,7 +32,7 @@ pub(super) enum Terminal {
 
 /// What the keeper is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum SupervisorCommand {
     Stop { grace: Duration },
     Kill,
 }
@@ -45,14 +45,14 @@ pub(super) enum Notice {
     },
     /// The child could not be started; the keeper is free.
     Failed {
-        stage: Stage,
+        stage: SpawnStage,
         errno: i32,
     },
     LeaderEnded(ProcessEnd),
     /// No process of the tree is left, or none that can be ended.
-    TreeGone {
+    TreeExited {
         swept: u64,
-        keeper: Afterwards,
+        supervisor: Afterwards,
     },
     /// The keeper itself has made a mistake; so many bytes about it follow.
     Mistaken {
@@ -72,7 +72,7 @@ pub(super) enum Afterwards {
 /// What a keeper without a child hears.
 #[derive(Debug)]
 pub(super) enum Call {
-    Errand {
+    SpawnRequest {
         errand: Vec<u8>,
         streams: [OwnedFd; STREAMS],
     },
@@ -84,12 +84,12 @@ pub(super) enum Call {
 
 /// How far the keeper came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum SpawnStage {
     WorkingDirectory,
     Exec,
 }
 
-impl Order {
+impl SupervisorCommand {
     pub(super) fn encode(self) -> Message {
         match self {
             Self::Stop { grace } => message(b'S', u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
@@ -114,22 +114,22 @@ impl Notice {
         match self {
             Self::Started { pid } => message(b'P', pid.into()),
             Self::Failed {
-                stage: Stage::WorkingDirectory,
+                stage: SpawnStage::WorkingDirectory,
                 errno,
             } => message(b'D', number(errno)),
             Self::Failed {
-                stage: Stage::Exec,
+                stage: SpawnStage::Exec,
                 errno,
             } => message(b'X', number(errno)),
             Self::LeaderEnded(ProcessEnd::Exited { code }) => message(b'E', number(code)),
             Self::LeaderEnded(ProcessEnd::Signaled { signal }) => message(b'S', number(signal)),
-            Self::TreeGone {
+            Self::TreeExited {
                 swept,
-                keeper: Afterwards::Waits,
+                supervisor: Afterwards::Waits,
             } => message(b'G', swept),
-            Self::TreeGone {
+            Self::TreeExited {
                 swept,
-                keeper: Afterwards::Leaves,
+                supervisor: Afterwards::Leaves,
             } => message(b'L', swept),
             Self::Mistaken { bytes } => message(b'M', bytes),
         }
@@ -143,22 +143,22 @@ impl Notice {
                 pid: u32::try_from(value).ok()?,
             },
             b'D' => Self::Failed {
-                stage: Stage::WorkingDirectory,
+                stage: SpawnStage::WorkingDirectory,
                 errno: signed?,
             },
             b'X' => Self::Failed {
-                stage: Stage::Exec,
+                stage: SpawnStage::Exec,
                 errno: signed?,
             },
             b'E' => Self::LeaderEnded(ProcessEnd::Exited { code: signed? }),
             b'S' => Self::LeaderEnded(ProcessEnd::Signaled { signal: signed? }),
-            b'G' => Self::TreeGone {
+            b'G' => Self::TreeExited {
                 swept: value,
-                keeper: Afterwards::Waits,
+                supervisor: Afterwards::Waits,
             },
-            b'L' => Self::TreeGone {
+            b'L' => Self::TreeExited {
                 swept: value,
-                keeper: Afterwards::Leaves,
+                supervisor: Afterwards::Leaves,
             },
             b'M' => Self::Mistaken { bytes: value },
             _ => return None,
@@ -244,7 +244,7 @@ pub(super) fn take_over(control: impl AsFd) -> io::Result<Call> {
         fcntl_setfd(stream, FdFlags::CLOEXEC)?;
     }
     read_exact(control.as_fd(), &mut bytes[received.bytes..])?;
-    if Order::decode(&bytes).is_some() {
+    if SupervisorCommand::decode(&bytes).is_some() {
         return Ok(Call::TooLate);
     }
     let streams = streams.try_into();
@@ -253,7 +253,7 @@ pub(super) fn take_over(control: impl AsFd) -> io::Result<Call> {
     };
     let mut errand = vec![0; usize::try_from(length).map_err(io::Error::other)?];
     read_exact(control.as_fd(), &mut errand)?;
-    Ok(Call::Errand { errand, streams })
+    Ok(Call::SpawnRequest { errand, streams })
 }
 
 /// As much as is asked for, from a line that may only be borrowed.
@@ -291,22 +291,22 @@ mod tests {
         for notice in [
             Notice::Started { pid: u32::MAX },
             Notice::Failed {
-                stage: Stage::WorkingDirectory,
+                stage: SpawnStage::WorkingDirectory,
                 errno: 2,
             },
             Notice::Failed {
-                stage: Stage::Exec,
+                stage: SpawnStage::Exec,
                 errno: 13,
             },
             Notice::LeaderEnded(ProcessEnd::Exited { code: -1 }),
             Notice::LeaderEnded(ProcessEnd::Signaled { signal: 9 }),
-            Notice::TreeGone {
+            Notice::TreeExited {
                 swept: u64::MAX,
-                keeper: Afterwards::Waits,
+                supervisor: Afterwards::Waits,
             },
-            Notice::TreeGone {
+            Notice::TreeExited {
                 swept: 0,
-                keeper: Afterwards::Leaves,
+                supervisor: Afterwards::Leaves,
             },
             Notice::Mistaken { bytes: 7 },
         ] {
@@ -317,12 +317,12 @@ mod tests {
     #[test]
     fn every_order_survives_the_line() {
         for order in [
-            Order::Kill,
-            Order::Stop {
+            SupervisorCommand::Kill,
+            SupervisorCommand::Stop {
                 grace: Duration::from_millis(1500),
             },
         ] {
-            assert_eq!(Order::decode(&order.encode()), Some(order));
+            assert_eq!(SupervisorCommand::decode(&order.encode()), Some(order));
         }
     }
 
@@ -341,7 +341,7 @@ mod tests {
         let streams = [reader.as_fd(), writer.as_fd(), writer.as_fd()];
         hand_over(&here, b"errand", streams).unwrap();
         drop(writer);
-        let Ok(Call::Errand { errand, streams }) = take_over(&there) else {
+        let Ok(Call::SpawnRequest { errand, streams }) = take_over(&there) else {
             panic!("no errand");
         };
         let [_stdin, stdout, stderr] = streams;
@@ -356,20 +356,22 @@ mod tests {
     fn orders_before_a_call_are_too_late_and_orders_after_it_count() {
         let (mut here, there) = UnixStream::pair().unwrap();
         let null = std::fs::File::open("/dev/null").unwrap();
-        let stop = Order::Stop {
+        let stop = SupervisorCommand::Stop {
             grace: Duration::ZERO,
         };
         here.write_all(&stop.encode()).unwrap();
-        here.write_all(&Order::Kill.encode()).unwrap();
+        here.write_all(&SupervisorCommand::Kill.encode()).unwrap();
         hand_over(&here, b"errand", [null.as_fd(); 3]).unwrap();
-        here.write_all(&Order::Kill.encode()).unwrap();
+        here.write_all(&SupervisorCommand::Kill.encode()).unwrap();
         drop(here);
         assert!(matches!(take_over(&there).unwrap(), Call::TooLate));
         assert!(matches!(take_over(&there).unwrap(), Call::TooLate));
-        assert!(matches!(take_over(&there).unwrap(), Call::Errand { errand, .. } if errand == b"errand"));
+        assert!(
+            matches!(take_over(&there).unwrap(), Call::SpawnRequest { errand, .. } if errand == b"errand")
+        );
         let mut order = [0; MESSAGE_BYTES];
         read_exact(there.as_fd(), &mut order).unwrap();
-        assert_eq!(Order::decode(&order), Some(Order::Kill));
+        assert_eq!(SupervisorCommand::decode(&order), Some(SupervisorCommand::Kill));
         assert!(matches!(take_over(&there).unwrap(), Call::Over));
     }
 

@@ -13,7 +13,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// What hears a capture.
 pub trait Listener {
-    fn hear(&mut self, event: TranscriptEvent) -> io::Result<()>;
+    fn on_event(&mut self, event: TranscriptEvent) -> io::Result<()>;
 
     /// Nothing more is there at the moment.
     fn pause(&mut self) -> io::Result<()>;
@@ -70,6 +70,6 @@ pub fn read_capture(
 }
 
 fn tell(events: &mut Vec<TranscriptEvent>, listener: &mut dyn Listener) -> io::Result<()> {
-    events.drain(..).try_for_each(|event| listener.hear(event))?;
+    events.drain(..).try_for_each(|event| listener.on_event(event))?;
     listener.pause()
 }

@@ -2,39 +2,43 @@
 
 use crate::engine::Input;
 use crate::event::{RunOutcome, TranscriptEvent};
-use crate::process::{Ended, Report};
+use crate::process::{ChildEvent, Ended};
 use crate::store::IterationFiles;
 
-use super::queue::{Generation, Spoken};
-use super::session::{SessionKind, Spent, Told};
+use super::queue::{Generation, OutputBytes};
+use super::session::{Parsed, Recycled, SessionKind};
 use super::workspace::Workspace;
-use super::{Hands, RunError};
+use super::{Driver, RunError};
 
-impl Hands<'_> {
+impl Driver<'_> {
     fn is_of_the_present_child(&self, generation: Generation) -> bool {
         let session = self.session.as_ref();
         session.is_some_and(|session| session.generation == generation)
     }
 
-    pub(super) fn hear(&mut self, generation: Generation, report: Report) -> Result<(), RunError> {
+    pub(super) fn on_child_event(
+        &mut self,
+        generation: Generation,
+        report: ChildEvent,
+    ) -> Result<(), RunError> {
         if !self.is_of_the_present_child(generation) {
             return Ok(());
         }
         match (report, self.session.as_mut().map(|session| &mut session.work)) {
-            (Report::Output { chunk, .. }, Some(SessionKind::Gate(excerpt))) => excerpt.take(&chunk),
+            (ChildEvent::Output { chunk, .. }, Some(SessionKind::Gate(excerpt))) => excerpt.take(&chunk),
             // An agent's comes together with what it says.
-            (Report::Output { .. }, Some(SessionKind::Agent(_)) | None) => {}
-            (Report::Ended(ended), _) => self.ended(ended)?,
+            (ChildEvent::Output { .. }, Some(SessionKind::Agent(_)) | None) => {}
+            (ChildEvent::Ended(ended), _) => self.ended(ended)?,
         }
         Ok(())
     }
 
     /// What the agent has said goes to the engine, and to whoever looks at its screen.
-    pub(super) fn listen(
+    pub(super) fn on_output(
         &mut self,
         generation: Generation,
-        spoken: Spoken,
-        said: Told,
+        spoken: OutputBytes,
+        said: Parsed,
     ) -> Result<Option<RunOutcome>, RunError> {
         if !self.is_of_the_present_child(generation) {
             return Ok(None);
@@ -46,21 +50,21 @@ impl Hands<'_> {
         judged
     }
 
-    fn judge(&mut self, said: Told) -> Result<Option<RunOutcome>, RunError> {
-        self.rehearse("judge");
+    fn judge(&mut self, said: Parsed) -> Result<Option<RunOutcome>, RunError> {
+        self.failpoint("judge");
         if let Some(outcome) = self.step(Input::OutputSeen)? {
             return Ok(Some(outcome));
         }
         match said {
-            Told::Events(events) => self.take_in(events),
-            Told::Stderr(lines) => {
+            Parsed::Events(events) => self.on_events(events),
+            Parsed::Stderr(lines) => {
                 let mut steps = lines.into_iter().map(|line| self.step(Input::Stderr(line)));
                 steps.find_map(Result::transpose).transpose()
             }
         }
     }
 
-    fn take_in(&mut self, mut events: Vec<TranscriptEvent>) -> Result<Option<RunOutcome>, RunError> {
+    fn on_events(&mut self, mut events: Vec<TranscriptEvent>) -> Result<Option<RunOutcome>, RunError> {
         for event in events.drain(..) {
             let input = Input::Transcript(event);
             self.driven.overhear(&input);
@@ -81,7 +85,7 @@ impl Hands<'_> {
             return Ok(());
         };
         self.get_up();
-        self.spent = Spent::default();
+        self.spent = Recycled::default();
         let mut complaint = None;
         let (todo, driven) = (&mut self.todo, &mut self.driven);
         match &session.work {

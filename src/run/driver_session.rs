@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use crate::agent::Selected;
+use crate::agent::ResolvedAgent;
 use crate::engine::Input;
 use crate::event::{Level, Meta, RunEvent, TranscriptEvent};
 
 #[derive(Debug, Default)]
-pub(super) struct Driven {
+pub(super) struct DriverSession {
     /// The session that the next iteration resumes.
     pub(super) session: Option<String>,
     /// The session that the running iteration named.
@@ -19,7 +19,7 @@ pub(super) struct Driven {
     said_lost: bool,
 }
 
-impl Driven {
+impl DriverSession {
     /// Listens to what the agent says.
     pub(super) fn overhear(&mut self, input: &Input) {
         let Input::Transcript(TranscriptEvent::Meta { meta }) = input else {
@@ -33,7 +33,7 @@ impl Driven {
     }
 
     /// The agent has ended, and printed into this file.
-    pub(super) fn conclude(&mut self, agent: &Selected, output: Option<PathBuf>) -> Vec<RunEvent> {
+    pub(super) fn conclude(&mut self, agent: &ResolvedAgent, output: Option<PathBuf>) -> Vec<RunEvent> {
         let (told, refused) = (self.told.take(), self.refused.take());
         let Some(driver) = agent.driver() else {
             return Vec::new();

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use crate::engine::Input;
 use crate::event::{FORMAT_VERSION, Interrupt, RunEvent};
 use crate::store::{Entry, Tail, is_at_work};
-use crate::ui::Face;
+use crate::ui::FrontEnd;
 
 use super::clock::Clock;
-use super::queue::{self, Inbox, Message};
+use super::queue::{self, Message, Queue};
 use super::{LeftOut, RunError};
 
 /// How the telling ended.
@@ -36,13 +36,13 @@ const SILENCE: Duration = Duration::from_millis(500);
 pub fn follow(
     run: &Path,
     tail: &mut Tail,
-    face: &mut dyn Face,
+    front_end: &mut dyn FrontEnd,
     is_read: &dyn Fn() -> bool,
 ) -> Result<(FollowEnd, LeftOut), RunError> {
     let mut telling = Telling {
-        inbox: Inbox::open().map_err(RunError::Signals)?,
+        inbox: Queue::open().map_err(RunError::Signals)?,
         tail,
-        face,
+        front_end,
         left_out: LeftOut {
             empty: true,
             ..LeftOut::default()
@@ -55,9 +55,9 @@ pub fn follow(
 }
 
 struct Telling<'a> {
-    inbox: Inbox,
+    inbox: Queue,
     tail: &'a mut Tail,
-    face: &'a mut dyn Face,
+    front_end: &'a mut dyn FrontEnd,
     left_out: LeftOut,
     /// The last record was the end of the run.
     ended: bool,
@@ -69,7 +69,7 @@ impl Telling<'_> {
         let (mut wait, mut looked, mut gone) = (SOON, Duration::ZERO, false);
         let end = loop {
             let grown = self.drain()?;
-            self.face.flush().map_err(RunError::Face)?;
+            self.front_end.flush().map_err(RunError::FrontEnd)?;
             if self.ended {
                 break FollowEnd::Told;
             }
@@ -90,11 +90,13 @@ impl Telling<'_> {
             if !is_read() {
                 break FollowEnd::NobodyReads;
             }
-            self.face.tick(Timestamp::now()).map_err(RunError::Face)?;
-            let next = self.face.wants_tick().into_iter().chain([wait]).min();
+            self.front_end
+                .tick(Timestamp::now())
+                .map_err(RunError::FrontEnd)?;
+            let next = self.front_end.wants_tick().into_iter().chain([wait]).min();
             if let Some(end) = self.inbox.wait(next).and_then(interrupt) {
                 // Whoever ends it need not have read it.
-                let _ = self.face.flush();
+                let _ = self.front_end.flush();
                 return Ok(end);
             }
             wait = LATER.min(wait * 2);
@@ -102,7 +104,7 @@ impl Telling<'_> {
         if let Some(entry) = self.tail.rest().filter(|_| end == FollowEnd::Died) {
             self.tell(entry)?;
         }
-        self.face.flush().map_err(RunError::Face)?;
+        self.front_end.flush().map_err(RunError::FrontEnd)?;
         Ok(end)
     }
 
@@ -125,7 +127,7 @@ impl Telling<'_> {
             self.left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
         }
         self.ended = matches!(record.event, RunEvent::RunEnded { .. });
-        self.face.accept(&record).map_err(RunError::Face)
+        self.front_end.accept(&record).map_err(RunError::FrontEnd)
     }
 }
 
@@ -136,14 +138,14 @@ fn interrupt(message: Message) -> Option<FollowEnd> {
             _ => return None,
         },
         Message::TerminalLost => Interrupt::Hup,
-        Message::Mistake => Interrupt::Term,
+        Message::Panicked => Interrupt::Term,
         Message::Child { .. }
         | Message::Said { .. }
         | Message::Unkept(_)
         | Message::HookEnded(_)
         | Message::Answer(_)
         | Message::Typed(_)
-        | Message::Wish(_) => return None,
+        | Message::UserCommand(_) => return None,
     };
     Some(FollowEnd::Interrupted(by))
 }

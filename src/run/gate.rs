@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::agent::NESTED_SESSION;
 use crate::engine::GateRule;
 use crate::event::GateResult;
-use crate::process::{Child, Environment, Keeper, Report, Spec, Stdin, Transport};
+use crate::process::{Child, ChildEvent, Environment, ProcessSpec, Stdin, Supervisors, Transport};
 
 use super::session::Excerpt;
 
@@ -21,7 +21,7 @@ pub struct GateReport {
     pub output: String,
 }
 
-pub(super) fn spec(gate: &GateRule, mut environment: Environment, workspace: &Path) -> Spec {
+pub(super) fn spec(gate: &GateRule, mut environment: Environment, workspace: &Path) -> ProcessSpec {
     let own = gate.environment.iter();
     environment
         .set
@@ -34,8 +34,8 @@ pub(super) fn spec(gate: &GateRule, mut environment: Environment, workspace: &Pa
 }
 
 /// A command of the user's, for a shell; nobody types into it.
-pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> Spec {
-    Spec {
+pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> ProcessSpec {
+    ProcessSpec {
         program: PathBuf::from("/bin/sh"),
         // One stream for both, so that what is said about an error stands beside it.
         args: vec!["-c".into(), OsString::from(format!("exec 2>&1\n{command}"))],
@@ -47,7 +47,7 @@ pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> Spe
 }
 
 /// Runs one gate as a run would, to its end or to the end of its time.
-pub fn run_gate(keeper: &Keeper, gate: &GateRule, workspace: &Path, grace: Duration) -> GateReport {
+pub fn run_gate(supervisors: &Supervisors, gate: &GateRule, workspace: &Path, grace: Duration) -> GateReport {
     let environment = Environment {
         remove: NESTED_SESSION.iter().map(OsString::from).collect(),
         set: Vec::new(),
@@ -55,8 +55,8 @@ pub fn run_gate(keeper: &Keeper, gate: &GateRule, workspace: &Path, grace: Durat
     let started = Instant::now();
     let (sender, reports) = mpsc::channel();
     let spec = spec(gate, environment, workspace);
-    let report = move |report: Report| drop(sender.send(report));
-    let child = match Child::spawn(keeper, &spec, report) {
+    let report = move |report: ChildEvent| drop(sender.send(report));
+    let child = match Child::spawn(supervisors, &spec, report) {
         Ok(child) => child,
         Err(error) => {
             return GateReport {
@@ -76,10 +76,10 @@ pub fn run_gate(keeper: &Keeper, gate: &GateRule, workspace: &Path, grace: Durat
             reports.recv_timeout(left)
         };
         match next {
-            Ok(Report::Output { chunk, .. }) => output.take(&chunk),
-            Ok(Report::Ended(_)) if out_of_time => break GateResult::TimedOut,
-            Ok(Report::Ended(ended)) if ended.end.success() => break GateResult::Passed,
-            Ok(Report::Ended(ended)) => break GateResult::Failed { end: ended.end },
+            Ok(ChildEvent::Output { chunk, .. }) => output.take(&chunk),
+            Ok(ChildEvent::Ended(_)) if out_of_time => break GateResult::TimedOut,
+            Ok(ChildEvent::Ended(ended)) if ended.end.success() => break GateResult::Passed,
+            Ok(ChildEvent::Ended(ended)) => break GateResult::Failed { end: ended.end },
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 out_of_time = true;
                 child.stop(grace);

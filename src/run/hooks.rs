@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
 use crate::panic_hook;
-use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
+use crate::process::{Bounds, Environment, ProcessSpec, Stdin, Supervisors, Transport, capture};
 use crate::ui::{clean::clean, iteration_verdict, run_verdict, units};
 
 use super::queue::Message;
@@ -57,7 +57,7 @@ impl Hooks {
 }
 
 /// Runs hooks in a thread of its own.
-pub(super) struct Hooking {
+pub(super) struct HookRunner {
     hooks: Hooks,
     jobs: Sender<Job>,
     /// Not yet done.
@@ -66,11 +66,11 @@ pub(super) struct Hooking {
 
 struct Job {
     name: &'static str,
-    spec: Spec,
+    spec: ProcessSpec,
 }
 
-impl Hooking {
-    pub(super) fn begin(hooks: Hooks, keeper: Keeper, inbox: Sender<Message>) -> Self {
+impl HookRunner {
+    pub(super) fn begin(hooks: Hooks, supervisors: Supervisors, inbox: Sender<Message>) -> Self {
         let (jobs, next) = mpsc::channel::<Job>();
         let bounds = Bounds {
             timeout: hooks.timeout,
@@ -79,8 +79,8 @@ impl Hooking {
         };
         std::thread::spawn(move || {
             for job in next {
-                panic_hook::rehearse("hooks");
-                let complaint = run(&keeper, &job, bounds);
+                panic_hook::failpoint("hooks");
+                let complaint = run(&supervisors, &job, bounds);
                 if inbox.send(Message::HookEnded(complaint)).is_err() {
                     break;
                 }
@@ -121,12 +121,12 @@ impl Hooking {
                 ("RALPH_HOOK_MESSAGE".into(), message.into()),
             ],
         };
-        let spec = Spec {
+        let spec = ProcessSpec {
             program: PathBuf::from("/bin/sh"),
             args: vec!["-c".into(), OsString::from(command)],
             environment,
             cwd: PathBuf::from(&header.workspace),
-            stdin: Stdin::Feed(format!("{document}\n").into_bytes()),
+            stdin: Stdin::StdinWriter(format!("{document}\n").into_bytes()),
             stdout: Transport::Pipe,
         };
         if self.jobs.send(Job { name, spec }).is_ok() {
@@ -172,9 +172,9 @@ fn on_one_line(text: &str) -> String {
 }
 
 /// Runs one hook; says what went wrong.
-fn run(keeper: &Keeper, job: &Job, bounds: Bounds) -> Option<String> {
+fn run(supervisors: &Supervisors, job: &Job, bounds: Bounds) -> Option<String> {
     let name = job.name;
-    match capture(keeper, &job.spec, bounds) {
+    match capture(supervisors, &job.spec, bounds) {
         Err(error) => Some(format!("the hook on_{name} could not start: {error}")),
         Ok(captured) => match captured.end {
             Some(end) if end.success() => None,

@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use crate::engine::Input;
 use crate::event::{Level, RunEvent};
-use crate::store::OrderBox;
+use crate::store::Inbox;
 
-use super::{Hands, RunError};
+use super::{Driver, RunError};
 
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-pub(super) struct Mail {
-    orders: OrderBox,
+pub(super) struct InboxPoller {
+    orders: Inbox,
     /// What was taken in, by this process or by one before it that could not take it away any more.
     taken: HashSet<String>,
     looked: Duration,
 }
 
-impl Mail {
-    pub(super) fn new(orders: OrderBox, taken: impl IntoIterator<Item = String>) -> Self {
+impl InboxPoller {
+    pub(super) fn new(orders: Inbox, taken: impl IntoIterator<Item = String>) -> Self {
         Self {
             orders,
             taken: taken.into_iter().collect(),
@@ -39,9 +39,9 @@ impl Mail {
     }
 }
 
-impl Hands<'_> {
+impl Driver<'_> {
     /// Hands on what is in the inbox, the oldest first.
-    pub(super) fn look_into_inbox(&mut self) -> Result<(), RunError> {
+    pub(super) fn poll_inbox(&mut self) -> Result<(), RunError> {
         self.mail.looked = self.clock.elapsed();
         for found in self.mail.orders.look() {
             match found.order {

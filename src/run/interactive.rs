@@ -14,34 +14,34 @@ use crate::engine::Key;
 use crate::event::{Record, RunEvent};
 use crate::panic_hook;
 use crate::process::{Screen, Size};
-use crate::ui::{Lent, Painted, Painter};
+use crate::ui::{Passthrough, PassthroughEnd, RawMode};
 
 use super::keys::Keys;
-use super::queue::{Inbox, Message, Spoken};
+use super::queue::{Message, OutputBytes, Queue};
 
 /// What an agent that does not read may leave unread; what is typed beyond it is lost, but for Ctrl-C.
 const MOST_PENDING: usize = 1 << 20;
 
-pub(super) struct Sitting {
-    painter: Option<Painter<Spoken>>,
+pub(super) struct InteractiveSession {
+    painter: Option<Passthrough<OutputBytes>>,
     keyboard: Option<Keyboard>,
     screen: Option<Screen>,
     /// What happened meanwhile, to be shown when the terminal is free again.
     held: Vec<Record>,
     /// Last: given back when all else has ended.
-    lent: Lent,
+    lent: RawMode,
 }
 
-impl Sitting {
+impl InteractiveSession {
     /// Borrows the terminal; the agent may be started on a screen of its size.
-    pub(super) fn begin(inbox: &Inbox) -> io::Result<Self> {
+    pub(super) fn begin(inbox: &Queue) -> io::Result<Self> {
         inbox.also_hear(&[SIGWINCH, SIGTSTP, SIGCONT])?;
-        let lent = Lent::take(stdin()?)?;
+        let lent = RawMode::take(stdin()?)?;
         let stdout = rustix::stdio::stdout().try_clone_to_owned()?;
         let sender = inbox.sender();
         let lost = move || drop(sender.send(Message::TerminalLost));
         Ok(Self {
-            painter: Some(Painter::begin(stdout, lost)?),
+            painter: Some(Passthrough::begin(stdout, lost)?),
             keyboard: None,
             screen: None,
             held: Vec::new(),
@@ -62,7 +62,7 @@ impl Sitting {
         Ok(())
     }
 
-    pub(super) fn paint(&self, bytes: Spoken) {
+    pub(super) fn paint(&self, bytes: OutputBytes) {
         if let Some(painter) = &self.painter {
             painter.paint(bytes);
         }
@@ -108,12 +108,12 @@ impl Sitting {
 }
 
 /// However it comes about, the last stroke is painted before the terminal is given back.
-impl Drop for Sitting {
+impl Drop for InteractiveSession {
     fn drop(&mut self) {
         self.keyboard = None;
-        match self.painter.take().map(Painter::finish) {
+        match self.painter.take().map(Passthrough::finish) {
             // A terminal that takes no more has been heard of.
-            Some(Painted::All | Painted::Cut) | None => {}
+            Some(PassthroughEnd::All | PassthroughEnd::Cut) | None => {}
         }
     }
 }
@@ -188,7 +188,7 @@ impl Passing {
                 match rustix::io::read(&self.stdin, &mut bytes) {
                     Ok(0) => return Passed::TerminalLost,
                     Ok(count) => {
-                        panic_hook::rehearse("typing");
+                        panic_hook::failpoint("typing");
                         self.take(&bytes[..count], tell);
                     }
                     Err(Errno::INTR | Errno::AGAIN) => {}

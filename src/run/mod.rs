@@ -6,13 +6,13 @@ mod child_events;
 mod clock;
 mod commands;
 mod driver_session;
+mod execute;
 mod follow;
 mod gate;
 mod hooks;
 mod inbox;
 mod interactive;
 mod keys;
-mod perform;
 mod prompt_user;
 mod queue;
 mod replay;
@@ -34,7 +34,7 @@ pub use follow::{FollowEnd, follow};
 
 pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
 pub use replay::{LeftOut, Pace, ReplayEnd, replay};
-pub use trial::{Heard, Trial, TrialError, Way};
+pub use trial::{Trial, TrialError, TrialOutput, Way};
 
 use std::collections::VecDeque;
 use std::io;
@@ -48,17 +48,17 @@ use crate::engine::{Action, Input};
 use crate::event::{Interrupt, Level, Record, RunEvent, RunOutcome, Secrets, Sink};
 use crate::panic_hook;
 use crate::store::{IterationFiles, Journal, StoreError};
-use crate::ui::{Face, Keyboard};
+use crate::ui::{FrontEnd, Keyboard};
 
 use clock::{Clock, Moment};
-use commands::WishDoor;
-use driver_session::Driven;
-use hooks::Hooking;
-use inbox::Mail;
-use interactive::Sitting;
+use commands::QueueCommandSender;
+use driver_session::DriverSession;
+use hooks::HookRunner;
+use inbox::InboxPoller;
+use interactive::InteractiveSession;
 use prompt_user::Answers;
-use queue::{Generation, Inbox, Message};
-use session::{Session, Spent};
+use queue::{Generation, Message, Queue};
+use session::{Recycled, Session};
 use workspace::Workspace;
 
 /// What cannot be mended by trying again.
@@ -73,20 +73,20 @@ pub enum RunError {
     #[error("cannot read the journal of this run")]
     JournalUnreadable(#[source] io::Error),
     #[error("cannot show the run")]
-    Face(#[source] io::Error),
+    FrontEnd(#[source] io::Error),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
     #[error("cannot listen to the keyboard")]
     Keyboard(#[source] io::Error),
     #[error("ralph itself has made a mistake")]
-    Mistake,
+    Panicked,
 }
 
 /// Drives a run to its end.
-pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> {
-    panic_hook::remember(&setup.run.journal_path());
-    let inbox = Inbox::open().map_err(RunError::Signals)?;
-    let keyboard = face.take_door(Box::new(WishDoor::new(inbox.sender())));
+pub fn drive(setup: Setup, front_end: &mut dyn FrontEnd) -> Result<RunOutcome, RunError> {
+    panic_hook::set_journal(&setup.run.journal_path());
+    let inbox = Queue::open().map_err(RunError::Signals)?;
+    let keyboard = front_end.set_commands(Box::new(QueueCommandSender::new(inbox.sender())));
     let journal = setup.run.journal()?;
     let header = Box::new(setup.header.clone());
     let (first, elapsed, seq, received) = match setup.beginning.clone() {
@@ -99,22 +99,22 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         } => (Input::Resumed { header, changed }, elapsed, seq, received),
     };
     let clock = Clock::start_at(elapsed);
-    let mut hands = Hands {
-        hooking: Hooking::begin(setup.hooks.clone(), setup.keeper.clone(), inbox.sender()),
+    let mut driver = Driver {
+        hooking: HookRunner::begin(setup.hooks.clone(), setup.supervisors.clone(), inbox.sender()),
         secrets: Secrets::of(std::env::vars_os()),
         listening: None,
         sitting: None,
         keyboard,
-        mail: Mail::new(setup.run.orders(), received),
-        tree: Workspace::open(&setup.workspace, &setup.keeper, &setup.watched),
+        mail: InboxPoller::new(setup.run.orders(), received),
+        tree: Workspace::open(&setup.workspace, &setup.supervisors, &setup.watched),
         setup,
         inbox,
         journal,
-        face: Some(face),
+        front_end: Some(front_end),
         clock,
         now: clock.now(),
         actions: Vec::new(),
-        spent: Spent::default(),
+        spent: Recycled::default(),
         seq,
         generation: 0,
         iteration: 0,
@@ -122,36 +122,36 @@ pub fn drive(setup: Setup, face: &mut dyn Face) -> Result<RunOutcome, RunError> 
         files: None,
         session: None,
         past: None,
-        driven: Driven::default(),
+        driven: DriverSession::default(),
         todo: VecDeque::new(),
     };
-    hands.todo.push_back(first);
-    match catch_unwind(AssertUnwindSafe(|| hands.work())) {
-        Ok(Err(RunError::Mistake)) | Err(_) => {
-            hands.break_off();
-            Err(RunError::Mistake)
+    driver.todo.push_back(first);
+    match catch_unwind(AssertUnwindSafe(|| driver.work())) {
+        Ok(Err(RunError::Panicked)) | Err(_) => {
+            driver.abort();
+            Err(RunError::Panicked)
         }
         Ok(worked) => {
-            hands.setup.keeper.dismiss();
+            driver.setup.supervisors.dismiss();
             worked
         }
     }
 }
 
 /// The state of the hands: what is open, what runs, what is still to be told to the engine.
-struct Hands<'a> {
+struct Driver<'a> {
     setup: Setup,
-    inbox: Inbox,
+    inbox: Queue,
     journal: Journal,
     /// Gone when nobody can see it any more.
-    face: Option<&'a mut dyn Face>,
+    front_end: Option<&'a mut dyn FrontEnd>,
     clock: Clock,
     /// When that happened which is being dealt with.
     now: Moment,
     /// Empty between two steps; here for its room.
     actions: Vec<Action>,
     /// What the agent said and has been recorded and shown.
-    spent: Spent,
+    spent: Recycled,
     seq: u64,
     generation: Generation,
     /// The iteration whose child runs now, or ran last, and its files until its outcome is written.
@@ -161,22 +161,22 @@ struct Hands<'a> {
     session: Option<Session>,
     /// The one that has ended, until there is time to clear away its files.
     past: Option<Session>,
-    driven: Driven,
+    driven: DriverSession,
     todo: VecDeque<Input>,
-    hooking: Hooking,
+    hooking: HookRunner,
     secrets: Secrets,
-    mail: Mail,
+    mail: InboxPoller,
     /// Whether the face reads it.
     keyboard: Keyboard,
     /// Somebody listens to the keyboard for answers.
     listening: Option<Answers>,
     /// The terminal is lent to the agent.
-    sitting: Option<Sitting>,
+    sitting: Option<InteractiveSession>,
     /// Only if there is something to watch.
     tree: Option<Workspace>,
 }
 
-impl Hands<'_> {
+impl Driver<'_> {
     fn work(&mut self) -> Result<RunOutcome, RunError> {
         loop {
             while let Some(input) = self.todo.pop_front() {
@@ -188,28 +188,28 @@ impl Hands<'_> {
             let message = self.next_message()?;
             self.now = self.clock.now();
             match message {
-                Some(Message::Child { generation, report }) => self.hear(generation, report)?,
+                Some(Message::Child { generation, report }) => self.on_child_event(generation, report)?,
                 Some(Message::Said {
                     generation,
                     bytes,
                     said,
                 }) => {
-                    if let Some(outcome) = self.listen(generation, bytes, said)? {
+                    if let Some(outcome) = self.on_output(generation, bytes, said)? {
                         return Ok(outcome);
                     }
                 }
                 Some(Message::Unkept(error)) => return Err(RunError::Raw(error)),
                 Some(Message::Signal(signal)) => {
-                    self.look_into_inbox()?;
-                    self.mind_the_screen(signal);
+                    self.poll_inbox()?;
+                    self.on_terminal_signal(signal);
                     self.todo.extend(queue::meaning(signal));
                 }
                 Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
                 Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
                 Some(Message::Typed(key)) => self.todo.push_back(Input::KeyTyped(key)),
                 Some(Message::TerminalLost) => self.todo.push_back(Input::Interrupted(Interrupt::Hup)),
-                Some(Message::Wish(wish)) => self.todo.extend(commands::meaning(wish)),
-                Some(Message::Mistake) => return Err(RunError::Mistake),
+                Some(Message::UserCommand(command)) => self.todo.extend(commands::meaning(command)),
+                Some(Message::Panicked) => return Err(RunError::Panicked),
                 None => self.todo.push_back(Input::Tick),
             }
         }
@@ -217,11 +217,11 @@ impl Hands<'_> {
 
     /// Tells the engine what happened, and does what it asks for; returns how the run ended if that was its end.
     fn step(&mut self, input: Input) -> Result<Option<RunOutcome>, RunError> {
-        self.rehearse("engine");
+        self.failpoint("engine");
         let mut actions = std::mem::take(&mut self.actions);
         self.setup.engine.step_into(self.now.elapsed, input, &mut actions);
         for action in actions.drain(..) {
-            if let Some(outcome) = self.perform(action)? {
+            if let Some(outcome) = self.execute(action)? {
                 self.flush()?;
                 return Ok(Some(outcome));
             }
@@ -234,7 +234,7 @@ impl Hands<'_> {
     fn next_message(&mut self) -> Result<Option<Message>, RunError> {
         let now = self.clock.elapsed();
         if self.mail.due_in(now).is_zero() {
-            self.look_into_inbox()?;
+            self.poll_inbox()?;
             if !self.todo.is_empty() {
                 return Ok(None);
             }
@@ -244,11 +244,11 @@ impl Hands<'_> {
         }
         self.flush()?;
         self.past = None;
-        self.tick_face();
+        self.tick_front_end();
         let now = self.clock.elapsed();
         let deadline = self.setup.engine.deadline().map(|due| due.saturating_sub(now));
-        let face = self.face.as_ref().filter(|_| self.sitting.is_none());
-        let redraw = face.and_then(|face| face.wants_tick());
+        let front_end = self.front_end.as_ref().filter(|_| self.sitting.is_none());
+        let redraw = front_end.and_then(|front_end| front_end.wants_tick());
         let mail = Some(self.mail.due_in(now));
         Ok(self
             .inbox
@@ -261,7 +261,7 @@ impl Hands<'_> {
     }
 
     fn emit(&mut self, event: RunEvent) -> Result<(), RunError> {
-        let event = self.secrets.leave_out_of(event);
+        let event = self.secrets.redact(event);
         self.record(event)
     }
 
@@ -272,14 +272,14 @@ impl Hands<'_> {
             at: self.now.at,
             event,
         };
-        self.rehearse("journal");
+        self.failpoint("journal");
         self.journal.accept(&record).map_err(RunError::Journal)?;
         // Not before: a number that was not written would be a gap.
         self.seq += 1;
         match &mut self.sitting {
             Some(sitting) => sitting.hold(record),
             None => {
-                self.show(|face| face.accept(&record));
+                self.show(|front_end| front_end.accept(&record));
                 if let RunEvent::Transcript { event, .. } = record.event {
                     self.spent.add(event);
                 }
@@ -289,24 +289,24 @@ impl Hands<'_> {
     }
 
     /// For the tests of what happens then: a mistake while an agent is at work.
-    fn rehearse(&self, place: &str) {
+    fn failpoint(&self, place: &str) {
         if self.session.is_some() {
-            panic_hook::rehearse(place);
+            panic_hook::failpoint(place);
         }
     }
 
     /// After a mistake of our own, which nobody here can mend: the agent is killed, the terminal is given back, and the
     /// last record says what happened. What cannot be done any more is left undone.
-    fn break_off(&mut self) {
+    fn abort(&mut self) {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             (self.session, self.listening, self.sitting) = (None, None, None);
             self.now = self.clock.now();
             let reason = format!(
                 "a mistake in ralph: {}",
-                panic_hook::mistake().unwrap_or_default()
+                panic_hook::first_panic().unwrap_or_default()
             );
             let ended = self.setup.engine.broken_off(self.now.elapsed, reason);
-            let ended = self.secrets.leave_out_of(ended);
+            let ended = self.secrets.redact(ended);
             let _ = self.keep(&ended);
             let _ = self.record(ended);
         }));
@@ -316,19 +316,19 @@ impl Hands<'_> {
     fn flush(&mut self) -> Result<(), RunError> {
         self.journal.flush().map_err(RunError::Journal)?;
         if self.sitting.is_none() {
-            self.show(|face| face.flush());
+            self.show(|front_end| front_end.flush());
         }
         Ok(())
     }
 
-    fn tick_face(&mut self) {
+    fn tick_front_end(&mut self) {
         if self.sitting.is_none() {
-            self.show(|face| face.tick(Timestamp::now()));
+            self.show(|front_end| front_end.tick(Timestamp::now()));
         }
     }
 
     /// Signals that concern whoever has the terminal.
-    fn mind_the_screen(&mut self, signal: i32) {
+    fn on_terminal_signal(&mut self, signal: i32) {
         match (signal, &self.sitting) {
             (SIGWINCH, Some(sitting)) => sitting.resize(),
             (SIGCONT, Some(sitting)) => sitting.resume(),
@@ -345,12 +345,12 @@ impl Hands<'_> {
 
     /// A face that cannot be written to has lost its watcher: the run ends as it does when the terminal goes away. One that
     /// is not read when ralph is told to end is left behind, and the signal that says so is waiting in the inbox.
-    fn show(&mut self, act: impl FnOnce(&mut dyn Face) -> io::Result<()>) {
-        self.rehearse("face");
-        if let Some(face) = &mut self.face
-            && let Err(error) = act(&mut **face)
+    fn show(&mut self, act: impl FnOnce(&mut dyn FrontEnd) -> io::Result<()>) {
+        self.failpoint("face");
+        if let Some(front_end) = &mut self.front_end
+            && let Err(error) = act(&mut **front_end)
         {
-            self.face = None;
+            self.front_end = None;
             if error.kind() != io::ErrorKind::TimedOut {
                 self.todo.push_back(Input::Interrupted(Interrupt::Hup));
             }

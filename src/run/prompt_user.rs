@@ -23,17 +23,17 @@ impl Answers {
         let (closed, until_closed) = io::pipe()?;
         std::thread::Builder::new()
             .name("answers".into())
-            .spawn(move || listen(&closed, &sender))?;
+            .spawn(move || on_output(&closed, &sender))?;
         Ok(Self {
             _until_closed: until_closed,
         })
     }
 }
 
-fn listen(closed: &PipeReader, sender: &Sender<Message>) {
+fn on_output(closed: &PipeReader, sender: &Sender<Message>) {
     let mut typed = Vec::new();
     let mut bytes = [0; 1024];
-    panic_hook::rehearse("answers");
+    panic_hook::failpoint("answers");
     loop {
         let stdin = rustix::stdio::stdin();
         let mut fds = [

@@ -12,12 +12,12 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::engine::{Answer, Input, Key};
 use crate::event::Interrupt;
-use crate::panic_hook::{self, Watching};
-use crate::process::{Chunk, Report};
-use crate::ui::{self, tui::Wish};
+use crate::panic_hook::{self, PanicListener};
+use crate::process::{ChildEvent, Chunk};
+use crate::ui::{self, tui::UserCommand};
 
 use super::RunError;
-use super::session::Told;
+use super::session::Parsed;
 
 /// A wait is cut into pieces of this length: a machine that slept through a deadline then notices soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -28,13 +28,13 @@ pub(super) type Generation = u64;
 pub(super) enum Message {
     Child {
         generation: Generation,
-        report: Report,
+        report: ChildEvent,
     },
     /// Some bytes of the agent, and what they say.
     Said {
         generation: Generation,
-        bytes: Spoken,
-        said: Told,
+        bytes: OutputBytes,
+        said: Parsed,
     },
     /// Some bytes of the agent could not be kept.
     Unkept(io::Error),
@@ -47,22 +47,22 @@ pub(super) enum Message {
     /// The user's terminal cannot be read or written any more.
     TerminalLost,
     /// What the watcher wants.
-    Wish(Wish),
+    UserCommand(UserCommand),
     /// ralph itself has made a mistake, on another thread.
-    Mistake,
+    Panicked,
 }
 
 /// What came on one of the agent's streams. As long as anybody has it, no more than a few others are read.
 #[derive(Clone)]
-pub(super) struct Spoken(Arc<Chunk>);
+pub(super) struct OutputBytes(Arc<Chunk>);
 
-impl From<Chunk> for Spoken {
+impl From<Chunk> for OutputBytes {
     fn from(chunk: Chunk) -> Self {
         Self(Arc::new(chunk))
     }
 }
 
-impl Deref for Spoken {
+impl Deref for OutputBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -71,18 +71,18 @@ impl Deref for Spoken {
 }
 
 /// By which one child's reports come in. When nobody is there to take them any more, the run is over.
-pub(super) struct ChildDoor {
+pub(super) struct ChildSender {
     generation: Generation,
     sender: Sender<Message>,
 }
 
-impl ChildDoor {
-    pub(super) fn report(&self, report: Report) {
+impl ChildSender {
+    pub(super) fn report(&self, report: ChildEvent) {
         let generation = self.generation;
         drop(self.sender.send(Message::Child { generation, report }));
     }
 
-    pub(super) fn tell(&self, bytes: Spoken, said: Told) {
+    pub(super) fn tell(&self, bytes: OutputBytes, said: Parsed) {
         let generation = self.generation;
         drop(self.sender.send(Message::Said {
             generation,
@@ -96,14 +96,14 @@ impl ChildDoor {
     }
 }
 
-pub(super) struct Inbox {
+pub(super) struct Queue {
     receiver: Receiver<Message>,
     sender: Sender<Message>,
     signals: Handle,
-    _watching: Watching,
+    _watching: PanicListener,
 }
 
-impl Inbox {
+impl Queue {
     /// Opens the door; from now on signals come through it instead of ending the program.
     pub(super) fn open() -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::channel();
@@ -111,13 +111,13 @@ impl Inbox {
         signals.add_signal(SIGUSR1)?;
         let handle = signals.handle();
         let bell = sender.clone();
-        let watching = panic_hook::watch_over(move || drop(bell.send(Message::Mistake)));
+        let watching = panic_hook::on_panic(move || drop(bell.send(Message::Panicked)));
         let to_inbox = sender.clone();
         std::thread::spawn(move || {
-            panic_hook::rehearse("signals");
+            panic_hook::failpoint("signals");
             for signal in signals.forever() {
                 if matches!(meaning(signal), Some(Input::Interrupted(_))) {
-                    ui::hurry();
+                    ui::begin_shutdown();
                 }
                 if to_inbox.send(Message::Signal(signal)).is_err() {
                     break;
@@ -143,9 +143,9 @@ impl Inbox {
         self.sender.clone()
     }
 
-    pub(super) fn door_of(&self, generation: Generation) -> ChildDoor {
+    pub(super) fn door_of(&self, generation: Generation) -> ChildSender {
         let sender = self.sender();
-        ChildDoor { generation, sender }
+        ChildSender { generation, sender }
     }
 
     /// What is already there.
@@ -167,16 +167,16 @@ impl Inbox {
         meaning: fn(Message) -> Option<T>,
     ) -> Result<T, RunError> {
         match told {
-            Err(RunError::Face(error)) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(RunError::FrontEnd(error)) if error.kind() == io::ErrorKind::TimedOut => {
                 let word = std::iter::from_fn(|| self.take()).find_map(meaning);
-                word.ok_or(RunError::Face(error))
+                word.ok_or(RunError::FrontEnd(error))
             }
             told => told,
         }
     }
 }
 
-impl Drop for Inbox {
+impl Drop for Queue {
     fn drop(&mut self) {
         self.signals.close();
     }

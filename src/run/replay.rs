@@ -10,13 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::engine::Input;
 use crate::event::{FORMAT_VERSION, Interrupt, Record, RunEvent};
 use crate::store::Entry;
-use crate::ui::Face;
-use crate::ui::tui::{Door, Wish, WishKind};
+use crate::ui::FrontEnd;
+use crate::ui::tui::{CommandSender, UserCommand, UserCommandKind};
 
 use super::RunError;
 use super::clock::Clock;
 use super::commands;
-use super::queue::{self, Inbox, Message};
+use super::queue::{self, Message, Queue};
 
 /// How fast a run is told again.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,10 +68,10 @@ impl LeftOut {
 pub fn replay(
     entries: impl Iterator<Item = io::Result<Entry>>,
     pace: Pace,
-    face: &mut dyn Face,
+    front_end: &mut dyn FrontEnd,
 ) -> Result<(ReplayEnd, LeftOut), RunError> {
-    let inbox = Inbox::open().map_err(RunError::Signals)?;
-    let _ = face.take_door(Box::new(WayOut(inbox.sender())));
+    let inbox = Queue::open().map_err(RunError::Signals)?;
+    let _ = front_end.set_commands(Box::new(WayOut(inbox.sender())));
     let mut teller = Teller {
         inbox,
         pace,
@@ -81,13 +81,13 @@ pub fn replay(
         empty: true,
         ..LeftOut::default()
     };
-    let told = teller.tell(entries, face, &mut left_out);
+    let told = teller.tell(entries, front_end, &mut left_out);
     let end = teller.inbox.reason_for(told, end)?;
     Ok((end, left_out))
 }
 
 struct Teller {
-    inbox: Inbox,
+    inbox: Queue,
     pace: Pace,
     /// When the last record happened.
     told: Option<Timestamp>,
@@ -97,7 +97,7 @@ impl Teller {
     fn tell(
         &mut self,
         entries: impl Iterator<Item = io::Result<Entry>>,
-        face: &mut dyn Face,
+        front_end: &mut dyn FrontEnd,
         left_out: &mut LeftOut,
     ) -> Result<ReplayEnd, RunError> {
         for entry in entries {
@@ -108,19 +108,23 @@ impl Teller {
             if let RunEvent::RunStarted(header) = &record.event {
                 left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
             }
-            if let Some(end) = self.wait_for(&record, face)? {
+            if let Some(end) = self.wait_for(&record, front_end)? {
                 // Whoever ends it need not have read it.
-                let _ = face.flush();
+                let _ = front_end.flush();
                 return Ok(end);
             }
-            face.accept(&record).map_err(RunError::Face)?;
+            front_end.accept(&record).map_err(RunError::FrontEnd)?;
         }
-        face.flush().map_err(RunError::Face)?;
+        front_end.flush().map_err(RunError::FrontEnd)?;
         Ok(ReplayEnd::Told)
     }
 
     /// Lets as much time pass as passed then; returns how it was cut short.
-    fn wait_for(&mut self, record: &Record, face: &mut dyn Face) -> Result<Option<ReplayEnd>, RunError> {
+    fn wait_for(
+        &mut self,
+        record: &Record,
+        front_end: &mut dyn FrontEnd,
+    ) -> Result<Option<ReplayEnd>, RunError> {
         let before = self.told.replace(record.at).unwrap_or(record.at);
         let gap = Duration::try_from(record.at.duration_since(before)).unwrap_or_default();
         let Pace::Times(speed) = self.pace else {
@@ -128,7 +132,7 @@ impl Teller {
         };
         let wait = Duration::try_from_secs_f64(gap.as_secs_f64() / speed).unwrap_or(Duration::MAX);
         if !wait.is_zero() {
-            face.flush().map_err(RunError::Face)?;
+            front_end.flush().map_err(RunError::FrontEnd)?;
         }
         let clock = Clock::start_at(Duration::ZERO);
         loop {
@@ -136,12 +140,14 @@ impl Teller {
             let left = wait.saturating_sub(passed);
             // What the clock on the wall showed then.
             let then = SignedDuration::try_from(passed.mul_f64(speed.min(1e6))).unwrap_or_default();
-            face.tick(before.saturating_add(then).unwrap_or(record.at))
-                .map_err(RunError::Face)?;
+            front_end
+                .tick(before.saturating_add(then).unwrap_or(record.at))
+                .map_err(RunError::FrontEnd)?;
             let message = if left.is_zero() {
                 self.inbox.take()
             } else {
-                self.inbox.wait(face.wants_tick().into_iter().chain([left]).min())
+                self.inbox
+                    .wait(front_end.wants_tick().into_iter().chain([left]).min())
             };
             match message.and_then(end) {
                 Some(end) => return Ok(Some(end)),
@@ -154,11 +160,11 @@ impl Teller {
 
 fn end(message: Message) -> Option<ReplayEnd> {
     let meaning = match message {
-        Message::Wish(Wish::Left) => return Some(ReplayEnd::Left),
-        Message::Wish(wish) => commands::meaning(wish)?,
+        Message::UserCommand(UserCommand::Left) => return Some(ReplayEnd::Left),
+        Message::UserCommand(command) => commands::meaning(command)?,
         Message::Signal(signal) => queue::meaning(signal)?,
         Message::TerminalLost => Input::Interrupted(Interrupt::Hup),
-        Message::Mistake => Input::Interrupted(Interrupt::Term),
+        Message::Panicked => Input::Interrupted(Interrupt::Term),
         Message::Child { .. }
         | Message::Said { .. }
         | Message::Unkept(_)
@@ -175,14 +181,14 @@ fn end(message: Message) -> Option<ReplayEnd> {
 /// What is over already can only be left.
 struct WayOut(Sender<Message>);
 
-impl Door for WayOut {
-    fn send(&self, wish: Wish) -> Result<(), String> {
+impl CommandSender for WayOut {
+    fn send(&self, command: UserCommand) -> Result<(), String> {
         // Nobody listens once everything is told.
-        let _ = self.0.send(Message::Wish(wish));
+        let _ = self.0.send(Message::UserCommand(command));
         Ok(())
     }
 
-    fn understands(&self, _kind: WishKind) -> bool {
+    fn understands(&self, _kind: UserCommandKind) -> bool {
         false
     }
 }

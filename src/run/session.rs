@@ -38,7 +38,7 @@ pub(super) struct Raw {
 pub(super) struct AgentSession {
     stdout: Mutex<Reading>,
     stderr: Mutex<LineSplitter>,
-    exchange: Mutex<Exchange>,
+    exchange: Mutex<RecycleBin>,
     raw: Raw,
     /// The agent's own directory for temporary files; goes when the agent has gone.
     _scratch: TempDir,
@@ -49,14 +49,14 @@ pub(super) struct AgentSession {
 /// What was said and has been seen. It goes back to the thread that made it: memory that one thread takes and another one
 /// gives back has both of them wait for each other.
 #[derive(Default)]
-pub(super) struct Spent {
+pub(super) struct Recycled {
     /// The list in which it came, empty by now.
     pub(super) list: Vec<TranscriptEvent>,
     pub(super) events: Vec<TranscriptEvent>,
 }
 
 /// What some bytes of the agent's say.
-pub(super) enum Told {
+pub(super) enum Parsed {
     Events(Vec<TranscriptEvent>),
     /// What it prints beside its transcript.
     Stderr(Vec<String>),
@@ -64,12 +64,12 @@ pub(super) enum Told {
 
 /// Where the thread that reads and the one that judges meet.
 #[derive(Default)]
-struct Exchange {
-    spent: Vec<Spent>,
+struct RecycleBin {
+    spent: Vec<Recycled>,
     empty: Vec<Vec<TranscriptEvent>>,
 }
 
-impl Spent {
+impl Recycled {
     /// What is large is not kept until the agent speaks again.
     pub(super) fn add(&mut self, event: TranscriptEvent) {
         const LARGE: usize = 16 * 1024;
@@ -125,18 +125,18 @@ impl AgentSession {
     }
 
     /// Tells what the bytes say.
-    pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> Told {
-        panic_hook::rehearse("adapter");
+    pub(super) fn take(&self, stream: StreamName, bytes: &[u8]) -> Parsed {
+        panic_hook::failpoint("adapter");
         match stream {
             StreamName::Stdout => {
                 let mut events = self.room();
                 held(&self.stdout).take(bytes, &mut events);
-                Told::Events(events)
+                Parsed::Events(events)
             }
             StreamName::Stderr => {
                 let mut lines = Vec::new();
                 held(&self.stderr).feed(bytes, |line| lines.push(lossy(line.bytes)));
-                Told::Stderr(lines)
+                Parsed::Stderr(lines)
             }
         }
     }
@@ -150,10 +150,10 @@ impl AgentSession {
     }
 
     /// Takes back what was made of some bytes, when everybody has seen it; gives room for what comes next.
-    pub(super) fn take_back(&self, spent: Spent) -> Spent {
+    pub(super) fn take_back(&self, spent: Recycled) -> Recycled {
         let mut exchange = held(&self.exchange);
         exchange.spent.push(spent);
-        Spent {
+        Recycled {
             list: Vec::new(),
             events: exchange.empty.pop().unwrap_or_default(),
         }
@@ -163,7 +163,7 @@ impl AgentSession {
     fn room(&self) -> Vec<TranscriptEvent> {
         let spent = std::mem::take(&mut held(&self.exchange).spent);
         let mut room = Vec::new();
-        for Spent { list, mut events } in spent {
+        for Recycled { list, mut events } in spent {
             room = list;
             let mut reading = held(&self.stdout);
             events

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Hooks, Watched};
-use crate::agent::Selected;
+use crate::agent::ResolvedAgent;
 use crate::engine::Engine;
 use crate::event::RunHeader;
-use crate::process::Keeper;
+use crate::process::Supervisors;
 use crate::store::Run;
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
@@ -35,13 +35,13 @@ pub struct Setup {
     pub engine: Engine,
     pub header: RunHeader,
     pub run: Run,
-    pub agent: Selected,
+    pub agent: ResolvedAgent,
     pub format: &'static Format,
     /// Beside the format, or for it.
     pub filter: Option<Filter>,
     pub prompt: PromptSource,
     pub workspace: PathBuf,
-    pub keeper: Keeper,
+    pub supervisors: Supervisors,
     pub max_line_bytes: usize,
     pub watched: Watched,
     pub hooks: Hooks,

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::agent::{AgentError, NESTED_SESSION, Selected, StdinSource, Terminal};
+use crate::agent::{AgentError, NESTED_SESSION, ResolvedAgent, StdinSource, Terminal};
 use crate::event::{ProcessEnd, TranscriptEvent};
-use crate::process::{self, Environment, Keeper, LineSplitter, ProcessError};
+use crate::process::{self, Environment, LineSplitter, ProcessError, Supervisors};
 use crate::transcript::jq::{self, Filter};
 use crate::transcript::{Format, Opening};
 
-use super::perform::spec;
+use super::execute::spec;
 use super::session::{read, read_usage};
 
 /// Of each stream; a small prompt has a small answer.
@@ -23,12 +23,12 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// What is tried, and where.
 pub struct Trial<'a> {
-    pub agent: &'a Selected,
+    pub agent: &'a ResolvedAgent,
     pub format: &'static Format,
     pub filter: Option<&'a Filter>,
     pub prompt: &'a str,
     pub workspace: PathBuf,
-    pub keeper: Keeper,
+    pub supervisors: Supervisors,
     pub timeout: Duration,
 }
 
@@ -46,7 +46,7 @@ pub enum Way {
 
 /// What came of one call.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct TrialOutput {
     pub way: Way,
     pub command: Vec<String>,
     pub stdin: StdinSource,
@@ -74,7 +74,7 @@ pub enum TrialError {
 
 impl Trial<'_> {
     /// Calls the agent once, and waits for its end or for the end of its time. Nothing of it is left running.
-    pub fn call(&self, way: Way) -> Result<Heard, TrialError> {
+    pub fn call(&self, way: Way) -> Result<TrialOutput, TrialError> {
         let agent = match way {
             Way::AsConfigured => self.agent.clone(),
             Way::OnStdin => self.agent.on_stdin().unwrap_or_else(|| self.agent.clone()),
@@ -90,7 +90,7 @@ impl Trial<'_> {
         };
         let scratch = crate::process::scratch("ralph-").map_err(unwritable)?;
         let file = scratch.path().join("prompt.md");
-        let prompt = agent.wording(self.prompt);
+        let prompt = agent.escape_prompt(self.prompt);
         std::fs::File::create_new(&file)
             .and_then(|mut file| file.write_all(prompt.as_bytes()))
             .map_err(unwritable)?;
@@ -106,9 +106,9 @@ impl Trial<'_> {
             max_bytes: MOST_BYTES,
         };
         let began = Instant::now();
-        let captured = process::capture(&self.keeper, &spec, bounds)?;
+        let captured = process::capture(&self.supervisors, &spec, bounds)?;
         let events = self.events(&captured.stdout, &prompt, usage_file.as_deref());
-        Ok(Heard {
+        Ok(TrialOutput {
             way,
             command,
             stdin,
@@ -137,7 +137,7 @@ impl Trial<'_> {
 }
 
 /// As in an iteration, of a run that has no name.
-fn environment(agent: &Selected, scratch: &Path) -> Environment {
+fn environment(agent: &ResolvedAgent, scratch: &Path) -> Environment {
     let own = agent.environment.iter();
     let mut set: Vec<_> = own.map(|(name, value)| (name.into(), value.into())).collect();
     set.push(("RALPH_RUN_ID".into(), "test".into()));

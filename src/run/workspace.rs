@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::PathPattern;
-use crate::process::{Bounds, Environment, Keeper, Spec, Stdin, Transport, capture};
+use crate::process::{Bounds, Environment, ProcessSpec, Stdin, Supervisors, Transport, capture};
 use crate::store::DIRECTORY;
 
 /// Git must not take longer, nor say more.
@@ -46,7 +46,7 @@ pub enum Progress {
 /// Looks at one workspace, again and again.
 pub(super) struct Workspace {
     root: PathBuf,
-    keeper: Keeper,
+    supervisors: Supervisors,
     kind: Kind,
     pub(super) progress: Progress,
     /// `None` allows every change.
@@ -72,7 +72,7 @@ struct Snapshot {
 
 impl Workspace {
     /// `None` if there is nothing to watch.
-    pub(super) fn open(root: &Path, keeper: &Keeper, watched: &Watched) -> Option<Self> {
+    pub(super) fn open(root: &Path, supervisors: &Supervisors, watched: &Watched) -> Option<Self> {
         if watched.progress == Progress::Unwatched && watched.allowed_paths.is_empty() {
             return None;
         }
@@ -80,7 +80,7 @@ impl Workspace {
         let patterns = watched.allowed_paths.iter().flat_map(|glob| glob.parse());
         let mut workspace = Self {
             root: root.to_owned(),
-            keeper: keeper.clone(),
+            supervisors: supervisors.clone(),
             kind: Kind::Plain,
             progress: watched.progress,
             allowed: (!watched.allowed_paths.is_empty()).then(|| patterns.collect()),
@@ -161,7 +161,7 @@ impl Workspace {
 
     fn git(&self, args: &[&str]) -> Result<Vec<u8>, String> {
         let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false"];
-        let spec = Spec {
+        let spec = ProcessSpec {
             program: PathBuf::from("git"),
             args: quiet.iter().chain(args).map(Into::into).collect(),
             environment: Environment::default(),
@@ -169,7 +169,7 @@ impl Workspace {
             stdin: Stdin::Null,
             stdout: Transport::Pipe,
         };
-        let captured = capture(&self.keeper, &spec, GIT).map_err(|error| error.to_string())?;
+        let captured = capture(&self.supervisors, &spec, GIT).map_err(|error| error.to_string())?;
         match captured.end {
             Some(end) if end.success() && captured.stdout_omitted.is_none() => Ok(captured.stdout),
             Some(end) if end.success() => Err("git has too much to say".to_owned()),

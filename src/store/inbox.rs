@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{StoreError, at, make_directory};
-use crate::event::Order;
+use crate::event::Command;
 
 /// The version of the files' format.
 const VERSION: u32 = 1;
@@ -29,12 +29,12 @@ const SETTLED: Duration = Duration::from_millis(300);
 struct Letter {
     version: u32,
     #[serde(flatten)]
-    order: Order,
+    order: Command,
 }
 
 /// The inbox of one run.
 #[derive(Debug, Clone)]
-pub struct OrderBox {
+pub struct Inbox {
     directory: PathBuf,
 }
 
@@ -44,10 +44,10 @@ pub struct Found {
     /// Its name there.
     pub id: String,
     /// The order, or why it is none.
-    pub order: Result<Order, String>,
+    pub order: Result<Command, String>,
 }
 
-impl OrderBox {
+impl Inbox {
     pub fn of(run: &Path) -> Self {
         Self {
             directory: run.join("inbox"),
@@ -55,7 +55,7 @@ impl OrderBox {
     }
 
     /// Puts an order in. Its name sorts it behind what was put in before.
-    pub fn put(&self, order: Order, now: Timestamp) -> Result<PathBuf, StoreError> {
+    pub fn put(&self, order: Command, now: Timestamp) -> Result<PathBuf, StoreError> {
         make_directory(&self.directory)?;
         let name = format!(
             "{:020}-{}-{:04x}.{EXTENSION}",
@@ -139,7 +139,7 @@ fn is_stamped(name: &str) -> bool {
     rest.starts_with('-') && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn read(path: &Path) -> Result<Order, String> {
+fn read(path: &Path) -> Result<Command, String> {
     let size = fs::metadata(path).map_err(|error| error.to_string())?.len();
     if size > MAX_BYTES {
         return Err(format!("larger than {MAX_BYTES} bytes"));
@@ -149,7 +149,7 @@ fn read(path: &Path) -> Result<Order, String> {
         let text = String::from_utf8_lossy(&bytes).trim().to_owned();
         return match text.is_empty() {
             true => Err("it is blank".to_owned()),
-            false => Ok(Order::Message { text }),
+            false => Ok(Command::Message { text }),
         };
     }
     let letter: Letter = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
@@ -163,14 +163,14 @@ fn read(path: &Path) -> Result<Order, String> {
 mod tests {
     use super::*;
 
-    fn message(text: &str) -> Order {
-        Order::Message { text: text.into() }
+    fn message(text: &str) -> Command {
+        Command::Message { text: text.into() }
     }
 
     #[test]
     fn orders_come_out_in_the_order_in_which_they_went_in() {
         let run = tempfile::tempdir().unwrap();
-        let orders = OrderBox::of(run.path());
+        let orders = Inbox::of(run.path());
         assert_eq!(orders.look(), []);
         for second in [5, 6, 7] {
             let now = Timestamp::from_second(second).unwrap();
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_note_left_by_hand_is_a_message_and_the_next_of_that_name_is_another() {
         let run = tempfile::tempdir().unwrap();
-        let orders = OrderBox::of(run.path());
+        let orders = Inbox::of(run.path());
         let inbox = run.path().join("inbox");
         fs::create_dir(&inbox).unwrap();
         note(&inbox, "note.md", "use the new API\n", 60);
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn what_is_no_order_is_put_aside_and_half_written_ones_are_not_seen() {
         let run = tempfile::tempdir().unwrap();
-        let orders = OrderBox::of(run.path());
+        let orders = Inbox::of(run.path());
         let inbox = run.path().join("inbox");
         fs::create_dir(&inbox).unwrap();
         fs::write(inbox.join(".new-1.json"), "{").unwrap();
@@ -234,7 +234,7 @@ mod tests {
                 .is_err_and(|why| why.contains("version 2"))
         );
         assert!(found[1].order.as_ref().is_err_and(|why| why.contains("dance")));
-        assert_eq!(found[2].order, Ok(Order::Pause));
+        assert_eq!(found[2].order, Ok(Command::Pause));
         orders.reject("1.json");
         assert_eq!(orders.look().len(), 2);
         assert!(inbox.join("1.json.rejected").exists());

@@ -28,7 +28,7 @@ const BEGINNING: usize = 128;
 
 /// The runs of one workspace.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct RunIndex {
     agent: PathBuf,
     /// The oldest first: they begin with the time.
     ids: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Shelf {
 
 /// What can be seen of a run without reading through it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Glance {
+pub struct RunEntry {
     pub id: String,
     pub began: Option<Timestamp>,
     /// Absent where not even that can be read.
@@ -82,7 +82,7 @@ struct Stamp<'a> {
 }
 
 /// Looks at many things at once, and tells in the same order what was seen.
-pub fn side_by_side<T: Sync, S: Send>(things: &[T], look: impl Fn(&T) -> S + Sync) -> Vec<S> {
+pub fn par_map<T: Sync, S: Send>(things: &[T], look: impl Fn(&T) -> S + Sync) -> Vec<S> {
     let hands = std::thread::available_parallelism().map_or(1, usize::from);
     let share = things.len().div_ceil(hands.min(MOST_HANDS)).max(SMALLEST_SHARE);
     let look = |things: &[T]| -> Vec<S> { things.iter().map(&look).collect() };
@@ -99,7 +99,7 @@ pub fn side_by_side<T: Sync, S: Send>(things: &[T], look: impl Fn(&T) -> S + Syn
     })
 }
 
-impl Shelf {
+impl RunIndex {
     /// A workspace in which nothing ever ran has an empty shelf.
     pub fn of(workspace: &Path) -> Self {
         let agent = workspace.join(DIRECTORY);
@@ -139,7 +139,7 @@ impl Shelf {
         self.at_work.as_deref() == Some(id)
     }
 
-    pub fn glance(&self, id: &str) -> Glance {
+    pub fn entry(&self, id: &str) -> RunEntry {
         let journal = self.directory(id).join("events.jsonl");
         let (first, ending) = look(&journal).unwrap_or_default();
         let state = match (&first, ending) {
@@ -153,7 +153,7 @@ impl Shelf {
             Some(first) => (Some(first.at), Some(first.header)),
             None => (time_of(id), None),
         };
-        Glance {
+        RunEntry {
             id: id.to_owned(),
             began,
             header,
@@ -300,7 +300,7 @@ mod tests {
         let run = place.path().join(".agent/runs").join(ID);
         fs::create_dir_all(&run).unwrap();
         fs::write(run.join("events.jsonl"), journal).unwrap();
-        Shelf::of(place.path()).glance(ID).state
+        RunIndex::of(place.path()).entry(ID).state
     }
 
     fn is_ended(journal: &str) -> bool {
@@ -347,10 +347,10 @@ mod tests {
         }
         let place = tempfile::tempdir().unwrap();
         fs::create_dir_all(place.path().join(".agent/runs").join(ID)).unwrap();
-        let glance = Shelf::of(place.path()).glance(ID);
-        assert_eq!((glance.state, glance.header), (State::Broken, None));
-        assert_eq!(glance.began, "2026-11-15T20:45:01Z".parse().ok());
-        assert!(Shelf::of(&place.path().join("nowhere")).is_empty());
+        let entry = RunIndex::of(place.path()).entry(ID);
+        assert_eq!((entry.state, entry.header), (State::Broken, None));
+        assert_eq!(entry.began, "2026-11-15T20:45:01Z".parse().ok());
+        assert!(RunIndex::of(&place.path().join("nowhere")).is_empty());
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
         fs::create_dir_all(&old).unwrap();
         fs::write(old.join("events.jsonl"), START).unwrap();
         let run = Run::create(place.path(), "2026-11-16T00:00:00Z".parse().unwrap()).unwrap();
-        let seen = |id: &str| Shelf::of(place.path()).glance(id).state;
+        let seen = |id: &str| RunIndex::of(place.path()).entry(id).state;
         assert_eq!(seen(run.id()), State::AtWork, "without a journal yet");
         run.journal().unwrap();
         assert_eq!((seen(run.id()), seen(ID)), (State::AtWork, State::Died));

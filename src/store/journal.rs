@@ -231,7 +231,7 @@ fn durability(event: &RunEvent) -> Durability {
     match event {
         RunEvent::RunStarted(_)
         | RunEvent::RunResumed(_)
-        | RunEvent::Told { .. }
+        | RunEvent::CommandReceived { .. }
         | RunEvent::RunEnded { .. } => Durability::Now,
         RunEvent::GateEnded { .. } | RunEvent::IterationEnded { .. } => Durability::Soon,
         RunEvent::IterationStarted { .. }

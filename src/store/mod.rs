@@ -19,13 +19,13 @@ pub use bench::BenchFiles;
 pub use copy::copy_tree;
 pub use discard::{Discarded, discard, size_of};
 pub use find::{CaptureContext, LATEST, context_of_capture, find_run, journal_at};
-pub use inbox::{Found, OrderBox};
-pub use index::{Ending, Glance, Shelf, State, is_at_work, side_by_side, time_of};
+pub use inbox::{Found, Inbox};
+pub use index::{Ending, RunEntry, RunIndex, State, is_at_work, par_map, time_of};
 pub use journal::{Entry, Journal};
 pub use lock::{Holder, Lock};
 pub use past::id_of;
 pub use raw::{RawFile, RawOutput, raw_outputs};
-pub use restore::{Recalled, recall};
+pub use restore::{RestoredRecord, recall};
 pub use tail::Tail;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -109,8 +109,8 @@ impl Run {
     }
 
     /// Opens the inbox through which the user speaks to this run.
-    pub fn orders(&self) -> OrderBox {
-        OrderBox::of(&self.directory)
+    pub fn orders(&self) -> Inbox {
+        Inbox::of(&self.directory)
     }
 
     /// Opens the journal, and points `.agent/events.jsonl` at it.

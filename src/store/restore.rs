@@ -22,14 +22,14 @@ const MATTERS: [&[u8]; 2] = [b"\"type\":\"usage\"", b"\"kind\":\"session\""];
 
 /// One record, or only its number and time.
 #[derive(Debug)]
-pub enum Recalled {
+pub enum RestoredRecord {
     Whole(Box<Record>),
     Passed { seq: u64, at: Timestamp },
 }
 
 /// Tells the records of a journal in order. Passed records are told only where they are the last ones: before what
 /// they precede they say nothing new.
-pub fn recall(path: &Path, mut tell: impl FnMut(Recalled)) -> Result<(), StoreError> {
+pub fn recall(path: &Path, mut tell: impl FnMut(RestoredRecord)) -> Result<(), StoreError> {
     let file = File::open(path).map_err(at("read", path))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let search = Search::new();
@@ -46,7 +46,7 @@ pub fn recall(path: &Path, mut tell: impl FnMut(Recalled)) -> Result<(), StoreEr
         } else if let Ok(record) = serde_json::from_slice::<Record>(&line) {
             passed.clear();
             beginning.clear();
-            tell(Recalled::Whole(Box::new(record)));
+            tell(RestoredRecord::Whole(Box::new(record)));
         }
     }
     if let Some(recalled) = last_of(&passed, &beginning) {
@@ -84,10 +84,10 @@ fn keep_beginning(line: &[u8], beginning: &mut Vec<u8>) {
 }
 
 /// The last passed line if it is whole, or else the one before it.
-fn last_of(passed: &[u8], before: &[u8]) -> Option<Recalled> {
+fn last_of(passed: &[u8], before: &[u8]) -> Option<RestoredRecord> {
     if let Ok(record) = serde_json::from_slice::<Stamp>(passed) {
         let Stamp { seq, at } = record;
-        return Some(Recalled::Passed { seq, at });
+        return Some(RestoredRecord::Passed { seq, at });
     }
     let text = std::str::from_utf8(before).ok().or_else(|| {
         // Cut within a character: what matters comes before it.
@@ -96,7 +96,7 @@ fn last_of(passed: &[u8], before: &[u8]) -> Option<Recalled> {
     })?;
     let stamp = format!("{}}}", &text[..text.find(",\"type\"")?]);
     let Stamp { seq, at } = serde_json::from_str(&stamp).ok()?;
-    Some(Recalled::Passed { seq, at })
+    Some(RestoredRecord::Passed { seq, at })
 }
 
 #[derive(Deserialize)]
@@ -175,8 +175,8 @@ mod tests {
         let mut told = Vec::new();
         recall(path, |recalled| {
             told.push(match recalled {
-                Recalled::Whole(record) => record.seq.to_string(),
-                Recalled::Passed { seq, at } => {
+                RestoredRecord::Whole(record) => record.seq.to_string(),
+                RestoredRecord::Passed { seq, at } => {
                     assert_eq!(at, text(seq).at);
                     format!("[{seq}]")
                 }

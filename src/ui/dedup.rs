@@ -5,12 +5,12 @@ const KEPT: usize = 16 * 1024;
 
 /// All that was said, and the last message of it.
 #[derive(Debug, Clone, Default)]
-pub(in crate::ui) struct SaidBefore {
+pub(in crate::ui) struct MessageDedup {
     message: Ending,
     everything: Ending,
 }
 
-impl SaidBefore {
+impl MessageDedup {
     /// What is said next is another message.
     pub(in crate::ui) fn begin_message(&mut self) {
         self.message = Ending::default();
@@ -68,8 +68,8 @@ fn letters_from_the_end(bytes: &[u8]) -> impl Iterator<Item = &u8> {
 mod tests {
     use super::*;
 
-    fn said(messages: &[&[&str]]) -> SaidBefore {
-        let mut said = SaidBefore::default();
+    fn said(messages: &[&[&str]]) -> MessageDedup {
+        let mut said = MessageDedup::default();
         for message in messages {
             said.begin_message();
             message.iter().for_each(|piece| said.add(piece));

@@ -42,7 +42,7 @@ impl<W: Write> JsonLines<W> {
     }
 }
 
-impl<W: Write> super::Face for JsonLines<W> {}
+impl<W: Write> super::FrontEnd for JsonLines<W> {}
 
 impl<W: Write> Sink for JsonLines<W> {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
@@ -86,13 +86,13 @@ mod tests {
                 },
             })
             .collect();
-        let mut face = JsonLines::new(CountsWrites(Vec::new()));
+        let mut front_end = JsonLines::new(CountsWrites(Vec::new()));
         for record in &records {
-            face.accept(record).unwrap();
+            front_end.accept(record).unwrap();
         }
-        face.flush().unwrap();
-        assert_eq!(face.writer.0.len(), 2);
-        for (line, record) in face.writer.0.iter().zip(&records) {
+        front_end.flush().unwrap();
+        assert_eq!(front_end.writer.0.len(), 2);
+        for (line, record) in front_end.writer.0.iter().zip(&records) {
             assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
             assert!(!line.contains(&0x1b), "JSON escapes control characters");
             assert_eq!(&serde_json::from_slice::<Record>(line).unwrap(), record);

@@ -9,7 +9,7 @@ use super::clean::clean;
 
 /// How a board is drawn.
 #[derive(Debug, Clone, Copy)]
-pub struct BoardOptions {
+pub struct LiveLinesOptions {
     pub colour: bool,
     /// Whether lines can be drawn over; where they cannot, only those that stay are written.
     pub live: bool,
@@ -17,15 +17,15 @@ pub struct BoardOptions {
     pub rows: u16,
 }
 
-pub struct Board<W: Write> {
+pub struct LiveLines<W: Write> {
     writer: W,
-    options: BoardOptions,
+    options: LiveLinesOptions,
     /// The lines that change, as they were drawn last.
     shown: Vec<String>,
 }
 
-impl<W: Write> Board<W> {
-    pub fn new(writer: W, options: BoardOptions) -> Self {
+impl<W: Write> LiveLines<W> {
+    pub fn new(writer: W, options: LiveLinesOptions) -> Self {
         Self {
             writer,
             options,
@@ -112,10 +112,10 @@ fn cut(line: &str, columns: usize) -> String {
 mod tests {
     use super::*;
 
-    fn board(live: bool) -> Board<Vec<u8>> {
-        Board::new(
+    fn board(live: bool) -> LiveLines<Vec<u8>> {
+        LiveLines::new(
             Vec::new(),
-            BoardOptions {
+            LiveLinesOptions {
                 colour: false,
                 live,
                 columns: 12,
@@ -124,7 +124,7 @@ mod tests {
         )
     }
 
-    fn written(board: &mut Board<Vec<u8>>) -> String {
+    fn written(board: &mut LiveLines<Vec<u8>>) -> String {
         String::from_utf8(std::mem::take(&mut board.writer)).unwrap()
     }
 

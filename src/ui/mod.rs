@@ -27,12 +27,12 @@ pub use describe::{
 };
 pub use escapes::{Escapes, Seen};
 pub use json::JsonLines;
-pub use live_lines::{Board, BoardOptions};
-pub use passthrough::{Painted, Painter};
+pub use live_lines::{LiveLines, LiveLinesOptions};
+pub use passthrough::{Passthrough, PassthroughEnd};
 pub use plain::{Plain, PlainOptions, Verbosity};
-pub use raw_mode::Lent;
-pub use run_summary::{Account, GateRun, Turn};
-pub use stdout::hurry;
+pub use raw_mode::RawMode;
+pub use run_summary::{AttemptSummary, GateRun, RunSummary};
+pub use stdout::begin_shutdown;
 pub use table::{Cell, Table};
 pub use terminal::{ColourChoice, Confirmed, Terminal};
 pub use tone::Tone;
@@ -53,7 +53,7 @@ pub enum Keyboard {
 }
 
 /// A sink that somebody looks at.
-pub trait Face: Sink {
+pub trait FrontEnd: Sink {
     /// Time has passed; whatever shows time is drawn again.
     fn tick(&mut self, _now: Timestamp) -> io::Result<()> {
         Ok(())
@@ -63,12 +63,12 @@ pub trait Face: Sink {
     fn recall(&mut self, _record: &Record) {}
 
     /// Where what the watcher wants can be said from now on. A face without a keyboard has nothing to say.
-    fn take_door(&mut self, _door: Box<dyn tui::Door>) -> Keyboard {
+    fn set_commands(&mut self, _door: Box<dyn tui::CommandSender>) -> Keyboard {
         Keyboard::Free
     }
 
     /// The run is over, in whatever way it ended well enough to say so. A face that can be read stays for its reader.
-    fn farewell(&mut self) {}
+    fn finish(&mut self) {}
 
     /// How long until it wants the next tick; `None` when it shows no time.
     fn wants_tick(&self) -> Option<Duration> {
@@ -76,7 +76,7 @@ pub trait Face: Sink {
     }
 
     /// Somebody else draws from now on: what is only there for the moment goes.
-    fn step_aside(&mut self) -> io::Result<()> {
+    fn suspend(&mut self) -> io::Result<()> {
         self.flush()
     }
 }

@@ -19,7 +19,7 @@ const LAST_STROKE: Duration = Duration::from_secs(2);
 /// How the painting ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Painted {
+pub enum PassthroughEnd {
     All,
     /// The terminal took no more in time, or is gone.
     Cut,
@@ -27,12 +27,12 @@ pub enum Painted {
 
 /// Paints pieces of any kind, in their order.
 #[derive(Debug)]
-pub struct Painter<B> {
+pub struct Passthrough<B> {
     pieces: Sender<B>,
-    end: Receiver<Painted>,
+    end: Receiver<PassthroughEnd>,
 }
 
-impl<B: Deref<Target = [u8]> + Send + 'static> Painter<B> {
+impl<B: Deref<Target = [u8]> + Send + 'static> Passthrough<B> {
     /// `lost` is called once if the terminal cannot be written to.
     pub fn begin(terminal: OwnedFd, lost: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let (pieces, to_paint) = mpsc::channel::<B>();
@@ -40,15 +40,15 @@ impl<B: Deref<Target = [u8]> + Send + 'static> Painter<B> {
         let paint = move || {
             let mut modes = Modes::default();
             let painted = to_paint.iter().try_for_each(|piece| {
-                panic_hook::rehearse("painter");
+                panic_hook::failpoint("painter");
                 modes.see(&piece);
                 write_all(&terminal, &piece)
             });
             let painted = match painted.and_then(|()| write_all(&terminal, &modes.undo())) {
-                Ok(()) => Painted::All,
+                Ok(()) => PassthroughEnd::All,
                 Err(_) => {
                     lost();
-                    Painted::Cut
+                    PassthroughEnd::Cut
                 }
             };
             // Nobody may be waiting any more.
@@ -64,11 +64,11 @@ impl<B: Deref<Target = [u8]> + Send + 'static> Painter<B> {
     }
 
     /// Nothing more comes: whatever was left switched on is switched off.
-    pub fn finish(self) -> Painted {
+    pub fn finish(self) -> PassthroughEnd {
         drop(self.pieces);
         match self.end.recv_timeout(LAST_STROKE) {
             Ok(painted) => painted,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Painted::Cut,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => PassthroughEnd::Cut,
         }
     }
 }

@@ -13,12 +13,12 @@ const USUAL: (u16, u16) = (24, 80);
 
 /// A terminal that is lent; dropped, it is given back.
 #[derive(Debug)]
-pub struct Lent {
+pub struct RawMode {
     terminal: OwnedFd,
     before: Termios,
 }
 
-impl Lent {
+impl RawMode {
     /// From now on it is raw.
     pub fn take(terminal: OwnedFd) -> io::Result<Self> {
         let before = tcgetattr(&terminal)?;
@@ -50,7 +50,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for RawMode {
     fn drop(&mut self) {
         self.suspend();
         *in_case_of_panic() = None;
@@ -103,7 +103,7 @@ mod tests {
     fn a_terminal_is_raw_while_it_is_lent_and_afterwards_as_it_was() {
         let (_ours, terminal) = terminal();
         let before = look(&terminal);
-        let lent = Lent::take(terminal.try_clone().unwrap()).unwrap();
+        let lent = RawMode::take(terminal.try_clone().unwrap()).unwrap();
         assert!(
             !tcgetattr(&terminal)
                 .unwrap()
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(look(&terminal), before);
 
         // A panic gives it back too, before it says a word. In one test, because there is one terminal to a process.
-        let lent = Lent::take(terminal.try_clone().unwrap()).unwrap();
+        let lent = RawMode::take(terminal.try_clone().unwrap()).unwrap();
         let thread = std::thread::spawn(|| panic!("for the test"));
         assert!(thread.join().is_err());
         assert_eq!(look(&terminal), before);

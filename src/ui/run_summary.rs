@@ -14,7 +14,7 @@ use crate::event::{
 
 /// A run, summed up.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Account {
+pub struct RunSummary {
     pub header: Option<RunHeader>,
     pub began: Option<Timestamp>,
     /// When the last thing happened.
@@ -26,7 +26,7 @@ pub struct Account {
     pub iterations: u64,
     pub duration_ms: u64,
     pub usage: Usage,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<AttemptSummary>,
     /// What the agent said last; of a long message, its end.
     pub final_message: String,
     #[serde(skip)]
@@ -35,7 +35,7 @@ pub struct Account {
 
 /// One try of an iteration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Turn {
+pub struct AttemptSummary {
     pub iteration: u64,
     pub attempt: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ const WRITERS: [&str; 9] = [
 ];
 const PATHS: [&str; 5] = ["file_path", "filePath", "notebook_path", "absolute_path", "path"];
 
-impl Account {
+impl RunSummary {
     pub fn hear(&mut self, record: &Record) {
         self.began.get_or_insert(record.at);
         self.last = self.last.max(Some(record.at));
@@ -137,7 +137,7 @@ impl Account {
             | RunEvent::GateStarted { .. }
             | RunEvent::Waiting { .. }
             | RunEvent::WaitEnded
-            | RunEvent::Told { .. }
+            | RunEvent::CommandReceived { .. }
             | RunEvent::Progress { .. }
             | RunEvent::Paused
             | RunEvent::Asking
@@ -151,12 +151,12 @@ impl Account {
             message_over: true,
             ..Listening::default()
         };
-        self.turns.push(Turn {
+        self.turns.push(AttemptSummary {
             iteration,
             attempt,
             hat: hat.cloned(),
             began: at,
-            ..Turn::default()
+            ..AttemptSummary::default()
         });
     }
 
@@ -279,7 +279,7 @@ mod tests {
     use crate::event::{FileChangeKind, ToolRef};
     use serde_json::json;
 
-    fn hear(account: &mut Account, event: TranscriptEvent) {
+    fn hear(account: &mut RunSummary, event: TranscriptEvent) {
         let (seq, at) = (1, Timestamp::UNIX_EPOCH);
         account.hear(&Record {
             seq,
@@ -288,8 +288,8 @@ mod tests {
         });
     }
 
-    fn begun() -> Account {
-        let mut account = Account::default();
+    fn begun() -> RunSummary {
+        let mut account = RunSummary::default();
         let golden = include_str!("../../tests/golden/events.v1.jsonl");
         for line in golden.lines().take(2) {
             account.hear(&serde_json::from_str(line).unwrap());
@@ -297,7 +297,7 @@ mod tests {
         account
     }
 
-    fn call(account: &mut Account, name: &str, path: &str, status: ToolStatus) {
+    fn call(account: &mut RunSummary, name: &str, path: &str, status: ToolStatus) {
         let id = format!("{name}-{path}");
         let tool = ToolStart {
             id: id.clone(),
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_run_of_every_kind_of_record_is_summed_up() {
-        let mut account = Account::default();
+        let mut account = RunSummary::default();
         for line in include_str!("../../tests/golden/events.v1.jsonl").lines() {
             account.hear(&serde_json::from_str(line).unwrap());
         }

@@ -13,7 +13,7 @@ use rustix::net::SendFlags;
 use rustix::stdio::stdout;
 
 /// Ralph is told to end. It has one stdout, so there is one such word.
-static HURRIED: AtomicBool = AtomicBool::new(false);
+static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
 /// How often somebody who waits for a reader looks for that word.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
@@ -26,11 +26,11 @@ const PATIENCE: Timespec = Timespec {
 };
 
 /// From now on a reader who does not read is waited for no longer: writing fails with `TimedOut`.
-pub fn hurry() {
-    HURRIED.store(true, Ordering::Release);
+pub fn begin_shutdown() {
+    SHUTTING_DOWN.store(true, Ordering::Release);
 }
 
-pub(super) struct Outlet {
+pub(super) struct StdoutWriter {
     way: Way,
     given_up: bool,
 }
@@ -43,7 +43,7 @@ enum Way {
     Blocking,
 }
 
-impl Outlet {
+impl StdoutWriter {
     pub(super) fn stdout() -> Self {
         Self {
             way: Way::to(stdout()),
@@ -57,7 +57,7 @@ impl Outlet {
             Way::Socket | Way::Blocking => stdout(),
         };
         loop {
-            let hurried = HURRIED.load(Ordering::Acquire);
+            let hurried = SHUTTING_DOWN.load(Ordering::Acquire);
             let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
             match poll(&mut fds, Some(if hurried { &PATIENCE } else { &LOOK })) {
                 Ok(0) if hurried => {
@@ -95,7 +95,7 @@ impl Way {
     }
 }
 
-impl Write for Outlet {
+impl Write for StdoutWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.given_up {
             return Err(io::ErrorKind::TimedOut.into());

@@ -6,9 +6,11 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::stdout::Outlet;
-use super::tui::{Guard, OnEnd, OpenShelf, Role, Tui, TuiOptions};
-use super::{Board, BoardOptions, Face, JsonLines, Plain, PlainOptions, Table, Tone, Verbosity, clean};
+use super::stdout::StdoutWriter;
+use super::tui::{Guard, OnEnd, OpenRunFiles, Role, Tui, TuiOptions};
+use super::{
+    FrontEnd, JsonLines, LiveLines, LiveLinesOptions, Plain, PlainOptions, Table, Tone, Verbosity, clean,
+};
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +48,7 @@ impl Terminal {
     }
 
     /// A face that tells the run to a person, on stdout.
-    pub fn plain_face(&self, verbosity: Verbosity) -> Box<dyn Face> {
+    pub fn plain_face(&self, verbosity: Verbosity) -> Box<dyn FrontEnd> {
         let stdout = io::stdout();
         let live = stdout.is_terminal() && !is_dumb();
         let options = PlainOptions {
@@ -55,26 +57,26 @@ impl Terminal {
             width: width(&stdout),
             verbosity,
         };
-        Box::new(Plain::new(Outlet::stdout(), options))
+        Box::new(Plain::new(StdoutWriter::stdout(), options))
     }
 
     /// A face that tells the run to a program, on stdout.
-    pub fn json_face(&self) -> Box<dyn Face> {
-        Box::new(JsonLines::new(Outlet::stdout()))
+    pub fn json_face(&self) -> Box<dyn FrontEnd> {
+        Box::new(JsonLines::new(StdoutWriter::stdout()))
     }
 
     /// What goes on beside what a command prints, on stderr.
-    pub fn board(&self) -> Board<io::Stderr> {
+    pub fn board(&self) -> LiveLines<io::Stderr> {
         let stderr = io::stderr();
         let size = rustix::termios::tcgetwinsize(&stderr).ok();
         let of = |figure: Option<u16>, usual| figure.filter(|figure| *figure > 0).unwrap_or(usual);
-        let options = BoardOptions {
+        let options = LiveLinesOptions {
             colour: self.colours(&stderr),
             live: stderr.is_terminal() && !is_dumb(),
             columns: of(size.map(|size| size.ws_col), USUAL_WIDTH),
             rows: of(size.map(|size| size.ws_row), USUAL_HEIGHT),
         };
-        Board::new(stderr, options)
+        LiveLines::new(stderr, options)
     }
 
     /// Whether the whole terminal can be used: it is one, in both directions, knows its sequences, and is ours.
@@ -89,7 +91,7 @@ impl Terminal {
         &self,
         role: Role,
         on_end: OnEnd,
-        open_shelf: OpenShelf,
+        open_shelf: OpenRunFiles,
         guard: Option<Guard>,
     ) -> io::Result<Tui> {
         let stdout = io::stdout();

@@ -11,7 +11,7 @@ fn six_tasks_two_agents_three_tries_give_the_right_table() {
     let table = table.split_once("\n\n").expect("a title").1;
     let table = table.split_once("\nEverything").expect("an end").0;
     insta::assert_snapshot!(table, @"
-    TASK AGENT PASSED SAID DONE ITERATIONS TIME TOKENS COST
+    TASK AGENT PASSED CLAIMED DONE ITERATIONS TIME TOKENS COST
     greet careful 3/3 3/3 1 T 2,100 $0.0200
     sloppy 0/3 3/3 1 T 1,100 $0.0100
     hello careful 3/3 3/3 1 T 2,100 $0.0200
@@ -25,7 +25,7 @@ fn six_tasks_two_agents_three_tries_give_the_right_table() {
     slug careful 3/3 3/3 1 T 2,100 $0.0200
     sloppy 0/3 3/3 1 T 1,100 $0.0100
 
-    IN ALL PASSED SAID DONE ITERATIONS TIME TOKENS COST
+    TOTAL PASSED CLAIMED DONE ITERATIONS TIME TOKENS COST
     careful 18/18 18/18 21 T 44.1k $0.42
     sloppy 6/18 15/18 24 T 26.4k $0.24
 
@@ -93,10 +93,10 @@ fn a_bench_of_the_first_version_is_still_read() {
     Bench bench.v1 · /home/ada/tasks.yml
     Figures are the median of the tries; below, for each agent, the sum.
 
-    TASK  AGENT  PASSED  SAID DONE  ITERATIONS  TIME  TOKENS  COST
+    TASK  AGENT  PASSED  CLAIMED DONE  ITERATIONS  TIME  TOKENS  COST
     one   opus   1/2     2/2        1           4.0s  11      $0.50
 
-    IN ALL  PASSED  SAID DONE  ITERATIONS  TIME  TOKENS  COST
+    TOTAL  PASSED  CLAIMED DONE  ITERATIONS  TIME  TOKENS  COST
     opus    1/2     2/2        2           8.1s  22      $1.00
 
     Not passed:

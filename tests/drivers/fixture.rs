@@ -7,7 +7,7 @@ use std::time::Duration;
 use ralph::agent::driver::{Asking, Driver, DriverError, Globals, Host, Places};
 use tempfile::TempDir;
 
-use crate::process::stage::keeper;
+use crate::process::stage::supervisors;
 
 pub(crate) fn globals() -> Globals {
     Globals {
@@ -22,7 +22,7 @@ pub(crate) fn globals() -> Globals {
 pub(crate) fn host(cwd: &Path) -> Host {
     Host {
         bash: "bash".into(),
-        keeper: keeper(),
+        supervisors: supervisors(),
         cwd: cwd.to_owned(),
         timeout: Duration::from_secs(30),
     }

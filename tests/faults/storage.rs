@@ -238,8 +238,8 @@ fn a_journal_cut_at_any_byte_is_a_journal() {
         fs::write(&path, &whole[..cut]).expect("a cut journal");
         let mut restored = ralph::engine::RestoredRun::default();
         ralph::store::recall(&path, |recalled| match recalled {
-            ralph::store::Recalled::Whole(record) => restored.fold(&record),
-            ralph::store::Recalled::Passed { seq, at } => restored.seen(seq, at),
+            ralph::store::RestoredRecord::Whole(record) => restored.fold(&record),
+            ralph::store::RestoredRecord::Passed { seq, at } => restored.seen(seq, at),
         })
         .expect("a readable journal");
         // A last record is whole without its line ending.

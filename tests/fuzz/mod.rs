@@ -8,7 +8,7 @@ mod property;
 use std::fs;
 use std::path::Path;
 
-use ralph::config::Foreign;
+use ralph::config::ImportedFile;
 
 use crate::transcript::fixtures;
 
@@ -36,10 +36,10 @@ fn so_do_the_seeds_of_every_other_target() {
     seeds("config").iter().for_each(|seed| property::config(seed));
     seeds("ralphrc")
         .iter()
-        .for_each(|seed| property::foreign(Foreign::Ralphrc, seed));
+        .for_each(|seed| property::foreign(ImportedFile::Ralphrc, seed));
     seeds("ralphex")
         .iter()
-        .for_each(|seed| property::foreign(Foreign::Ralphex, seed));
+        .for_each(|seed| property::foreign(ImportedFile::Ralphex, seed));
     seeds("journal").iter().for_each(|seed| property::journal(seed));
     seeds("jq").iter().for_each(|seed| property::filter(seed));
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ralph::event::ProcessEnd;
 use ralph::process::{Bounds, Captured, Omitted, capture};
 
-use super::stage::{DEADLINE, Stage, keeper};
+use super::stage::{DEADLINE, Stage, supervisors};
 
 const BOUNDS: Bounds = Bounds {
     timeout: DEADLINE,
@@ -24,10 +24,10 @@ fn output_and_end_are_captured() {
         stderr_omitted: None,
         swept: 0,
     };
-    assert_eq!(capture(&keeper(), &stage.spec, BOUNDS).unwrap(), expected);
+    assert_eq!(capture(&supervisors(), &stage.spec, BOUNDS).unwrap(), expected);
 
     let stage = Stage::playing("say out\nerr err\nexit 3");
-    let captured = capture(&keeper(), &stage.spec, BOUNDS).unwrap();
+    let captured = capture(&supervisors(), &stage.spec, BOUNDS).unwrap();
     assert_eq!(captured.end, Some(ProcessEnd::Exited { code: 3 }));
     assert_eq!(
         (captured.stdout, captured.stderr),
@@ -44,7 +44,7 @@ fn a_program_that_takes_too_long_is_stopped() {
         grace: Duration::from_millis(50),
         ..BOUNDS
     };
-    let captured = capture(&keeper(), &stage.spec, bounds).unwrap();
+    let captured = capture(&supervisors(), &stage.spec, bounds).unwrap();
     assert!(since.elapsed() < DEADLINE);
     assert_eq!(captured.end, None);
     assert_eq!(captured.stdout, b"so far\n");
@@ -55,7 +55,7 @@ fn a_program_that_takes_too_long_is_stopped() {
 fn of_too_much_output_head_and_tail_are_kept() {
     let stage = Stage::playing("print head\nrepeat 100000 middle\nprint tail");
     let captured = capture(
-        &keeper(),
+        &supervisors(),
         &stage.spec,
         Bounds {
             max_bytes: 8,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use ralph::process::{Child, Keeper, Stdin};
+use ralph::process::{Child, Stdin, Supervisors};
 
 use super::stage::{PTY, Stage};
 
@@ -100,7 +100,7 @@ fn an_argument_with_a_nul_byte_is_refused() {
 fn a_keeper_that_is_none_is_named() {
     let stage = Stage::playing("");
     let error = |program: &str| {
-        Child::spawn(&Keeper::at(program), &stage.spec, |_| {})
+        Child::spawn(&Supervisors::at(program), &stage.spec, |_| {})
             .map(|child| child.pid())
             .unwrap_err()
             .to_string()

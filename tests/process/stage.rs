@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ralph::event::StreamName;
-use ralph::process::{Child, Ended, Environment, Keeper, ProcessError, Report, Spec, Stdin, Transport};
+use ralph::process::{
+    Child, ChildEvent, Ended, Environment, ProcessError, ProcessSpec, Stdin, Supervisors, Transport,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
@@ -23,8 +25,8 @@ pub(crate) const PTY: Transport = Transport::Pty {
     columns: 120,
 };
 
-pub(crate) fn keeper() -> Keeper {
-    Keeper::at(env!("CARGO_BIN_EXE_ralph"))
+pub(crate) fn supervisors() -> Supervisors {
+    Supervisors::at(env!("CARGO_BIN_EXE_ralph"))
 }
 
 pub(crate) fn fake_agent() -> PathBuf {
@@ -32,8 +34,8 @@ pub(crate) fn fake_agent() -> PathBuf {
 }
 
 /// How the fake agent is to be started on a directory.
-pub(crate) fn spec_on(directory: &Path) -> Spec {
-    Spec {
+pub(crate) fn spec_on(directory: &Path) -> ProcessSpec {
+    ProcessSpec {
         program: fake_agent(),
         args: Vec::new(),
         environment: Environment {
@@ -48,7 +50,7 @@ pub(crate) fn spec_on(directory: &Path) -> Spec {
 
 pub(crate) struct Stage {
     directory: TempDir,
-    pub(crate) spec: Spec,
+    pub(crate) spec: ProcessSpec,
 }
 
 impl Stage {
@@ -88,12 +90,12 @@ impl Stage {
     }
 
     pub(crate) fn try_spawn(&self) -> Result<Running, ProcessError> {
-        self.try_spawn_with(&keeper())
+        self.try_spawn_with(&supervisors())
     }
 
-    pub(crate) fn try_spawn_with(&self, keeper: &Keeper) -> Result<Running, ProcessError> {
+    pub(crate) fn try_spawn_with(&self, supervisors: &Supervisors) -> Result<Running, ProcessError> {
         let (sender, reports) = mpsc::channel();
-        let child = Child::spawn(keeper, &self.spec, move |report| {
+        let child = Child::spawn(supervisors, &self.spec, move |report| {
             // A test that has seen enough may have gone.
             let _ = sender.send(report);
         })?;
@@ -132,7 +134,7 @@ impl Drop for Stage {
 
 pub(crate) struct Running {
     pub(crate) child: Child,
-    pub(crate) reports: Receiver<Report>,
+    pub(crate) reports: Receiver<ChildEvent>,
 }
 
 #[derive(Debug)]
@@ -152,15 +154,15 @@ impl Running {
         let mut stderr = Vec::new();
         let ended = loop {
             match self.reports.recv_timeout(DEADLINE).expect("the child ends") {
-                Report::Output {
+                ChildEvent::Output {
                     stream: StreamName::Stdout,
                     chunk,
                 } => stdout.extend_from_slice(&chunk),
-                Report::Output {
+                ChildEvent::Output {
                     stream: StreamName::Stderr,
                     chunk,
                 } => stderr.extend_from_slice(&chunk),
-                Report::Ended(ended) => break ended,
+                ChildEvent::Ended(ended) => break ended,
             }
         };
         let silence = self.reports.recv_timeout(DEADLINE);
@@ -177,8 +179,8 @@ impl Running {
         let mut seen = Vec::new();
         while !String::from_utf8_lossy(&seen).contains(text) {
             match self.reports.recv_timeout(DEADLINE).expect("the awaited text") {
-                Report::Output { chunk, .. } => seen.extend_from_slice(&chunk),
-                Report::Ended(ended) => panic!("{ended:?} before {text}"),
+                ChildEvent::Output { chunk, .. } => seen.extend_from_slice(&chunk),
+                ChildEvent::Ended(ended) => panic!("{ended:?} before {text}"),
             }
         }
     }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use ralph::event::{ProcessEnd, StreamName};
-use ralph::process::{Child, Report, STDOUT_CHUNKS, Stdin, Transport};
+use ralph::process::{Child, ChildEvent, STDOUT_CHUNKS, Stdin, Transport};
 
-use super::stage::{DEADLINE, PTY, Stage, keeper};
+use super::stage::{DEADLINE, PTY, Stage, supervisors};
 
 const BOTH: [Transport; 2] = [Transport::Pipe, PTY];
 
@@ -86,7 +86,7 @@ fn stdin_is_nothing_a_file_or_what_is_fed() {
 
         let stage = Stage::playing("read-stdin")
             .on(transport)
-            .reading(Stdin::Feed(b"a\0b\n".to_vec()));
+            .reading(Stdin::StdinWriter(b"a\0b\n".to_vec()));
         stage.spawn().finish();
         assert_eq!(stage.read("1.stdin"), b"a\0b\n");
     }
@@ -96,7 +96,7 @@ fn stdin_is_nothing_a_file_or_what_is_fed() {
 fn a_long_prompt_is_fed_to_a_child_that_talks_before_it_listens() {
     let prompt: Vec<u8> = (0..2_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
     let stage = Stage::playing("repeat 100000 this line makes ten megabytes of output, one hundred bytes at a time, so that no pipe of ours holds it\nread-stdin")
-        .reading(Stdin::Feed(prompt.clone()));
+        .reading(Stdin::StdinWriter(prompt.clone()));
     let finished = stage.spawn().finish();
     assert!(finished.stdout.len() > 10_000_000);
     assert!(stage.read("1.stdin") == prompt);
@@ -104,7 +104,7 @@ fn a_long_prompt_is_fed_to_a_child_that_talks_before_it_listens() {
 
 #[test]
 fn a_child_that_never_reads_its_stdin_ends_as_usual() {
-    let stage = Stage::playing("say done").reading(Stdin::Feed(vec![b'x'; 1_000_000]));
+    let stage = Stage::playing("say done").reading(Stdin::StdinWriter(vec![b'x'; 1_000_000]));
     assert_eq!(stage.spawn().finish().ended.end, ProcessEnd::Exited { code: 0 });
 }
 
@@ -158,7 +158,7 @@ fn a_slow_consumer_loses_nothing_and_memory_is_bounded() {
     let (sender, reports) = mpsc::channel();
     let most = Arc::new(AtomicUsize::new(0));
     let peak = Arc::clone(&most);
-    let _child = Child::spawn(&keeper(), &stage.spec, move |report| {
+    let _child = Child::spawn(&supervisors(), &stage.spec, move |report| {
         let now = counted.fetch_add(1, Ordering::SeqCst) + 1;
         peak.fetch_max(now, Ordering::SeqCst);
         sender.send(report).unwrap();
@@ -171,14 +171,14 @@ fn a_slow_consumer_loses_nothing_and_memory_is_bounded() {
     let mut total = 0_u64;
     loop {
         match reports.recv_timeout(DEADLINE).unwrap() {
-            Report::Output { stream, chunk } => {
+            ChildEvent::Output { stream, chunk } => {
                 assert_eq!(stream, StreamName::Stdout);
                 assert!(chunk.iter().all(|byte| matches!(byte, b'y' | b'\n')));
                 total += chunk.len() as u64;
                 // Counted down first: the buffer may be filled again before the next instruction.
                 alive.fetch_sub(1, Ordering::SeqCst);
             }
-            Report::Ended(ended) => {
+            ChildEvent::Ended(ended) => {
                 assert!(ended.stdout_complete);
                 break;
             }

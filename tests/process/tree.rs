@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ralph::event::ProcessEnd;
-use ralph::process::{Child, Keeper};
+use ralph::process::{Child, Supervisors};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::stage::{DEADLINE, PROMPTLY, PTY, Stage, is_alive, keeper, spec_on, wait_until};
+use super::stage::{DEADLINE, PROMPTLY, PTY, Stage, is_alive, spec_on, supervisors, wait_until};
 
 /// One of each kind.
 pub(super) const LEFTOVERS: &str = "fork-and-hold-stdout 3600\nfork-setsid 3600\ndouble-fork 3600\n";
@@ -214,10 +214,10 @@ fn even_ralph_and_keeper_killed_together_leave_no_agent_at_work() {
         .unwrap();
     stage.wait_for_processes(1);
     let agent = stage.pids()[0];
-    let keeper = parent_of(agent);
+    let supervisor = parent_of(agent);
     // A ralph that is stopped can do nothing for the orphans of its keeper.
     kill_process(Pid::from_child(&ralph), Signal::STOP).unwrap();
-    kill_process(keeper, Signal::KILL).unwrap();
+    kill_process(supervisor, Signal::KILL).unwrap();
     ralph.kill().unwrap();
     ralph.wait().unwrap();
     wait_until("the end of the agent", PROMPTLY, || !is_alive(agent));
@@ -228,8 +228,8 @@ fn even_ralph_and_keeper_killed_together_leave_no_agent_at_work() {
 #[ignore = "is started by another test"]
 fn another_ralph() {
     if let Some(directory) = std::env::var_os("RALPH_TEST_STAGE") {
-        let keeper = keeper();
-        let _child = Child::spawn(&keeper, &spec_on(directory.as_ref()), |_| {}).unwrap();
+        let supervisors = supervisors();
+        let _child = Child::spawn(&supervisors, &spec_on(directory.as_ref()), |_| {}).unwrap();
         std::thread::sleep(DEADLINE);
     }
 }
@@ -246,7 +246,7 @@ fn nothing_but_the_three_streams_reaches_the_child() {
 
 #[test]
 fn signals_of_the_child_are_untouched() {
-    assert_no_signal_is_changed_under(&keeper());
+    assert_no_signal_is_changed_under(&supervisors());
 }
 
 /// As under `nohup`, or a program that ignores more than that. What a keeper catches itself is among it.
@@ -258,16 +258,16 @@ fn signals_of_the_child_are_untouched_even_if_they_were_ignored_before_ralph() {
     let script = format!("#!/bin/sh\ntrap '' HUP INT QUIT USR1 PIPE TERM CHLD TSTP\nexec {ralph} \"$@\"\n");
     fs::write(&ignoring, script).unwrap();
     fs::set_permissions(&ignoring, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_no_signal_is_changed_under(&Keeper::at(ignoring));
+    assert_no_signal_is_changed_under(&Supervisors::at(ignoring));
 }
 
-fn assert_no_signal_is_changed_under(keeper: &Keeper) {
+fn assert_no_signal_is_changed_under(supervisor: &Supervisors) {
     let mut stage = Stage::playing("");
     stage.spec.program = "/bin/cat".into();
     stage.spec.args = vec!["/proc/self/status".into()];
     // The second child of a keeper has what the first one has.
     for _ in 0..2 {
-        let finished = stage.try_spawn_with(keeper).expect("a child").finish();
+        let finished = stage.try_spawn_with(supervisor).expect("a child").finish();
         let status = String::from_utf8_lossy(&finished.stdout).into_owned();
         // 32 and 33 belong to the C library, which lets nobody touch them.
         let ours = !(0b11_u64 << 31);
@@ -284,21 +284,21 @@ fn the_keeper_is_recognisable_and_holds_no_stream() {
     let stage = Stage::playing("say ready\nhang");
     let running = stage.spawn();
     running.wait_for("ready");
-    let keeper = keeper_of(&running.child).as_raw_pid();
+    let supervisor = keeper_of(&running.child).as_raw_pid();
     assert!(
-        fs::read(format!("/proc/{keeper}/cmdline"))
+        fs::read(format!("/proc/{supervisor}/cmdline"))
             .unwrap()
             .starts_with(b"ralph-keeper\0")
     );
     assert_eq!(
-        fs::read_to_string(format!("/proc/{keeper}/comm")).unwrap(),
+        fs::read_to_string(format!("/proc/{supervisor}/comm")).unwrap(),
         "agent-keeper\n"
     );
     let is_pipe = |entry: fs::DirEntry| {
         fs::read_link(entry.path()).is_ok_and(|target| target.to_string_lossy().starts_with("pipe:"))
     };
     assert!(
-        !fs::read_dir(format!("/proc/{keeper}/fd"))
+        !fs::read_dir(format!("/proc/{supervisor}/fd"))
             .unwrap()
             .flatten()
             .any(is_pipe)

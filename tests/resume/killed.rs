@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use ralph::event::{IterationOutcome, Order, RunEvent, RunOutcome};
-use ralph::store::OrderBox;
+use ralph::event::{Command, IterationOutcome, RunEvent, RunOutcome};
+use ralph::store::Inbox;
 use rustix::process::Signal;
 
 use crate::process::stage::{is_alive, wait_until};
@@ -76,8 +76,8 @@ fn assert_messages_arrived_once(sandbox: &Sandbox, sent: usize) {
     });
     let mut told: Vec<(u64, String)> = Vec::new();
     for record in &journal {
-        if let RunEvent::Told {
-            order: Order::Message { text },
+        if let RunEvent::CommandReceived {
+            order: Command::Message { text },
             ..
         } = &record.event
         {
@@ -114,10 +114,10 @@ fn assert_messages_arrived_once(sandbox: &Sandbox, sent: usize) {
 
 /// Tells the run something, as `ralph tell` does.
 fn send(sandbox: &Sandbox, number: usize) {
-    let order = Order::Message {
+    let order = Command::Message {
         text: format!("message {number:04}."),
     };
-    let inbox = OrderBox::of(&sandbox.work().join(".agent/runs").join(sandbox.run_id()));
+    let inbox = Inbox::of(&sandbox.work().join(".agent/runs").join(sandbox.run_id()));
     inbox.put(order, jiff::Timestamp::now()).expect("sent");
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use ralph::event::{IterationOutcome, Order, RunEvent, RunOutcome};
+use ralph::event::{Command, IterationOutcome, RunEvent, RunOutcome};
 
 use crate::process::stage::wait_until;
 use crate::sandbox::{DEADLINE, Sandbox};
@@ -12,12 +12,12 @@ const CONFIG: &str = "event_loop: {prompt: the task, max_no_progress: 0}\n";
 
 const GO_ON: &str = "go on? Enter: yes";
 
-fn told(sandbox: &Sandbox) -> Vec<Order> {
+fn told(sandbox: &Sandbox) -> Vec<Command> {
     let told = sandbox
         .history()
         .into_iter()
         .filter_map(|record| match record.event {
-            RunEvent::Told { order, .. } => Some(order),
+            RunEvent::CommandReceived { order, .. } => Some(order),
             _ => None,
         });
     told.collect()
@@ -129,7 +129,7 @@ fn a_paused_run_rests_until_it_is_told_to_go_on() {
         sandbox.path("play").join("first").exists()
     });
     sandbox.ralph(&["tell", "--pause"]);
-    wait_until("the order", DEADLINE, || told(&sandbox) == [Order::Pause]);
+    wait_until("the order", DEADLINE, || told(&sandbox) == [Command::Pause]);
     fs::write(sandbox.path("play").join("go"), "").expect("a file");
     sandbox.wait_for_event("the pause", |event| matches!(event, RunEvent::Paused));
     assert_eq!(sandbox.pids().len(), 1, "nothing runs");

@@ -72,7 +72,7 @@ fn strike(sandbox: &Sandbox, ralph: i32, blow: &Blow) {
     let pid = match blow.whom {
         Whom::Nobody => None,
         Whom::Ralph => Some(ralph),
-        Whom::Keeper => keeper_of(ralph),
+        Whom::Supervisors => keeper_of(ralph),
         Whom::Agent => agent,
     };
     let Some(pid) = pid else {

@@ -77,7 +77,7 @@ pub(super) struct Blow {
 pub(super) enum Whom {
     Nobody,
     Ralph,
-    Keeper,
+    Supervisors,
     Agent,
 }
 
@@ -97,10 +97,14 @@ pub(super) const BLOWS: &[Blow] = &[
         Whom::Ralph,
         &[Signal::STOP, Signal::CONT],
     ),
-    blow("outside: the keeper is killed", Whom::Keeper, &[Signal::KILL]),
+    blow(
+        "outside: the keeper is killed",
+        Whom::Supervisors,
+        &[Signal::KILL],
+    ),
     blow(
         "outside: the keeper is stopped and continued",
-        Whom::Keeper,
+        Whom::Supervisors,
         &[Signal::STOP, Signal::CONT],
     ),
     blow("outside: the agent is killed", Whom::Agent, &[Signal::KILL]),

@@ -107,7 +107,7 @@ fn mix() -> String {
 }
 
 fn look(ralph: i32, since: Duration) -> Option<Held> {
-    let keeper = check::keeper_of(ralph)?;
+    let supervisors = check::keeper_of(ralph)?;
     let count = |what: &str| {
         fs::read_dir(format!("/proc/{ralph}/{what}"))
             .map(Iterator::count)
@@ -116,7 +116,7 @@ fn look(ralph: i32, since: Duration) -> Option<Held> {
     Some(Held {
         minute: since.as_secs() / 60,
         ralph_kb: resident(ralph)?,
-        keeper_kb: resident(keeper)?,
+        keeper_kb: resident(supervisors)?,
         files: count("fd")?,
         threads: count("task")?,
     })
@@ -150,7 +150,7 @@ fn table(samples: &[Held], said: u64, journal: u64) -> String {
             let figures = || of.iter().map(|held| figure(held));
             (figures().min().unwrap_or(0), figures().max().unwrap_or(0))
         };
-        let (ralph, keeper) = (range(|held| held.ralph_kb), range(|held| held.keeper_kb));
+        let (ralph, supervisors) = (range(|held| held.ralph_kb), range(|held| held.keeper_kb));
         let (files, threads) = (range(|held| held.files as u64), range(|held| held.threads as u64));
         let _ = writeln!(
             text,
@@ -158,8 +158,8 @@ fn table(samples: &[Held], said: u64, journal: u64) -> String {
             minute + 1,
             ralph.0,
             ralph.1,
-            keeper.0,
-            keeper.1,
+            supervisors.0,
+            supervisors.1,
             files.1,
             threads.1
         );

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::event::ProcessEnd;
-use crate::process::{self, Keeper};
+use crate::process::{self, Supervisors};
 
 use super::DriverError;
 use super::frames::{self, Frame};
@@ -21,7 +21,7 @@ const STDERR_SHOWN: usize = 2000;
 #[derive(Debug, Clone)]
 pub struct Host {
     pub bash: PathBuf,
-    pub keeper: Keeper,
+    pub supervisors: Supervisors,
     pub cwd: PathBuf,
     /// For one question, with all its hooks.
     pub timeout: Duration,
@@ -59,7 +59,11 @@ impl Host {
         globals: &[(&str, OsString)],
         task: Task<'_>,
     ) -> Result<Answer, DriverError> {
-        let captured = process::capture(&self.keeper, &self.spec(script, globals, task), self.bounds())?;
+        let captured = process::capture(
+            &self.supervisors,
+            &self.spec(script, globals, task),
+            self.bounds(),
+        )?;
         let stderr = shown(&captured.stderr);
         let path = script.to_owned();
         if let Some(omitted) = captured.stdout_omitted {
@@ -98,7 +102,7 @@ impl Host {
         }
     }
 
-    fn spec(&self, script: &Path, globals: &[(&str, OsString)], task: Task<'_>) -> process::Spec {
+    fn spec(&self, script: &Path, globals: &[(&str, OsString)], task: Task<'_>) -> process::ProcessSpec {
         let mut args: Vec<OsString> = ["--norc", "--noprofile", "-p", "-c", HOST, "ralph", task.word()]
             .iter()
             .map(OsString::from)
@@ -124,7 +128,7 @@ impl Host {
             }
             Task::Session { hook, output } => args.extend([OsString::from(hook), output.into()]),
         }
-        process::Spec {
+        process::ProcessSpec {
             program: self.bash.clone(),
             args,
             environment: process::Environment::default(),

@@ -9,7 +9,7 @@ fn call(name: &str, prompt: &str) -> Invocation {
 
 fn call_with(name: &str, prompt: &str, settings: &Settings) -> Invocation {
     let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
-    let selected = Selected::builtin(agent, agent.programs[0].into(), None, settings);
+    let selected = ResolvedAgent::builtin(agent, agent.programs[0].into(), None, settings);
     selected.invocation(prompt, Path::new("/run/prompt.md")).unwrap()
 }
 
@@ -77,7 +77,7 @@ fn long_and_leading_characters_go_the_safe_way() {
 #[test]
 fn a_prompt_over_the_agents_own_limit_is_refused_with_the_figure() {
     let codex = AGENTS.iter().find(|agent| agent.name == "codex").unwrap();
-    let selected = Selected::builtin(codex, "codex".into(), None, &Settings::default());
+    let selected = ResolvedAgent::builtin(codex, "codex".into(), None, &Settings::default());
     let error = selected
         .invocation(&"x".repeat(1_048_577), Path::new("p"))
         .unwrap_err();
@@ -118,8 +118,8 @@ fn claude_gets_its_terminal_whatever_pty_mode_says() {
 fn what_an_agent_would_misread_is_worded_so_that_it_is_text() {
     let worded = |name: &str, prompt: &str| {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
-        let selected = Selected::builtin(agent, name.into(), None, &Settings::default());
-        selected.wording(prompt).into_owned()
+        let selected = ResolvedAgent::builtin(agent, name.into(), None, &Settings::default());
+        selected.escape_prompt(prompt).into_owned()
     };
     assert_eq!(worded("claude", "/help"), "\n/help");
     assert_eq!(worded("claude", "see /help and @file"), "see /help and @file");
@@ -135,7 +135,8 @@ fn a_session_is_taken_up_again_as_the_row_says() {
         .iter()
         .filter(|agent| agent.resume.is_some())
         .map(|agent| {
-            let selected = Selected::builtin(agent, agent.programs[0].into(), None, &Settings::default());
+            let selected =
+                ResolvedAgent::builtin(agent, agent.programs[0].into(), None, &Settings::default());
             let call = selected.resuming("- go on", Path::new("/run/prompt.md"), Some("ID"));
             line(&call.unwrap())
         })
@@ -200,7 +201,7 @@ fn custom(prompt: &str, change: impl FnOnce(&mut Settings)) -> Result<Invocation
     let mut settings = Settings::default();
     settings.cli.args = vec!["--headless".into()];
     change(&mut settings);
-    Selected::custom("/opt/my-ai".into(), &settings).invocation(prompt, Path::new("/run/prompt.md"))
+    ResolvedAgent::custom("/opt/my-ai".into(), &settings).invocation(prompt, Path::new("/run/prompt.md"))
 }
 
 #[test]

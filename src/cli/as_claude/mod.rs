@@ -12,10 +12,10 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use crate::agent::{self, driver::DriverError};
-use crate::agent::{Invocation, NESTED_SESSION, Selected, StdinSource, Terminal as AgentTerminal};
+use crate::agent::{Invocation, NESTED_SESSION, ResolvedAgent, StdinSource, Terminal as AgentTerminal};
 use crate::config::{Loaded, Partial, PartialCli, Settings};
 use crate::event::StreamName;
-use crate::process::{Child, Environment, LineSplitter, Report, Spec, Stdin, Transport};
+use crate::process::{Child, ChildEvent, Environment, LineSplitter, ProcessSpec, Stdin, Transport};
 use crate::transcript::{Opening, jq};
 use crate::ui::Terminal;
 
@@ -138,18 +138,18 @@ fn prompt(words: &Arguments) -> Result<String, CliError> {
     Ok(prompt)
 }
 
-fn events(selected: &mut Selected, prompt: &str) -> Result<Box<dyn Translate>, CliError> {
+fn events(selected: &mut ResolvedAgent, prompt: &str) -> Result<Box<dyn Translate>, CliError> {
     let (format, filter) = resolve_format(selected)?;
     let adapter = jq::read(format, filter.as_ref(), &Opening { prompt });
     Ok(Box::new(Events::new(format, adapter)))
 }
 
-fn spec(call: Invocation, environment: Vec<(String, String)>, cwd: &Path, agent: &str) -> Spec {
+fn spec(call: Invocation, environment: Vec<(String, String)>, cwd: &Path, agent: &str) -> ProcessSpec {
     let own = environment
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()));
     let inside: (OsString, OsString) = (INSIDE.into(), agent.into());
-    Spec {
+    ProcessSpec {
         program: call.program,
         args: call.args,
         environment: Environment {
@@ -175,12 +175,14 @@ fn spec(call: Invocation, environment: Vec<(String, String)>, cwd: &Path, agent:
 /// Runs the agent to its end. When this program is stopped, the agent's keeper stops the agent.
 fn follow(
     context: &Context,
-    spec: &Spec,
+    spec: &ProcessSpec,
     translate: &mut dyn Translate,
     speech: &Speech<'_>,
 ) -> Result<translate::Verdict, CliError> {
     let (sender, reports) = mpsc::channel();
-    let child = Child::spawn(&context.keeper, spec, move |report| drop(sender.send(report)));
+    let child = Child::spawn(&context.supervisors, spec, move |report| {
+        drop(sender.send(report))
+    });
     let _child = child.map_err(|error| CliError::AsClaude(error.to_string()))?;
     let mut lines = LineSplitter::new(256 << 20);
     let mut stderr = Vec::new();
@@ -189,7 +191,7 @@ fn follow(
             return Err(CliError::AsClaude("the agent was lost".to_owned()));
         };
         match report {
-            Report::Output {
+            ChildEvent::Output {
                 stream: StreamName::Stdout,
                 chunk,
             } => {
@@ -199,7 +201,7 @@ fn follow(
                 });
                 texts.iter().try_for_each(|text| speech.say(text))?;
             }
-            Report::Output {
+            ChildEvent::Output {
                 stream: StreamName::Stderr,
                 chunk,
             } => {
@@ -207,7 +209,7 @@ fn follow(
                 let from = stderr.len().saturating_sub(STDERR_KEPT);
                 stderr.drain(..from);
             }
-            Report::Ended(ended) => {
+            ChildEvent::Ended(ended) => {
                 let mut texts = Vec::new();
                 lines.finish(|line| translate.line(&String::from_utf8_lossy(line.bytes), &mut texts));
                 let verdict = translate.end(ended.end, String::from_utf8_lossy(&stderr).trim(), &mut texts);

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use crate::agent::NESTED_SESSION;
 use crate::config::Task;
 use crate::event::{Limit, ProcessEnd, RunOutcome, StreamName, Usage};
-use crate::process::{Environment, LineSplitter, Spec, Stdin, Transport};
+use crate::process::{Environment, LineSplitter, ProcessSpec, Stdin, Transport};
 use crate::run::shell_command;
-use crate::store::{Ending, Shelf, State, StoreError};
+use crate::store::{Ending, RunIndex, State, StoreError};
 use crate::ui::run_verdict;
 
 use super::children::{Children, Ran};
@@ -163,7 +163,7 @@ impl Job {
         let config = self.place.join("ralph.yml").into_os_string();
         let mut environment = self.environment();
         environment.set.push((ALONE.into(), "1".into()));
-        let spec = Spec {
+        let spec = ProcessSpec {
             program: children.ralph(),
             // Whether all this may run was asked before the first cell.
             args: vec![
@@ -204,8 +204,8 @@ impl Job {
         if ran == Ran::Stopped {
             return Err(Cut::Stopped);
         }
-        let shelf = Shelf::of(&self.workspace());
-        let newest = shelf.newest_first().next().map(|id| shelf.glance(id).state);
+        let index = RunIndex::of(&self.workspace());
+        let newest = index.newest_first().next().map(|id| index.entry(id).state);
         match (newest, ran) {
             (Some(State::Ended(ending)), _) => Ok(*ending),
             (_, ran) => Err(Cut::Broken(format!(
@@ -238,7 +238,7 @@ impl Job {
     pub(super) fn captured(
         &self,
         log: &str,
-        spec: &Spec,
+        spec: &ProcessSpec,
         children: &Children,
     ) -> Result<Result<(), String>, Cut> {
         let log = self.log(log)?;

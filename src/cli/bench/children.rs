@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
 use crate::event::{ProcessEnd, StreamName};
-use crate::process::{Child, Keeper, Report, Spec};
+use crate::process::{Child, ChildEvent, ProcessSpec, Supervisors};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub(super) enum Ran {
 
 /// Starts children, and stops them all when asked.
 pub(super) struct Children {
-    keeper: Keeper,
+    supervisors: Supervisors,
     state: Mutex<State>,
 }
 
@@ -37,22 +37,22 @@ struct State {
 }
 
 impl Children {
-    pub(super) fn new(keeper: Keeper) -> Self {
+    pub(super) fn new(supervisors: Supervisors) -> Self {
         Self {
-            keeper,
+            supervisors,
             state: Mutex::default(),
         }
     }
 
     /// This same program, as a child is to start it.
     pub(super) fn ralph(&self) -> PathBuf {
-        self.keeper.program().to_owned()
+        self.supervisors.program().to_owned()
     }
 
     /// Runs a program to its end, or to the end of its time. `hear` gets all that it writes.
     pub(super) fn run(
         &self,
-        spec: &Spec,
+        spec: &ProcessSpec,
         timeout: Duration,
         hear: impl Fn(StreamName, &[u8]) + Send + Sync + 'static,
     ) -> Ran {
@@ -60,11 +60,11 @@ impl Children {
             return Ran::Stopped;
         }
         let (ended, end) = mpsc::channel();
-        let report = move |report: Report| match report {
-            Report::Output { stream, chunk } => hear(stream, &chunk),
-            Report::Ended(its_end) => drop(ended.send(its_end.end)),
+        let report = move |report: ChildEvent| match report {
+            ChildEvent::Output { stream, chunk } => hear(stream, &chunk),
+            ChildEvent::Ended(its_end) => drop(ended.send(its_end.end)),
         };
-        let child = match Child::spawn(&self.keeper, spec, report) {
+        let child = match Child::spawn(&self.supervisors, spec, report) {
             Ok(child) => Arc::new(child),
             Err(error) => return Ran::CouldNotStart(error.to_string()),
         };

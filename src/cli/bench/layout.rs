@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Gate, Partial, PartialEventLoop, as_yaml};
-use crate::process::{Spec, Stdin, Transport};
-use crate::store::{DIRECTORY, Shelf, copy_tree};
+use crate::process::{ProcessSpec, Stdin, Transport};
+use crate::store::{DIRECTORY, RunIndex, copy_tree};
 
 use super::cell::{Allowance, Cut, Job, unwritable};
 use super::children::Children;
@@ -47,7 +47,7 @@ impl Job {
         }
         steps.push(vec!["remote", "remove", "origin"]);
         for arguments in steps {
-            let spec = Spec {
+            let spec = ProcessSpec {
                 program: PathBuf::from("git"),
                 args: arguments.iter().map(OsString::from).collect(),
                 environment: self.environment(),
@@ -104,10 +104,10 @@ pub(super) fn spent_in(place: &Path) -> Option<f64> {
     let costs = [place.join("workspace"), place.to_owned()]
         .into_iter()
         .flat_map(|workspace| {
-            let shelf = Shelf::of(&workspace);
-            let journals: Vec<PathBuf> = shelf
+            let index = RunIndex::of(&workspace);
+            let journals: Vec<PathBuf> = index
                 .newest_first()
-                .map(|id| shelf.directory(id).join("events.jsonl"))
+                .map(|id| index.directory(id).join("events.jsonl"))
                 .collect();
             journals
                 .into_iter()

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::config::Executes;
+use crate::config::FileCommands;
 use crate::store::{BenchFiles, LATEST};
 use crate::ui::{Terminal, Tone, units};
 
@@ -43,7 +43,7 @@ pub(super) fn bench(arguments: &BenchArguments, terminal: &Terminal) -> Result<E
 }
 
 /// What a tasks file would have run, for `ralph trust`.
-pub(super) fn executes(named: &Path, cwd: &Path) -> Result<Vec<Executes>, CliError> {
+pub(super) fn executes(named: &Path, cwd: &Path) -> Result<Vec<FileCommands>, CliError> {
     plan::executes(&plan::found(named, cwd)?)
 }
 
@@ -117,7 +117,7 @@ fn go_on(
     let mut plan = saved(&files)?;
     // A plan that came with a repository is somebody else's as much as a tasks file is.
     let asked = trust::Asked {
-        executes: vec![Executes {
+        executes: vec![FileCommands {
             file: files.plan_path(),
             commands: plan.tasks.iter().map(|task| task.verify.clone()).collect(),
         }],

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent;
 use crate::config::{
-    self, CellLimits, Executes, Partial, PartialAdapter, Settings, Suite, SuiteAgent, Task, as_yaml,
+    self, CellLimits, FileCommands, Partial, PartialAdapter, Settings, Suite, SuiteAgent, Task, as_yaml,
 };
 use crate::transcript;
 
@@ -154,7 +154,7 @@ pub(super) fn found(named: &Path, cwd: &Path) -> Result<PathBuf, CliError> {
 }
 
 /// All that a tasks file would have run, whichever part of it is wanted.
-pub(super) fn executes(file: &Path) -> Result<Vec<Executes>, CliError> {
+pub(super) fn executes(file: &Path) -> Result<Vec<FileCommands>, CliError> {
     let suite = read(file)?;
     let mut commands = Vec::new();
     let mut programs = Vec::new();
@@ -181,13 +181,13 @@ pub(super) fn executes(file: &Path) -> Result<Vec<Executes>, CliError> {
         say("verify", &task.verify);
         task.gates.iter().for_each(|gate| say("gate", &gate.run));
     }
-    let itself = Executes {
+    let itself = FileCommands {
         file: file.to_owned(),
         commands,
     };
     // A bare name is looked up in PATH, which is the user's; a path may lead into a repository.
     let programs = programs.into_iter().filter(|path| path.is_file());
-    let programs = programs.map(|file| Executes {
+    let programs = programs.map(|file| FileCommands {
         file,
         commands: vec!["itself, as an agent".to_owned()],
     });

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
 use crate::event::Interrupt;
-use crate::process::Keeper;
+use crate::process::Supervisors;
 use crate::run::stop_signals;
 use crate::store::BenchFiles;
-use crate::ui::{Board, Tone, units};
+use crate::ui::{LiveLines, Tone, units};
 
 use super::budget::{Budget, Grant};
 use super::cell::{Allowance, Job, Step};
@@ -77,7 +77,7 @@ impl Drop for LastWord {
 pub(super) struct Scheduler<'a> {
     plan: &'a Plan,
     files: &'a BenchFiles,
-    board: Board<io::Stderr>,
+    board: LiveLines<io::Stderr>,
     children: Arc<Children>,
     budget: Budget,
     queue: VecDeque<(CellId, u64)>,
@@ -99,7 +99,7 @@ impl<'a> Scheduler<'a> {
         files: &'a BenchFiles,
         history: &History,
         spent: f64,
-        board: Board<io::Stderr>,
+        board: LiveLines<io::Stderr>,
     ) -> Self {
         let cells = plan.cells();
         let all = cells.len();
@@ -111,7 +111,7 @@ impl<'a> Scheduler<'a> {
             plan,
             files,
             board,
-            children: Arc::new(Children::new(Keeper::current())),
+            children: Arc::new(Children::new(Supervisors::current())),
             budget: Budget::new(plan.max_cost_usd, spent),
             passed: done.iter().filter(has_passed).count(),
             settled: done.len(),

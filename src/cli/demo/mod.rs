@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::process::Keeper;
+use crate::process::Supervisors;
 use crate::ui::tui::OnEnd;
 use crate::ui::{Terminal, Verbosity};
 
@@ -50,7 +50,7 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exi
     )?;
     let context = Context {
         cwd: place.clone(),
-        keeper: Keeper::current(),
+        supervisors: Supervisors::current(),
     };
     // The demo's own `ralph.yml` is read, and nothing else.
     let plan = Plan::make(&context, settings_of(&place.join("ralph.yml"))?)?;
@@ -60,12 +60,12 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exi
         Verbosity::Normal
     };
     let wanted = TuiChoice::of(arguments.tui, arguments.no_tui).unless(arguments.verbose);
-    let mut face = match wanted.is_granted(terminal)? {
+    let mut front_end = match wanted.is_granted(terminal)? {
         true => front_end::driver(&place, OnEnd::Stay, terminal)?,
         false => terminal.plain_face(verbosity),
     };
-    let exit = plan.execute(&context, face.as_mut());
-    drop(face);
+    let exit = plan.execute(&context, front_end.as_mut());
+    drop(front_end);
     if arguments.keep {
         let kept = project.keep();
         say(terminal, &format!("\nThe project is in {}\n", kept.display()))?;

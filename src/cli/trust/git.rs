@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::event::ProcessEnd;
-use crate::process::{self, Keeper};
+use crate::process::{self, Supervisors};
 
 /// Whose a file is, and how that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Owner {
 
 pub(in crate::cli) struct Git {
     pub(super) program: Option<PathBuf>,
-    pub(super) keeper: Keeper,
+    pub(super) supervisors: Supervisors,
 }
 
 /// A repository's configuration can name programs for these; here it cannot.
@@ -140,7 +140,7 @@ impl Git {
 
     fn ask(&self, git: &Path, directory: &Path, question: &[&std::ffi::OsStr]) -> Result<Answer, String> {
         let options = HARMLESS.iter().flat_map(|option| ["-c".into(), (*option).into()]);
-        let spec = process::Spec {
+        let spec = process::ProcessSpec {
             program: git.to_owned(),
             args: options.chain(question.iter().map(Into::into)).collect(),
             environment: process::Environment {
@@ -163,7 +163,8 @@ impl Git {
             grace: Duration::from_millis(200),
             max_bytes: 1 << 20,
         };
-        let captured = process::capture(&self.keeper, &spec, bounds).map_err(|error| error.to_string())?;
+        let captured =
+            process::capture(&self.supervisors, &spec, bounds).map_err(|error| error.to_string())?;
         let printed = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         match captured.end {
             Some(ProcessEnd::Exited { code }) if code <= 1 => Ok(Answer {

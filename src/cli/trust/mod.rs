@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::agent::driver::Script;
 use crate::agent::{self, DRIVER};
-use crate::config::{Executes, Loaded};
+use crate::config::{FileCommands, Loaded};
 use crate::ui::{Confirmed, Terminal, clean};
 
 use super::args::TrustArguments;
@@ -91,7 +91,7 @@ pub(super) fn require(
 
 /// What is to be executed, and the command that allows it.
 pub(super) struct Asked {
-    pub(super) executes: Vec<Executes>,
+    pub(super) executes: Vec<FileCommands>,
     pub(super) allow: String,
 }
 
@@ -202,7 +202,7 @@ fn remember(ledger: &mut Ledger, subjects: &[Subject]) -> Result<(), CliError> {
 }
 
 /// Whose each of them is.
-fn judged(context: &Context, found: Vec<Executes>, ledger: &Ledger) -> Result<Vec<Subject>, CliError> {
+fn judged(context: &Context, found: Vec<FileCommands>, ledger: &Ledger) -> Result<Vec<Subject>, CliError> {
     let git = git(context);
     found
         .into_iter()
@@ -214,13 +214,13 @@ fn judged(context: &Context, found: Vec<Executes>, ledger: &Ledger) -> Result<Ve
 pub(super) fn git(context: &Context) -> Git {
     Git {
         program: context.probe().find("git"),
-        keeper: context.keeper.clone(),
+        supervisors: context.supervisors.clone(),
     }
 }
 
 /// Every file that would have something executed: configuration, the driver's script, and a program of the project's
 /// own that the configuration names.
-fn executes(context: &Context, loaded: &Loaded, scope: Scope) -> Vec<Executes> {
+fn executes(context: &Context, loaded: &Loaded, scope: Scope) -> Vec<FileCommands> {
     let mut found = loaded.executes();
     let settings = &loaded.settings;
     let places = agent::driver_places(settings, &context.cwd);
@@ -238,7 +238,7 @@ fn executes(context: &Context, loaded: &Loaded, scope: Scope) -> Vec<Executes> {
             .collect::<Vec<_>>(),
     };
     found.extend(scripts.into_iter().filter_map(|script| match script {
-        Ok(Script::File(file)) => Some(Executes {
+        Ok(Script::File(file)) => Some(FileCommands {
             file,
             commands: vec!["itself, in bash".to_owned()],
         }),
@@ -253,15 +253,15 @@ fn executes(context: &Context, loaded: &Loaded, scope: Scope) -> Vec<Executes> {
     let programs = programs
         .map(|command| context.cwd.join(command))
         .filter(|path| path.is_file());
-    found.extend(programs.map(|file| Executes {
+    found.extend(programs.map(|file| FileCommands {
         file,
         commands: vec!["itself, as the agent".to_owned()],
     }));
     found
 }
 
-fn judge(executes: Executes, git: &Git, ledger: &Ledger) -> Result<Subject, CliError> {
-    let Executes { file, commands } = executes;
+fn judge(executes: FileCommands, git: &Git, ledger: &Ledger) -> Result<Subject, CliError> {
+    let FileCommands { file, commands } = executes;
     let own_directory = user_directory().and_then(|ours| ours.parent().map(Path::to_owned));
     let is_users = own_directory.is_some_and(|base| {
         ["ralph", "ralphex"]

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Foreign, Scene, read};
+use super::{ImportedFile, Scene, read};
 use crate::config::Partial;
 
 /// A file of another Ralph, and the place of the `ralph.yml` that is to say the same.
 #[derive(Debug, Clone, Copy)]
 pub struct Theirs<'a> {
-    pub whose: Foreign,
+    pub whose: ImportedFile,
     /// Where the text was read.
     pub path: &'a Path,
     pub text: &'a str,

@@ -30,7 +30,7 @@ pub(super) struct Said {
 
 /// Whose file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Foreign {
+pub enum ImportedFile {
     Ralphrc,
     Ralphex,
 }
@@ -44,7 +44,7 @@ pub(super) struct Scene<'a> {
 }
 
 /// Their files for a directory, those that win last.
-pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(Foreign, PathBuf)> {
+pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(ImportedFile, PathBuf)> {
     let beside_ours = user_dir
         .and_then(Path::parent)
         .map(|base| base.join("ralphex/config"));
@@ -60,22 +60,22 @@ pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(Foreign, PathBuf
     users
         .into_iter()
         .chain(projects)
-        .map(|path| (Foreign::Ralphex, path))
-        .chain(ralphrc.map(|path| (Foreign::Ralphrc, path)))
+        .map(|path| (ImportedFile::Ralphex, path))
+        .chain(ralphrc.map(|path| (ImportedFile::Ralphrc, path)))
         .collect()
 }
 
 /// The file of theirs that counts most for a directory.
-pub fn nearest_foreign(whose: Foreign, cwd: &Path, user_dir: Option<&Path>) -> Option<PathBuf> {
+pub fn nearest_foreign(whose: ImportedFile, cwd: &Path, user_dir: Option<&Path>) -> Option<PathBuf> {
     let found = find(cwd, user_dir).into_iter();
     let mut theirs = found.filter(|(of, _)| *of == whose).map(|(_, path)| path);
     theirs.next_back()
 }
 
-pub(super) fn read(whose: Foreign, text: &str, scene: &Scene<'_>) -> Said {
+pub(super) fn read(whose: ImportedFile, text: &str, scene: &Scene<'_>) -> Said {
     match whose {
-        Foreign::Ralphrc => ralphrc::read(text, scene),
-        Foreign::Ralphex => ralphex::read(text, scene),
+        ImportedFile::Ralphrc => ralphrc::read(text, scene),
+        ImportedFile::Ralphex => ralphex::read(text, scene),
     }
 }
 

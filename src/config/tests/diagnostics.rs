@@ -16,7 +16,7 @@ use crate::config::ConfigError;
 #[test]
 fn a_mistake_can_be_read_by_a_program() {
     let place = Place::new().write("project/ralph.yml", "cli:\n  modle: x\n");
-    let Err(ConfigError::Mistake(mistake)) = place.load() else {
+    let Err(ConfigError::Diagnostic(mistake)) = place.load() else {
         panic!("{}", place.complaint());
     };
     assert_eq!((mistake.line, mistake.column), (2, 3));

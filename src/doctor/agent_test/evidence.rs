@@ -1,7 +1,7 @@
 //! What can be read off one call of an agent.
 
 use crate::event::{ErrorClass, Meta, ProcessEnd, Tag, TranscriptEvent};
-use crate::run::Heard;
+use crate::run::TrialOutput;
 use crate::transcript::{self, FORMATS, Format, Opening};
 
 use super::{ANSWER, BEGINNING, PROMPT};
@@ -20,16 +20,16 @@ pub(super) enum PromptEvidence {
     Answered,
 }
 
-pub(super) fn succeeded(call: &Heard) -> bool {
+pub(super) fn succeeded(call: &TrialOutput) -> bool {
     call.end.is_some_and(ProcessEnd::success) && failure(call).is_none()
 }
 
 /// It worked, and the prompt had to do with it.
-pub(super) fn proves_prompt(call: &Heard) -> bool {
+pub(super) fn proves_prompt(call: &TrialOutput) -> bool {
     succeeded(call) && prompt_evidence(call) >= PromptEvidence::Echoed
 }
 
-pub(super) fn prompt_evidence(call: &Heard) -> PromptEvidence {
+pub(super) fn prompt_evidence(call: &TrialOutput) -> PromptEvidence {
     let letters = |text: &str| -> String {
         let kept = text.chars().filter(|c| c.is_alphanumeric());
         kept.flat_map(char::to_lowercase).collect()
@@ -47,7 +47,7 @@ pub(super) fn prompt_evidence(call: &Heard) -> PromptEvidence {
 }
 
 /// What the assistant said.
-pub(super) fn assistant_text(call: &Heard) -> String {
+pub(super) fn assistant_text(call: &TrialOutput) -> String {
     let pieces = call.events.iter().filter_map(|event| match event {
         TranscriptEvent::Text {
             tag: Tag::Ai, text, ..
@@ -60,7 +60,7 @@ pub(super) fn assistant_text(call: &Heard) -> String {
     pieces.collect()
 }
 
-pub(super) fn count(call: &Heard, is: fn(&TranscriptEvent) -> bool) -> usize {
+pub(super) fn count(call: &TrialOutput, is: fn(&TranscriptEvent) -> bool) -> usize {
     call.events.iter().filter(|event| is(event)).count()
 }
 
@@ -74,7 +74,7 @@ pub(super) fn is_finished(event: &TranscriptEvent) -> bool {
 }
 
 /// What the agent itself says went wrong, when that was its last word on it.
-pub(super) fn failure(call: &Heard) -> Option<(ErrorClass, String)> {
+pub(super) fn failure(call: &TrialOutput) -> Option<(ErrorClass, String)> {
     let mut error = None;
     let mut failed = call.end.is_some_and(|end| !end.success());
     for event in &call.events {

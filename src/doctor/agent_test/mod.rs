@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::agent::{AGENTS, CUSTOM, Selected, StdinSource, Terminal};
+use crate::agent::{AGENTS, CUSTOM, ResolvedAgent, StdinSource, Terminal};
 use crate::event::{ErrorClass, Meta, TranscriptEvent, Usage, UsageScope};
-use crate::run::{Heard, Way};
+use crate::run::{TrialOutput, Way};
 use crate::transcript::Format;
 
 use super::{Finding, State};
@@ -38,16 +38,16 @@ pub enum Verdict {
 
 /// An agent, and what came of calling it.
 pub struct AgentTest<'a> {
-    pub agent: &'a Selected,
+    pub agent: &'a ResolvedAgent,
     pub format: &'static Format,
     pub timeout: Duration,
     /// As configured first.
-    pub calls: &'a [Heard],
+    pub calls: &'a [TrialOutput],
 }
 
 /// How the agent should be called next, if there is still something to find out. An agent that we know is called once;
 /// the user's own again, in other ways, as long as no answer comes.
-pub fn next_call(agent: &Selected, calls: &[Heard]) -> Option<Way> {
+pub fn next_call(agent: &ResolvedAgent, calls: &[TrialOutput]) -> Option<Way> {
     let Some(first) = calls.first() else {
         return Some(Way::AsConfigured);
     };
@@ -102,7 +102,7 @@ impl AgentTest<'_> {
     }
 
     /// The call that got furthest, the earlier of two alike.
-    fn best(&self) -> Option<&Heard> {
+    fn best(&self) -> Option<&TrialOutput> {
         let proven_by = self.calls.iter().find(|call| proves_prompt(call));
         proven_by.or_else(|| self.calls.first())
     }
@@ -130,7 +130,7 @@ impl AgentTest<'_> {
         }
     }
 
-    fn end(&self, first: &Heard) -> Finding {
+    fn end(&self, first: &TrialOutput) -> Finding {
         let by_hand = || Some(format!("see what it says by hand: {}", by_hand(first)));
         let failure = failure(first);
         match (first.end, failure) {
@@ -175,7 +175,7 @@ impl AgentTest<'_> {
         }
     }
 
-    fn stdin(&self, first: &Heard) -> Finding {
+    fn stdin(&self, first: &TrialOutput) -> Finding {
         let (state, detail, remedy) = if self.proven_by(Way::OnStdin) {
             (
                 State::Broken,
@@ -192,7 +192,7 @@ impl AgentTest<'_> {
         finding("stdin", state, detail.to_owned(), remedy)
     }
 
-    fn terminal(&self, first: &Heard) -> Finding {
+    fn terminal(&self, first: &TrialOutput) -> Finding {
         let tried = self.calls.iter().any(|call| call.way == Way::OnTerminal);
         let (state, detail, remedy) = if self.proven_by(Way::OnTerminal) {
             (
@@ -212,7 +212,7 @@ impl AgentTest<'_> {
         finding("terminal", state, detail.to_owned(), remedy)
     }
 
-    fn transcript(&self, best: &Heard) -> Finding {
+    fn transcript(&self, best: &TrialOutput) -> Finding {
         let name = self.format.name;
         let unreadable = count(best, |event| {
             matches!(
@@ -258,7 +258,7 @@ fn finding(subject: &str, state: State, detail: String, remedy: Option<String>) 
     }
 }
 
-fn by_hand(call: &Heard) -> String {
+fn by_hand(call: &TrialOutput) -> String {
     let words = call.command.iter().map(|word| match word.as_str() {
         word if word.contains(BEGINNING) => "hello".to_owned(),
         word if word.contains(' ') => format!("'{word}'"),
@@ -267,7 +267,7 @@ fn by_hand(call: &Heard) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn arrival(best: &Heard, is_own: bool) -> Finding {
+fn arrival(best: &TrialOutput, is_own: bool) -> Finding {
     let once = match best.way {
         Way::AsConfigured => "",
         Way::OnStdin => ", once it came on stdin",
@@ -308,7 +308,7 @@ fn said(place: &str, bytes: &[u8]) -> String {
         .unwrap_or_default()
 }
 
-fn session(best: &Heard) -> Finding {
+fn session(best: &TrialOutput) -> Finding {
     let named = count(best, |event| {
         matches!(
             event,
@@ -328,7 +328,7 @@ fn session(best: &Heard) -> Finding {
     finding("session", state, detail.to_owned(), None)
 }
 
-fn leftovers(calls: &[Heard]) -> Option<Finding> {
+fn leftovers(calls: &[TrialOutput]) -> Option<Finding> {
     let swept: u64 = calls.iter().map(|call| call.swept).sum();
     let what = match swept {
         0 => return None,
@@ -340,7 +340,7 @@ fn leftovers(calls: &[Heard]) -> Option<Finding> {
 }
 
 /// Usage of all calls, as far as the agent reports it.
-fn cost(calls: &[Heard]) -> Finding {
+fn cost(calls: &[TrialOutput]) -> Finding {
     let mut all = Usage::default();
     for call in calls {
         let mut used = Usage::default();

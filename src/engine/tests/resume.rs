@@ -253,7 +253,7 @@ fn a_stated_reset_is_waited_for_by_the_resumed_run_too_and_does_not_count_as_tim
 
 #[test]
 fn messages_are_told_to_the_attempt_after_a_kill_and_to_no_later_iteration() {
-    let order = Order::Message {
+    let order = Command::Message {
         text: "mind the gap".into(),
     };
     let mut life = Life::begin();
@@ -313,7 +313,7 @@ fn a_standstill_ends_the_run_also_over_a_kill() {
 fn a_pause_holds_before_the_next_iteration_and_its_time_does_not_count() {
     let mut life = Life::begin();
     life.launch(0);
-    let pause = Order::Pause;
+    let pause = Command::Pause;
     life.say(
         1,
         Input::Command {
@@ -324,7 +324,7 @@ fn a_pause_holds_before_the_next_iteration_and_its_time_does_not_count() {
     life.hears(1, TranscriptEvent::message(Tag::Ai, "hm"));
     assert_eq!(life.say(2, Input::Exited { end: OK, swept: 0 }), []);
     assert_eq!(life.engine.deadline(), None);
-    let resume = Order::Resume;
+    let resume = Command::Resume;
     let told = Input::Command {
         id: "2".into(),
         order: resume,
@@ -338,7 +338,7 @@ fn a_pause_holds_before_the_next_iteration_and_its_time_does_not_count() {
 fn stopping_one_iteration_goes_on_with_the_next_and_is_no_failure() {
     let mut life = Life::begin();
     life.launch(0);
-    let order = Order::StopIteration;
+    let order = Command::StopIteration;
     let told = Input::Command {
         id: "1".into(),
         order,

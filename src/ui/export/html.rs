@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use super::sections::{Block, Chapter, Gate, Story, Text, Tool, tool_end};
+use super::sections::{Block, Gate, Section, Sections, Text, Tool, tool_end};
 use super::{Cover, figures};
 use crate::event::{GateResult, Record, Sink, Tag};
-use crate::ui::{Tone, Turn, Verdict, clean::clean, iteration_verdict, iteration_word, units};
+use crate::ui::{AttemptSummary, Tone, Verdict, clean::clean, iteration_verdict, iteration_word, units};
 
 const STYLE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -16,8 +16,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 /// Writes chapter by chapter as records come.
 pub struct Html<W: Write> {
     writer: W,
-    story: Story,
-    turns: Vec<Turn>,
+    story: Sections,
+    turns: Vec<AttemptSummary>,
 }
 
 impl<W: Write> Html<W> {
@@ -57,7 +57,7 @@ impl<W: Write> Html<W> {
         writer.write_all(text.as_bytes())?;
         Ok(Self {
             writer,
-            story: Story::default(),
+            story: Sections::default(),
             turns: cover.turns.to_vec(),
         })
     }
@@ -71,7 +71,7 @@ impl<W: Write> Html<W> {
         self.writer.flush()
     }
 
-    fn chapter(&mut self, chapter: &Chapter) -> io::Result<()> {
+    fn chapter(&mut self, chapter: &Section) -> io::Result<()> {
         let anchor = chapter
             .iteration
             .map(anchor)
@@ -85,7 +85,7 @@ impl<W: Write> Html<W> {
             text.push_str(&format!(" <small>{}</small>", began.strftime("%H:%M:%S")));
         }
         text.push_str("</h2>\n");
-        let is_this = |turn: &&Turn| Some((turn.iteration, turn.attempt)) == chapter.iteration;
+        let is_this = |turn: &&AttemptSummary| Some((turn.iteration, turn.attempt)) == chapter.iteration;
         let turn = self.turns.iter().find(is_this);
         for block in &chapter.blocks {
             text.push_str(&match block {
@@ -115,7 +115,7 @@ fn anchor((iteration, attempt): (u64, u64)) -> String {
 }
 
 /// The table of iterations.
-fn contents(turns: &[Turn]) -> String {
+fn contents(turns: &[AttemptSummary]) -> String {
     if turns.is_empty() {
         return String::new();
     }

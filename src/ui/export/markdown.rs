@@ -2,16 +2,16 @@
 
 use std::io::{self, Write};
 
-use super::sections::{Block, Chapter, Gate, Story, Tool, tool_end};
+use super::sections::{Block, Gate, Section, Sections, Tool, tool_end};
 use super::{Cover, figures};
 use crate::event::{Record, Sink, Tag};
-use crate::ui::{Turn, clean::clean, units};
+use crate::ui::{AttemptSummary, clean::clean, units};
 
 /// Writes chapter by chapter as records come.
 pub struct Markdown<W: Write> {
     writer: W,
-    story: Story,
-    turns: Vec<Turn>,
+    story: Sections,
+    turns: Vec<AttemptSummary>,
 }
 
 impl<W: Write> Markdown<W> {
@@ -35,7 +35,7 @@ impl<W: Write> Markdown<W> {
         writer.write_all(text.as_bytes())?;
         Ok(Self {
             writer,
-            story: Story::default(),
+            story: Sections::default(),
             turns: cover.turns.to_vec(),
         })
     }
@@ -48,9 +48,9 @@ impl<W: Write> Markdown<W> {
         self.writer.flush()
     }
 
-    fn chapter(&mut self, chapter: &Chapter) -> io::Result<()> {
+    fn chapter(&mut self, chapter: &Section) -> io::Result<()> {
         let mut text = format!("\n## {}\n\n", inline(&chapter.title()));
-        let is_this = |turn: &&Turn| Some((turn.iteration, turn.attempt)) == chapter.iteration;
+        let is_this = |turn: &&AttemptSummary| Some((turn.iteration, turn.attempt)) == chapter.iteration;
         let turn = self.turns.iter().find(is_this);
         for block in &chapter.blocks {
             match block {

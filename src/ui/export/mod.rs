@@ -8,7 +8,7 @@ mod sections;
 pub use html::Html;
 pub use markdown::Markdown;
 
-use super::{Turn, Verdict, units};
+use super::{AttemptSummary, Verdict, units};
 use std::time::Duration;
 
 /// What stands before the story.
@@ -19,12 +19,12 @@ pub struct Cover<'a> {
     /// Names and values.
     pub facts: Vec<(&'static str, String)>,
     pub prompt: Option<&'a str>,
-    pub turns: &'a [Turn],
+    pub turns: &'a [AttemptSummary],
     pub final_message: &'a str,
 }
 
 /// `12.3s · 5 tools · 12.3k tokens · $0.02`, as far as known.
-fn figures(turn: &Turn) -> String {
+fn figures(turn: &AttemptSummary) -> String {
     let tools = (turn.tools > 0).then(|| units::count(turn.tools, "tool call"));
     let files = (!turn.files.is_empty()).then(|| units::count(turn.files.len() as u64, "file"));
     let tokens = turn

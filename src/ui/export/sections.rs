@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::event::{
-    Flow, GateResult, IterationOutcome, Json, Level, Meta, Order, PlanStatus, Record, RunEvent, Tag,
+    Command, Flow, GateResult, IterationOutcome, Json, Level, Meta, PlanStatus, Record, RunEvent, Tag,
     ToolStart, ToolStatus, TranscriptEvent,
 };
 use crate::ui::plain::first_argument;
@@ -19,7 +19,7 @@ const LONGEST_TEXT: usize = 256 * 1024;
 
 /// What happened in one try of an iteration, or before the first.
 #[derive(Debug, Default)]
-pub(super) struct Chapter {
+pub(super) struct Section {
     /// Absent for what came before the first iteration.
     pub(super) iteration: Option<(u64, u64)>,
     pub(super) hat: Option<String>,
@@ -112,15 +112,15 @@ impl Text {
 
 /// Turns records into chapters.
 #[derive(Debug, Default)]
-pub(super) struct Story {
-    chapter: Chapter,
+pub(super) struct Sections {
+    chapter: Section,
     workspace: String,
     said_something: bool,
 }
 
-impl Story {
+impl Sections {
     /// Takes in a record; returns the chapter that it brought to an end.
-    pub(super) fn hear(&mut self, record: &Record) -> Option<Chapter> {
+    pub(super) fn hear(&mut self, record: &Record) -> Option<Section> {
         match &record.event {
             RunEvent::RunStarted(header) => self.workspace.clone_from(&header.workspace),
             RunEvent::RunResumed(_) => self.note("NOTE", "the run goes on"),
@@ -130,11 +130,11 @@ impl Story {
                 hat,
                 ..
             } => {
-                return self.turn_page(Chapter {
+                return self.turn_page(Section {
                     iteration: Some((*iteration, *attempt)),
                     hat: hat.clone(),
                     began: record.at,
-                    ..Chapter::default()
+                    ..Section::default()
                 });
             }
             RunEvent::Transcript { event, .. } => self.transcript(event),
@@ -166,7 +166,7 @@ impl Story {
                     &format!("{}: waiting {wait}", describe::pause_words(*why)),
                 );
             }
-            RunEvent::Told { order, .. } => self.told(order),
+            RunEvent::CommandReceived { order, .. } => self.told(order),
             RunEvent::Stopping { reason } => self.note("WARN", &format!("stopping: {reason}")),
             RunEvent::Notice { level, text } => self.note(level_label(*level), text),
             // The cover tells how the run ended.
@@ -182,10 +182,10 @@ impl Story {
         None
     }
 
-    fn turn_page(&mut self, fresh: Chapter) -> Option<Chapter> {
+    fn turn_page(&mut self, fresh: Section) -> Option<Section> {
         self.said_something = false;
         let before = std::mem::replace(&mut self.chapter, fresh);
-        Some(before).filter(Chapter::has_something)
+        Some(before).filter(Section::has_something)
     }
 
     fn gate(&mut self, name: &str, result: GateResult, duration_ms: u64, output: &str) {
@@ -197,8 +197,8 @@ impl Story {
         }));
     }
 
-    pub(super) fn finish(&mut self) -> Option<Chapter> {
-        Some(std::mem::take(&mut self.chapter)).filter(Chapter::has_something)
+    pub(super) fn finish(&mut self) -> Option<Section> {
+        Some(std::mem::take(&mut self.chapter)).filter(Section::has_something)
     }
 
     fn ended(&mut self, outcome: &IterationOutcome, at: Timestamp) {
@@ -223,13 +223,13 @@ impl Story {
         }
     }
 
-    fn told(&mut self, order: &Order) {
+    fn told(&mut self, order: &Command) {
         match order {
-            Order::Message { text } => self.note("YOU", text),
-            Order::Pause => self.note("YOU", "pause"),
-            Order::Resume => self.note("YOU", "go on"),
-            Order::Wake => self.note("YOU", "wait no longer"),
-            Order::StopIteration => self.note("YOU", "stop this iteration"),
+            Command::Message { text } => self.note("YOU", text),
+            Command::Pause => self.note("YOU", "pause"),
+            Command::Resume => self.note("YOU", "go on"),
+            Command::Wake => self.note("YOU", "wait no longer"),
+            Command::StopIteration => self.note("YOU", "stop this iteration"),
         }
     }
 
@@ -339,7 +339,7 @@ impl Story {
     }
 }
 
-impl Chapter {
+impl Section {
     fn has_something(&self) -> bool {
         self.iteration.is_some() || !self.blocks.is_empty()
     }

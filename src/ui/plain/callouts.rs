@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::page::Label;
-use super::renderer::{Face, labels};
+use super::renderer::{PlainRenderer, labels};
 use super::status::Activity;
 use crate::event::{CostSource, IterationOutcome, PlanStatus, Usage};
 use crate::ui::{Tone, describe, units};
@@ -15,7 +15,7 @@ const PLAN_ITEMS: usize = 10;
 const THOUGHT_ROWS: usize = 2;
 const THOUGHT_SENTENCES: usize = 2;
 
-impl Face {
+impl PlainRenderer {
     pub(super) fn iteration_ended(
         &mut self,
         outcome: &IterationOutcome,

@@ -5,14 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::one_line::one_line;
-use super::renderer::{Face, SessionUsage, labels};
+use super::renderer::{PlainRenderer, SessionUsage, labels};
 use crate::event::{FileChangeKind, Meta, PlanItem, PlanStatus, RateLimitStatus};
 use crate::ui::{Tone, describe, units};
 
 const MOST_PLAN_ITEMS: usize = 40;
 const SESSION_ID_CHARS: usize = 8;
 
-impl Face {
+impl PlainRenderer {
     pub(super) fn meta(&mut self, meta: &Meta, at: Timestamp) {
         match meta {
             Meta::Session {

@@ -1,5 +1,5 @@
 //! The plain face: a run as lines of text under a gutter, for a terminal, a pipe or a log.
-//! `Plain` owns the writer; `Face` folds records onto a `Page`; neither decides anything about the run.
+//! `Plain` owns the writer; `PlainRenderer` folds records onto a `Page`; neither decides anything about the run.
 
 mod argument;
 mod callouts;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use self::renderer::Face;
+use self::renderer::PlainRenderer;
 use crate::event::{Record, Sink, Usage};
 
 /// How much the plain face tells.
@@ -51,7 +51,7 @@ pub struct PlainOptions {
 /// A sink that tells the run to a person.
 pub struct Plain<W: Write> {
     writer: W,
-    face: Face,
+    face: PlainRenderer,
     /// The latest moment that was heard of.
     now: Timestamp,
     /// A status line was on the screen and was taken away for what came since.
@@ -66,7 +66,7 @@ impl<W: Write> Plain<W> {
     pub fn new(writer: W, options: PlainOptions) -> Self {
         Self {
             writer,
-            face: Face::new(options, TimeZone::system()),
+            face: PlainRenderer::new(options, TimeZone::system()),
             now: Timestamp::UNIX_EPOCH,
             owes_status: false,
         }
@@ -116,7 +116,7 @@ impl<W: Write> Plain<W> {
     }
 }
 
-impl<W: Write> super::Face for Plain<W> {
+impl<W: Write> super::FrontEnd for Plain<W> {
     /// Redraws the status line. Does nothing on a face that is not live, or while nothing is going on.
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
         self.now = now;
@@ -131,7 +131,7 @@ impl<W: Write> super::Face for Plain<W> {
         self.face.wants_tick()
     }
 
-    fn step_aside(&mut self) -> io::Result<()> {
+    fn suspend(&mut self) -> io::Result<()> {
         self.face.page.close();
         self.owes_status = false;
         self.write_all()

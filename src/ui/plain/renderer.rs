@@ -42,7 +42,7 @@ const GATE_TAIL_LINES: usize = 12;
 /// Gates beyond this many are not told apart in the final report.
 const MOST_GATES: usize = 20;
 
-pub(super) struct Face {
+pub(super) struct PlainRenderer {
     pub(super) page: Page,
     pub(super) verbosity: Verbosity,
     pub(super) zone: TimeZone,
@@ -68,7 +68,7 @@ pub(super) struct Iteration {
     pub(super) plan: Vec<PlanItem>,
     /// The beginning of what the agent thought.
     pub(super) thought: String,
-    pub(super) said: crate::ui::dedup::SaidBefore,
+    pub(super) said: crate::ui::dedup::MessageDedup,
     /// The session line that was shown.
     pub(super) session_line: String,
 }
@@ -86,7 +86,7 @@ pub(super) struct GateTally {
     pub(super) failed: u64,
 }
 
-impl Face {
+impl PlainRenderer {
     pub(super) fn new(options: PlainOptions, zone: TimeZone) -> Self {
         let mut page = Page::new(options.live, options.colour, options.width);
         page.silent = options.verbosity == Verbosity::Quiet;
@@ -161,7 +161,7 @@ impl Face {
             } => self.iteration_ended(outcome, *duration_ms, usage, at),
             RunEvent::Waiting { why, wait_ms } => self.waiting(*why, *wait_ms, at),
             RunEvent::WaitEnded => self.wait_ended(at),
-            RunEvent::Told { order, .. } => self.told(order),
+            RunEvent::CommandReceived { order, .. } => self.told(order),
             RunEvent::Progress { unchanged, .. } => self.progress(*unchanged),
             RunEvent::Paused => self.paused(),
             RunEvent::Asking => self.asking(),

@@ -5,12 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::callouts::source_words;
-use super::renderer::Face;
+use super::renderer::PlainRenderer;
 use super::status::Activity;
 use crate::event::{RunHeader, RunOutcome, Usage};
 use crate::ui::{Tone, describe, units};
 
-impl Face {
+impl PlainRenderer {
     pub(super) fn run_started(&mut self, header: &RunHeader, at: Timestamp) {
         self.run_started = at;
         let version = header.agent_version.as_ref().map(|version| format!(" {version}"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::renderer::Face;
+use super::renderer::PlainRenderer;
 use crate::event::Pause;
 use crate::ui::{describe, units};
 
@@ -43,7 +43,7 @@ impl Activity {
     }
 }
 
-impl Face {
+impl PlainRenderer {
     /// The line as it reads at this moment; `None` when nothing is going on.
     pub(super) fn status_line(&self, now: Timestamp) -> Option<String> {
         let turn = now.as_millisecond().unsigned_abs() / SPIN.as_millis() as u64;

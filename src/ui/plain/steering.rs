@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::renderer::{Face, labels};
+use super::renderer::{PlainRenderer, labels};
 use super::status::Activity;
-use crate::event::{Order, Resumption};
+use crate::event::{Command, Resumption};
 use crate::ui::units;
 
-impl Face {
+impl PlainRenderer {
     pub(super) fn run_resumed(&mut self, resumption: &Resumption, at: Timestamp) {
         self.run_started(&resumption.header, at);
         // What it took before counts, and the time in between does not.
@@ -26,13 +26,13 @@ impl Face {
         self.note(labels::WAIT, "paused; to go on: ralph tell --resume");
     }
 
-    pub(super) fn told(&mut self, order: &Order) {
+    pub(super) fn told(&mut self, order: &Command) {
         match order {
-            Order::Message { text } => self.note(labels::USER, text),
-            Order::Pause => self.note(labels::USER, "pause after this iteration"),
-            Order::Resume => self.note(labels::USER, "go on"),
-            Order::Wake => self.note(labels::USER, "wait no longer"),
-            Order::StopIteration => self.note(labels::USER, "stop this iteration, go on with the next"),
+            Command::Message { text } => self.note(labels::USER, text),
+            Command::Pause => self.note(labels::USER, "pause after this iteration"),
+            Command::Resume => self.note(labels::USER, "go on"),
+            Command::Wake => self.note(labels::USER, "wait no longer"),
+            Command::StopIteration => self.note(labels::USER, "stop this iteration, go on with the next"),
         }
     }
 

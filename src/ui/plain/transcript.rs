@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::argument::{fields, first_argument};
 use super::one_line::{head, one_line};
 use super::page::Label;
-use super::renderer::{Face, labels};
+use super::renderer::{PlainRenderer, labels};
 use super::tools::{EndedTool, OpenTool};
 use crate::event::{Flow, Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
 use crate::ui::Tone;
@@ -16,7 +16,7 @@ const EXCERPT_ROWS: usize = 3;
 const THOUGHT_BYTES: usize = 600;
 const NAME_COLUMNS: usize = 60;
 
-impl Face {
+impl PlainRenderer {
     pub(super) fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) {
         match event {
             TranscriptEvent::Text {

@@ -2,7 +2,7 @@
 
 /// Something that the watcher wants of the run, or that the run must know of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum UserCommand {
     /// Go on to the end of this iteration, and wait there.
     Pause,
     /// Go on after a pause.
@@ -28,7 +28,7 @@ pub enum Wish {
 
 /// A wish without what it says; for asking whether it would be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WishKind {
+pub enum UserCommandKind {
     Pause,
     Resume,
     StopIteration,
@@ -38,7 +38,7 @@ pub enum WishKind {
     GoOnWithoutAsking,
 }
 
-impl WishKind {
+impl UserCommandKind {
     pub const ALL: [Self; 7] = [
         Self::Pause,
         Self::Resume,
@@ -51,25 +51,27 @@ impl WishKind {
 }
 
 /// Where wishes go.
-pub trait Door: Send {
+pub trait CommandSender: Send {
     /// Hands a wish over. Never waits for what comes of it; says why if it cannot be handed over.
-    fn send(&self, wish: Wish) -> Result<(), String>;
+    fn send(&self, command: UserCommand) -> Result<(), String>;
 
     /// Whether whoever listens can do anything about such a wish; a key without effect is not offered.
-    fn understands(&self, kind: WishKind) -> bool;
+    fn understands(&self, kind: UserCommandKind) -> bool;
 }
 
 /// Which wishes make sense now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Powers(Vec<WishKind>);
+pub struct SupportedCommands(Vec<UserCommandKind>);
 
-impl Powers {
-    pub fn of(door: &dyn Door) -> Self {
-        let understood = WishKind::ALL.into_iter().filter(|kind| door.understands(*kind));
+impl SupportedCommands {
+    pub fn of(door: &dyn CommandSender) -> Self {
+        let understood = UserCommandKind::ALL
+            .into_iter()
+            .filter(|kind| door.understands(*kind));
         Self(understood.collect())
     }
 
-    pub fn has(&self, kind: WishKind) -> bool {
+    pub fn has(&self, kind: UserCommandKind) -> bool {
         self.0.contains(&kind)
     }
 }

@@ -7,17 +7,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{Record, RunEvent, Sink};
-use crate::ui::stdout::Outlet;
-use crate::ui::{Face, Plain, PlainOptions};
+use crate::ui::stdout::StdoutWriter;
+use crate::ui::{FrontEnd, Plain, PlainOptions};
 
-pub(super) struct Refuge {
+pub(super) struct Fallback {
     options: PlainOptions,
     /// What one must know to understand the rest: the run, and its iteration.
     opening: [Option<Record>; 2],
-    plain: Option<Plain<Outlet>>,
+    plain: Option<Plain<StdoutWriter>>,
 }
 
-impl Refuge {
+impl Fallback {
     pub(super) fn new(options: PlainOptions) -> Self {
         Self {
             options,
@@ -39,7 +39,7 @@ impl Refuge {
         if let Some(plain) = &mut self.plain {
             return plain.accept(record);
         }
-        let mut plain = Plain::new(Outlet::stdout(), self.options);
+        let mut plain = Plain::new(StdoutWriter::stdout(), self.options);
         let before = self.opening.iter().flatten();
         before
             .filter(|opening| opening.seq < record.seq)
@@ -56,6 +56,6 @@ impl Refuge {
     }
 
     pub(super) fn wants_tick(&self) -> Option<Duration> {
-        self.plain.as_ref().and_then(Face::wants_tick)
+        self.plain.as_ref().and_then(FrontEnd::wants_tick)
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 
 use super::agent_screen::Screen;
 use super::model::{State, Transcript};
-use super::run_files::{Attempt, Shelf};
+use super::run_files::{Attempt, RunFiles};
 use super::view::{Tab, View};
 
 /// How much of an agent's output is read at once, and how much of a long one is read at all.
@@ -26,7 +26,7 @@ pub(super) struct Files {
 
 impl Files {
     /// Reads what the view needs and has not got.
-    pub(super) fn fetch(&mut self, view: &View, state: &State, shelf: &dyn Shelf) {
+    pub(super) fn fetch(&mut self, view: &View, state: &State, shelf: &dyn RunFiles) {
         let Some(index) = view.entry_index(state) else {
             return;
         };
@@ -55,7 +55,7 @@ impl Files {
         }
     }
 
-    fn read_back(&mut self, index: usize, state: &State, shelf: &dyn Shelf) -> io::Result<()> {
+    fn read_back(&mut self, index: usize, state: &State, shelf: &dyn RunFiles) -> io::Result<()> {
         let entry = &state.entries[index];
         let mut transcript = Transcript::default();
         let read = shelf.replay(entry.first_seq..=entry.last_seq, &mut |record| {
@@ -65,7 +65,7 @@ impl Files {
         read
     }
 
-    fn watch(&mut self, which: Attempt, shelf: &dyn Shelf) -> io::Result<()> {
+    fn watch(&mut self, which: Attempt, shelf: &dyn RunFiles) -> io::Result<()> {
         let screen = self.screen.get_or_insert_with(Screen::new);
         let (bytes, length) = shelf.output(which, self.read, PIECE)?;
         // Of a long output only the end can still be on a screen.

@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::low_level::{pipe, unregister};
 
 use super::decode::Decoder;
-use super::render_loop::Stir;
+use super::render_loop::RenderMsg;
 use crate::panic_hook;
 
 /// How long an escape may be the beginning of something.
@@ -42,7 +42,7 @@ struct Bells {
 
 impl Keyboard {
     /// From now on a signal that asks to end is told to the stage, and noted, instead of ending the program.
-    pub(super) fn listen(to_stage: Sender<Stir>, asked_out: &Arc<AtomicBool>) -> io::Result<Self> {
+    pub(super) fn listen(to_stage: Sender<RenderMsg>, asked_out: &Arc<AtomicBool>) -> io::Result<Self> {
         let (resized, on_resize) = UnixStream::pair()?;
         let (asked, on_ask) = UnixStream::pair()?;
         let (closed, closer) = UnixStream::pair()?;
@@ -96,7 +96,7 @@ struct Woken {
     closed: bool,
 }
 
-fn listen(to_stage: &Sender<Stir>, bells: &Bells) {
+fn listen(to_stage: &Sender<RenderMsg>, bells: &Bells) {
     let mut decoder = Decoder::default();
     let mut events = Vec::new();
     loop {
@@ -117,18 +117,18 @@ fn listen(to_stage: &Sender<Stir>, bells: &Bells) {
         }
         let mut gone = woken.gone;
         if woken.keys {
-            panic_hook::rehearse("keyboard");
+            panic_hook::failpoint("keyboard");
             gone |= read(&mut decoder, &mut events).is_err();
         }
         if woken.resized && hear(&bells.resized) {
             events.push(Event::Resize(0, 0));
         }
-        let mut stirs: Vec<Stir> = events.drain(..).map(Stir::Key).collect();
+        let mut stirs: Vec<RenderMsg> = events.drain(..).map(RenderMsg::Key).collect();
         if woken.asked_out && hear(&bells.asked_out) {
-            stirs.push(Stir::AskedOut);
+            stirs.push(RenderMsg::AskedOut);
         }
         if gone {
-            stirs.push(Stir::Gone);
+            stirs.push(RenderMsg::Gone);
         }
         // Nobody is there any more once the watcher has left.
         if stirs.into_iter().any(|stir| to_stage.send(stir).is_err()) || gone {

@@ -2,7 +2,7 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::commands::{Wish, WishKind};
+use super::commands::{UserCommand, UserCommandKind};
 use super::document::{Direction, Scroll};
 use super::model::{Activity, State, Transcript};
 use super::text::{Fold, Thinking, text_of};
@@ -10,8 +10,8 @@ use super::view::{Overlay, Role, Tab, ToolOrder, View, block};
 
 /// What a key asks of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Deed {
-    Send(Wish),
+pub(super) enum KeyAction {
+    Send(UserCommand),
     /// Put this text on the clipboard.
     Copy(String),
     /// Keep the transcript that is looked at as a file.
@@ -21,7 +21,7 @@ pub(super) enum Deed {
 }
 
 /// What the keys act upon.
-pub(super) struct Desk<'a> {
+pub(super) struct KeyContext<'a> {
     pub(super) state: &'a State,
     /// The transcript that is looked at.
     pub(super) transcript: &'a Transcript,
@@ -33,7 +33,7 @@ const MOST_HELP: usize = 20;
 const LONGEST_INPUT: usize = 4000;
 
 impl View {
-    pub(super) fn hear(&mut self, event: &Event, desk: &Desk<'_>) -> Option<Deed> {
+    pub(super) fn hear(&mut self, event: &Event, desk: &KeyContext<'_>) -> Option<KeyAction> {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 self.lay_out_all(desk.transcript);
@@ -47,7 +47,7 @@ impl View {
         }
     }
 
-    fn press(&mut self, key: KeyEvent, desk: &Desk<'_>) -> Option<Deed> {
+    fn press(&mut self, key: KeyEvent, desk: &KeyContext<'_>) -> Option<KeyAction> {
         self.flash = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return Some(self.interrupt(desk));
@@ -71,22 +71,22 @@ impl View {
         }
     }
 
-    fn interrupt(&mut self, desk: &Desk<'_>) -> Deed {
+    fn interrupt(&mut self, desk: &KeyContext<'_>) -> KeyAction {
         if self.role == Role::Viewer || desk.state.is_over() {
-            return Deed::Leave;
+            return KeyAction::Leave;
         }
         self.asked_to_stop = true;
-        Deed::Send(Wish::Interrupt)
+        KeyAction::Send(UserCommand::Interrupt)
     }
 
-    fn quit(&mut self, desk: &Desk<'_>) -> Deed {
+    fn quit(&mut self, desk: &KeyContext<'_>) -> KeyAction {
         match self.interrupt(desk) {
-            Deed::Send(Wish::Interrupt) => Deed::Send(Wish::Quit),
+            KeyAction::Send(UserCommand::Interrupt) => KeyAction::Send(UserCommand::Quit),
             deed => deed,
         }
     }
 
-    fn command(&mut self, key: KeyEvent, desk: &Desk<'_>) -> Option<Deed> {
+    fn command(&mut self, key: KeyEvent, desk: &KeyContext<'_>) -> Option<KeyAction> {
         let page = isize::try_from(self.height.saturating_sub(2)).unwrap_or(1).max(1);
         match key.code {
             KeyCode::Up if self.tab == Tab::Tools => self.choose(Direction::Up),
@@ -105,7 +105,7 @@ impl View {
             KeyCode::BackTab => self.step_tab(Tab::ALL.len() - 1),
             KeyCode::Char(digit @ '1'..='6') => self.show(Tab::ALL[digit as usize - '1' as usize]),
             KeyCode::Enter if self.selected.is_none() && self.tab == Tab::Transcript => {
-                let answer = self.wish('c', desk.state);
+                let answer = self.request('c', desk.state);
                 if answer.is_some() {
                     return answer;
                 }
@@ -119,7 +119,7 @@ impl View {
         None
     }
 
-    fn letter(&mut self, letter: char, desk: &Desk<'_>) -> Option<Deed> {
+    fn letter(&mut self, letter: char, desk: &KeyContext<'_>) -> Option<KeyAction> {
         match letter {
             '/' => self.overlay = Overlay::Search(String::new()),
             'n' => self.search(Direction::Down),
@@ -147,17 +147,17 @@ impl View {
             '>' => self.pan = (self.pan + 20).min(400),
             '?' => self.overlay = Overlay::Help(0),
             'y' => return self.copy(desk.transcript),
-            'e' => return Some(Deed::Export),
-            'q' if self.role == Role::Viewer || desk.state.is_over() => return Some(Deed::Leave),
+            'e' => return Some(KeyAction::Export),
+            'q' if self.role == Role::Viewer || desk.state.is_over() => return Some(KeyAction::Leave),
             // There is a question already, and this is one of its answers.
             'q' if matches!(desk.state.activity, Activity::Asking { .. }) => return Some(self.quit(desk)),
             'q' => self.overlay = Overlay::AskStop,
-            wish => return self.wish(wish, desk.state),
+            command => return self.request(command, desk.state),
         }
         None
     }
 
-    fn wish(&mut self, letter: char, state: &State) -> Option<Deed> {
+    fn request(&mut self, letter: char, state: &State) -> Option<KeyAction> {
         if state.is_over() {
             return None;
         }
@@ -165,17 +165,21 @@ impl View {
         let waiting = matches!(state.activity, Activity::Waiting { .. });
         let asking = matches!(state.activity, Activity::Asking { .. });
         match letter {
-            'c' if asking && offered(WishKind::GoOn) => Some(Deed::Send(Wish::GoOn)),
-            'a' if asking && offered(WishKind::GoOnWithoutAsking) => {
-                Some(Deed::Send(Wish::GoOnWithoutAsking))
+            'c' if asking && offered(UserCommandKind::GoOn) => Some(KeyAction::Send(UserCommand::GoOn)),
+            'a' if asking && offered(UserCommandKind::GoOnWithoutAsking) => {
+                Some(KeyAction::Send(UserCommand::GoOnWithoutAsking))
             }
-            'p' if state.pausing && offered(WishKind::Resume) => Some(Deed::Send(Wish::Resume)),
-            'p' if !state.pausing && offered(WishKind::Pause) => Some(Deed::Send(Wish::Pause)),
-            's' if state.is_working() && offered(WishKind::StopIteration) => {
-                Some(Deed::Send(Wish::StopIteration))
+            'p' if state.pausing && offered(UserCommandKind::Resume) => {
+                Some(KeyAction::Send(UserCommand::Resume))
             }
-            'w' if waiting && offered(WishKind::Wake) => Some(Deed::Send(Wish::Wake)),
-            'm' if offered(WishKind::Tell) => {
+            'p' if !state.pausing && offered(UserCommandKind::Pause) => {
+                Some(KeyAction::Send(UserCommand::Pause))
+            }
+            's' if state.is_working() && offered(UserCommandKind::StopIteration) => {
+                Some(KeyAction::Send(UserCommand::StopIteration))
+            }
+            'w' if waiting && offered(UserCommandKind::Wake) => Some(KeyAction::Send(UserCommand::Wake)),
+            'm' if offered(UserCommandKind::Tell) => {
                 self.overlay = Overlay::Message(String::new());
                 None
             }
@@ -209,7 +213,7 @@ impl View {
         self.show(Tab::ALL[(index + steps) % Tab::ALL.len()]);
     }
 
-    fn enter(&mut self, desk: &Desk<'_>) {
+    fn enter(&mut self, desk: &KeyContext<'_>) {
         match (self.tab, self.tool) {
             (Tab::Transcript, _) => self.unfold(desk.transcript),
             (Tab::Tools, Some(tool)) => {
@@ -224,7 +228,7 @@ impl View {
         }
     }
 
-    fn copy(&mut self, transcript: &Transcript) -> Option<Deed> {
+    fn copy(&mut self, transcript: &Transcript) -> Option<KeyAction> {
         let chosen = match self.tab {
             Tab::Tools => self.tool,
             Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => self.selected,
@@ -232,10 +236,10 @@ impl View {
         let text = chosen
             .and_then(|id| block(transcript, id))
             .map(|block| text_of(&block.body));
-        text.filter(|text| !text.is_empty()).map(Deed::Copy)
+        text.filter(|text| !text.is_empty()).map(KeyAction::Copy)
     }
 
-    fn type_key(&mut self, key: KeyEvent) -> Option<Deed> {
+    fn type_key(&mut self, key: KeyEvent) -> Option<KeyAction> {
         let (Overlay::Search(text) | Overlay::Message(text)) = &mut self.overlay else {
             return None;
         };
@@ -262,7 +266,7 @@ impl View {
         }
     }
 
-    fn done_typing(&mut self) -> Option<Deed> {
+    fn done_typing(&mut self) -> Option<KeyAction> {
         match std::mem::replace(&mut self.overlay, Overlay::None) {
             Overlay::Search(text) => {
                 self.query = text;
@@ -272,7 +276,7 @@ impl View {
             }
             Overlay::Message(text) => {
                 let text = text.trim().to_owned();
-                (!text.is_empty()).then_some(Deed::Send(Wish::Tell(text)))
+                (!text.is_empty()).then_some(KeyAction::Send(UserCommand::Tell(text)))
             }
             Overlay::None | Overlay::Help(_) | Overlay::AskStop => None,
         }

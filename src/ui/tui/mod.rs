@@ -1,6 +1,6 @@
 //! The face worth watching: a run on the whole terminal. `model` folds records, `view` is where the watcher is,
 //! `draw` shows the one from the other; all three are pure. `stage` is the thread that draws, `keyboard` the one that
-//! listens, `tty` the terminal. Keys become `Wish`es; what comes of them is decided elsewhere.
+//! listens, `tty` the terminal. Keys become `UserCommand`es; what comes of them is decided elsewhere.
 
 mod agent_screen;
 mod clipboard;
@@ -25,9 +25,9 @@ mod theme;
 mod tty;
 mod view;
 
-pub use commands::{Door, Powers, Wish, WishKind};
+pub use commands::{CommandSender, SupportedCommands, UserCommand, UserCommandKind};
 pub use guard::{GOODBYE, GUARD, guard_if_asked};
-pub use run_files::{Attempt, OpenShelf, Shelf};
+pub use run_files::{Attempt, OpenRunFiles, RunFiles};
 pub use tty::{GIVE_BACK, Guard};
 pub use view::Role;
 
@@ -41,15 +41,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use self::fallback::Refuge;
+use self::fallback::Fallback;
 use self::files::Files;
 use self::keyboard::Keyboard;
 use self::model::State;
-use self::render_loop::{Shared, Stage, Stir};
+use self::render_loop::{RenderLoop, RenderMsg, Shared};
 use self::theme::{Colour, Theme};
 use self::tty::Tty;
 use self::view::View;
-use super::{Face, Plain, PlainOptions, Verbosity};
+use super::{FrontEnd, Plain, PlainOptions, Verbosity};
 use crate::event::{Record, RunEvent, Sink};
 use crate::panic_hook;
 
@@ -67,14 +67,14 @@ pub struct TuiOptions {
     pub on_end: OnEnd,
     /// Columns of the report that is left on the ordinary screen.
     pub width: u16,
-    pub open_shelf: OpenShelf,
+    pub open_shelf: OpenRunFiles,
     pub guard: Option<Guard>,
 }
 
 /// A face on the whole terminal.
 pub struct Tui {
     shared: Arc<Shared>,
-    to_stage: Sender<Stir>,
+    to_stage: Sender<RenderMsg>,
     stage: Option<JoinHandle<()>>,
     keyboard: Option<Keyboard>,
     /// Ends when the stage does.
@@ -83,7 +83,7 @@ pub struct Tui {
     /// What is left on the ordinary screen afterwards.
     report: Option<Plain<Kept>>,
     kept: Kept,
-    refuge: Refuge,
+    refuge: Fallback,
 }
 
 /// How long a stage that was told to end may take; a terminal that takes no text keeps it for ever.
@@ -129,7 +129,7 @@ impl Tui {
             // Dropped with the stage, also when drawing panics; the alarm first.
             let _finished = finished;
             let _alarm = alarm;
-            let stage = Stage {
+            let stage = RenderLoop {
                 shared: for_stage,
                 tty,
                 view: View::new(Theme::new(Colour::of(options.colour)), role),
@@ -152,7 +152,7 @@ impl Tui {
             role,
             report: (role == Role::Driver).then(|| Plain::new(kept.clone(), report)),
             kept,
-            refuge: Refuge::new(lines),
+            refuge: Fallback::new(lines),
         })
     }
 
@@ -171,13 +171,13 @@ impl Tui {
         // One word is enough until the stage has looked; there is never more than one on the way.
         if !self.shared.dirty.swap(true, Ordering::SeqCst) {
             // Nobody is there any more once the watcher has left.
-            let _ = self.to_stage.send(Stir::Changed);
+            let _ = self.to_stage.send(RenderMsg::Changed);
         }
     }
 
     /// Gives the terminal back. Says whether it is fit to be written to.
     fn close(&mut self) -> bool {
-        let _ = self.to_stage.send(Stir::Close);
+        let _ = self.to_stage.send(RenderMsg::Close);
         self.keyboard = None;
         let Some(stage) = self.stage.take() else {
             return true;
@@ -207,7 +207,7 @@ impl Sink for Tui {
             report.accept(record)?;
         }
         self.change(|state| {
-            rehearse("run", state);
+            failpoint("run", state);
             state.apply(record);
         });
         Ok(())
@@ -218,7 +218,7 @@ impl Sink for Tui {
     }
 }
 
-impl Face for Tui {
+impl FrontEnd for Tui {
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
         let offset = now.duration_since(Timestamp::now()).as_millis();
         let offset = i64::try_from(offset).unwrap_or_default();
@@ -235,17 +235,17 @@ impl Face for Tui {
         self.change(|state| state.apply(record));
     }
 
-    fn take_door(&mut self, door: Box<dyn Door>) -> super::Keyboard {
+    fn set_commands(&mut self, door: Box<dyn CommandSender>) -> super::Keyboard {
         // Without a stage there is nobody to wish.
-        let _ = self.to_stage.send(Stir::Door(door));
+        let _ = self.to_stage.send(RenderMsg::CommandSender(door));
         super::Keyboard::Taken
     }
 
     /// Who reads may go on reading; a signal ends that, also where the terminal takes no text any more.
-    fn farewell(&mut self) {
+    fn finish(&mut self) {
         self.lose();
         let mut patience = 2;
-        if self.to_stage.send(Stir::Over).is_ok() {
+        if self.to_stage.send(RenderMsg::Over).is_ok() {
             while patience > 0 && !self.left_within(LOOK_UP) {
                 patience -= u8::from(self.shared.asked_out.load(Ordering::SeqCst));
             }
@@ -279,9 +279,9 @@ impl Drop for Alarm {
 }
 
 /// For the tests of what happens then: a mistake in the named place, once an agent is at work.
-fn rehearse(place: &str, state: &State) {
+fn failpoint(place: &str, state: &State) {
     if state.is_working() {
-        panic_hook::rehearse(place);
+        panic_hook::failpoint(place);
     }
 }
 

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use crossterm::event::Event;
 use jiff::{SignedDuration, Timestamp};
 
-use super::commands::{Door, Powers, Wish};
+use super::commands::{CommandSender, SupportedCommands, UserCommand};
 use super::draw::{self, Scene};
 use super::files::Files;
-use super::keys::{Deed, Desk};
+use super::keys::{KeyAction, KeyContext};
 use super::model::{Activity, State};
-use super::run_files::{OpenShelf, Shelf};
+use super::run_files::{OpenRunFiles, RunFiles};
 use super::tty::Tty;
 use super::view::{Role, View};
 use super::{OnEnd, clipboard, export};
@@ -32,11 +32,11 @@ const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
 const FLASH: SignedDuration = SignedDuration::from_secs(4);
 
 /// What wakes the stage.
-pub(super) enum Stir {
+pub(super) enum RenderMsg {
     /// The fold has changed.
     Changed,
     Key(Event),
-    Door(Box<dyn Door>),
+    CommandSender(Box<dyn CommandSender>),
     /// No more records come.
     Over,
     /// A signal asks to end.
@@ -73,36 +73,36 @@ impl Shared {
     }
 }
 
-pub(super) struct Stage {
+pub(super) struct RenderLoop {
     pub(super) shared: Arc<Shared>,
     pub(super) tty: Tty,
     pub(super) view: View,
     pub(super) files: Files,
-    pub(super) open_shelf: OpenShelf,
-    pub(super) shelf: Option<Box<dyn Shelf>>,
-    pub(super) door: Option<Box<dyn Door>>,
+    pub(super) open_shelf: OpenRunFiles,
+    pub(super) shelf: Option<Box<dyn RunFiles>>,
+    pub(super) door: Option<Box<dyn CommandSender>>,
     pub(super) on_end: OnEnd,
     /// No more records come.
     pub(super) over: bool,
 }
 
-impl Stage {
+impl RenderLoop {
     /// Plays until the watcher leaves, the owner takes the screen away, or the terminal is gone.
-    pub(super) fn play(mut self, stirs: &Receiver<Stir>) {
+    pub(super) fn play(mut self, stirs: &Receiver<RenderMsg>) {
         let last = match self.run(stirs) {
-            Ok(Next::Leave) => Some(Wish::Left),
+            Ok(Next::Leave) => Some(UserCommand::Left),
             Ok(Next::Close | Next::Stay) => None,
-            Err(_) => Some(Wish::Gone),
+            Err(_) => Some(UserCommand::Gone),
         };
         // Before whoever drives the run hears of it, the terminal is free.
         let door = self.door.take();
         drop(self);
-        if let (Some(door), Some(wish)) = (door, last) {
-            let _ = door.send(wish);
+        if let (Some(door), Some(command)) = (door, last) {
+            let _ = door.send(command);
         }
     }
 
-    fn run(&mut self, stirs: &Receiver<Stir>) -> io::Result<Next> {
+    fn run(&mut self, stirs: &Receiver<RenderMsg>) -> io::Result<Next> {
         let mut state = self.shared.snapshot();
         let mut wanted = true;
         let mut last_frame: Option<Instant> = None;
@@ -145,30 +145,30 @@ impl Stage {
         Duration::from_millis(u64::try_from(TICK_MILLIS - past).unwrap_or(1))
     }
 
-    fn take(&mut self, stir: Stir, state: &State) -> io::Result<Next> {
+    fn take(&mut self, stir: RenderMsg, state: &State) -> io::Result<Next> {
         match stir {
-            Stir::Changed => {}
-            Stir::Key(Event::Resize(..)) => self.tty.resize()?,
-            Stir::Key(event) => return self.key(&event, state),
-            Stir::Door(door) => {
-                self.view.powers = Powers::of(&*door);
+            RenderMsg::Changed => {}
+            RenderMsg::Key(Event::Resize(..)) => self.tty.resize()?,
+            RenderMsg::Key(event) => return self.key(&event, state),
+            RenderMsg::CommandSender(door) => {
+                self.view.powers = SupportedCommands::of(&*door);
                 // A signal from before there was anybody to hear it.
                 if self.shared.asked_out.load(Ordering::SeqCst) {
-                    let _ = door.send(Wish::Interrupt);
+                    let _ = door.send(UserCommand::Interrupt);
                 }
                 self.door = Some(door);
             }
-            Stir::Over => {
+            RenderMsg::Over => {
                 self.over = true;
                 if self.may_leave(&self.shared.snapshot()) {
                     return Ok(Next::Leave);
                 }
             }
             // Whoever drives the run has heard it too, and comes to its end by itself.
-            Stir::AskedOut if self.view.role == Role::Driver && !self.over => {}
-            Stir::AskedOut => return Ok(Next::Leave),
-            Stir::Gone => return Err(io::Error::from(io::ErrorKind::BrokenPipe)),
-            Stir::Close => return Ok(Next::Close),
+            RenderMsg::AskedOut if self.view.role == Role::Driver && !self.over => {}
+            RenderMsg::AskedOut => return Ok(Next::Leave),
+            RenderMsg::Gone => return Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+            RenderMsg::Close => return Ok(Next::Close),
         }
         Ok(Next::Stay)
     }
@@ -189,28 +189,28 @@ impl Stage {
 
     fn key(&mut self, event: &Event, state: &State) -> io::Result<Next> {
         let transcript = self.files.transcript(&self.view, state);
-        let deed = self.view.hear(event, &Desk { state, transcript });
+        let deed = self.view.hear(event, &KeyContext { state, transcript });
         match deed {
             None => {}
-            Some(Deed::Leave) => return Ok(Next::Leave),
-            Some(Deed::Send(wish)) => self.send(wish),
-            Some(Deed::Copy(text)) => self.copy(&text)?,
-            Some(Deed::Export) => self.export(state),
+            Some(KeyAction::Leave) => return Ok(Next::Leave),
+            Some(KeyAction::Send(command)) => self.send(command),
+            Some(KeyAction::Copy(text)) => self.copy(&text)?,
+            Some(KeyAction::Export) => self.export(state),
         }
         Ok(Next::Stay)
     }
 
-    fn send(&mut self, wish: Wish) {
-        let said = match &wish {
-            Wish::Pause => Some("ralph will pause after this iteration; p takes it back"),
-            Wish::Resume | Wish::GoOn => Some("going on"),
-            Wish::GoOnWithoutAsking => Some("going on; you will not be asked again"),
-            Wish::StopIteration => Some("stopping this iteration; the run goes on"),
-            Wish::Tell(_) => Some("the agent will read it in the next prompt"),
-            Wish::Interrupt | Wish::Quit => Some("stopping the agent; Ctrl-C kills it"),
-            Wish::Wake | Wish::Left | Wish::Gone => None,
+    fn send(&mut self, command: UserCommand) {
+        let said = match &command {
+            UserCommand::Pause => Some("ralph will pause after this iteration; p takes it back"),
+            UserCommand::Resume | UserCommand::GoOn => Some("going on"),
+            UserCommand::GoOnWithoutAsking => Some("going on; you will not be asked again"),
+            UserCommand::StopIteration => Some("stopping this iteration; the run goes on"),
+            UserCommand::Tell(_) => Some("the agent will read it in the next prompt"),
+            UserCommand::Interrupt | UserCommand::Quit => Some("stopping the agent; Ctrl-C kills it"),
+            UserCommand::Wake | UserCommand::Left | UserCommand::Gone => None,
         };
-        let sent = self.door.as_ref().map(|door| door.send(wish));
+        let sent = self.door.as_ref().map(|door| door.send(command));
         match (sent, said) {
             (Some(Err(why)), _) => self.flash(format!("that could not be told: {why}")),
             (_, Some(said)) => self.flash(said.to_owned()),
@@ -250,7 +250,7 @@ impl Stage {
     }
 
     fn frame(&mut self, state: &State) -> io::Result<()> {
-        super::rehearse("draw", state);
+        super::failpoint("draw", state);
         let now = self.shared.now();
         if self.view.flash.as_ref().is_some_and(|(_, until)| *until <= now) {
             self.view.flash = None;

@@ -14,7 +14,7 @@ pub struct Attempt {
 }
 
 /// The files of one run.
-pub trait Shelf: Send {
+pub trait RunFiles: Send {
     /// Tells again what was journaled under these numbers, in order.
     fn replay(&self, seqs: RangeInclusive<u64>, hear: &mut dyn FnMut(&Record)) -> io::Result<()>;
 
@@ -29,4 +29,4 @@ pub trait Shelf: Send {
 }
 
 /// Finds the shelf of a run, once it is known which run it is.
-pub type OpenShelf = Box<dyn Fn(&RunHeader) -> Box<dyn Shelf> + Send>;
+pub type OpenRunFiles = Box<dyn Fn(&RunHeader) -> Box<dyn RunFiles> + Send>;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 
-use super::commands::Powers;
+use super::commands::SupportedCommands;
 use super::document::{Direction, Document, Scroll};
 use super::layout::Cache;
 use super::model::{Block, Body, State, Transcript};
@@ -78,7 +78,7 @@ pub enum Role {
 pub(super) struct View {
     pub(super) theme: Theme,
     pub(super) role: Role,
-    pub(super) powers: Powers,
+    pub(super) powers: SupportedCommands,
     pub(super) tab: Tab,
     /// Index of an entry; none is the newest, whichever that is.
     pub(super) entry: Option<usize>,
@@ -113,7 +113,7 @@ impl View {
         Self {
             theme,
             role,
-            powers: Powers::default(),
+            powers: SupportedCommands::default(),
             tab: Tab::Transcript,
             entry: None,
             overlay: Overlay::None,

@@ -17,7 +17,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Plain, PlainOptions, Verbosity};
 use crate::event::*;
-use crate::ui::Face as _;
+use crate::ui::FrontEnd as _;
 
 const PLAIN: PlainOptions = PlainOptions {
     colour: false,
@@ -324,15 +324,15 @@ fn a_run_that_goes_on_and_listens_to_its_user() {
             changed: vec!["event_loop.max_iterations: 10 → 20".into()],
         })));
         for order in [
-            Order::Message {
+            Command::Message {
                 text: "use the \u{1b}[2Jnew API".into(),
             },
-            Order::Pause,
-            Order::Resume,
-            Order::Wake,
-            Order::StopIteration,
+            Command::Pause,
+            Command::Resume,
+            Command::Wake,
+            Command::StopIteration,
         ] {
-            story.tell(RunEvent::Told {
+            story.tell(RunEvent::CommandReceived {
                 id: "1.json".into(),
                 order,
             });

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Scene, both_ends};
 use crate::ui::Tone;
-use crate::ui::tui::commands::WishKind;
+use crate::ui::tui::commands::UserCommandKind;
 use crate::ui::tui::model::Activity;
 use crate::ui::tui::view::{Overlay, Role, Tab, View};
 
@@ -69,17 +69,17 @@ fn keys(scene: &Scene<'_>, view: &View) -> Vec<(&'static str, &'static str)> {
     let waiting = matches!(state.activity, Activity::Waiting { .. });
     let mut keys = Vec::new();
     if let Activity::Asking { .. } = state.activity {
-        if can(WishKind::GoOn) {
+        if can(UserCommandKind::GoOn) {
             keys.push(("c", "go on"));
         }
-        if can(WishKind::GoOnWithoutAsking) {
+        if can(UserCommandKind::GoOnWithoutAsking) {
             keys.push(("a", "go on without asking"));
         }
     }
-    if can(WishKind::Resume) && matches!(state.activity, Activity::Paused { .. }) {
+    if can(UserCommandKind::Resume) && matches!(state.activity, Activity::Paused { .. }) {
         keys.push(("p", "go on"));
     }
-    if waiting && can(WishKind::Wake) {
+    if waiting && can(UserCommandKind::Wake) {
         keys.push(("w", "wake now"));
     }
     if !view.query.is_empty() {
@@ -95,16 +95,16 @@ fn keys(scene: &Scene<'_>, view: &View) -> Vec<(&'static str, &'static str)> {
     if state.entries.len() > 1 {
         keys.push(("←→", "iteration"));
     }
-    if can(WishKind::Pause) && !state.pausing {
+    if can(UserCommandKind::Pause) && !state.pausing {
         keys.push(("p", "pause"));
     }
-    if can(WishKind::Resume) && state.pausing && !matches!(state.activity, Activity::Paused { .. }) {
+    if can(UserCommandKind::Resume) && state.pausing && !matches!(state.activity, Activity::Paused { .. }) {
         keys.push(("p", "no pause"));
     }
-    if can(WishKind::StopIteration) && state.is_working() {
+    if can(UserCommandKind::StopIteration) && state.is_working() {
         keys.push(("s", "skip"));
     }
-    if can(WishKind::Tell) {
+    if can(UserCommandKind::Tell) {
         keys.push(("m", "message"));
     }
     keys.push(("/", "search"));

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
 use crate::ui::Tone;
-use crate::ui::tui::commands::WishKind;
+use crate::ui::tui::commands::UserCommandKind;
 use crate::ui::tui::view::{Role, View};
 
 const LOOK: [(&str, &str); 12] = [
@@ -31,14 +31,18 @@ const LOOK: [(&str, &str); 12] = [
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, first: usize, view: &View) {
     let mut keys: Vec<(&str, &str)> = LOOK.to_vec();
     let wishes = [
-        (WishKind::Pause, "p", "pause after this iteration; again: go on"),
         (
-            WishKind::StopIteration,
+            UserCommandKind::Pause,
+            "p",
+            "pause after this iteration; again: go on",
+        ),
+        (
+            UserCommandKind::StopIteration,
             "s",
             "stop this iteration, go on with the next",
         ),
-        (WishKind::Wake, "w", "while waiting: wake now"),
-        (WishKind::Tell, "m", "a message for the next prompt"),
+        (UserCommandKind::Wake, "w", "while waiting: wake now"),
+        (UserCommandKind::Tell, "m", "a message for the next prompt"),
     ];
     let offered = wishes.iter().filter(|(kind, ..)| view.powers.has(*kind));
     keys.extend(offered.map(|(_, key, text)| (*key, *text)));

@@ -17,7 +17,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::run_files::Attempt;
 use crate::event::{
-    IterationOutcome, Meta, Order, Pause, Record, Resumption, RunEvent, RunHeader, RunOutcome,
+    Command, IterationOutcome, Meta, Pause, Record, Resumption, RunEvent, RunHeader, RunOutcome,
     TranscriptEvent, Usage, UsageScope,
 };
 use crate::ui::{Tone, iteration_verdict, units};
@@ -197,7 +197,7 @@ impl State {
                 self.activity = Activity::Waiting { why: *why, until };
             }
             RunEvent::WaitEnded => self.wait_ended(),
-            RunEvent::Told { order, .. } => self.told(order),
+            RunEvent::CommandReceived { order, .. } => self.told(order),
             RunEvent::Paused => self.activity = Activity::Paused { since: at },
             RunEvent::Asking => self.activity = Activity::Asking { since: at },
             RunEvent::Stopping { .. } => self.activity = Activity::Stopping { since: at },
@@ -251,11 +251,11 @@ impl State {
         self.activity = Activity::Starting;
     }
 
-    fn told(&mut self, order: &Order) {
+    fn told(&mut self, order: &Command) {
         match order {
-            Order::Pause => self.pausing = true,
-            Order::Resume => self.pausing = false,
-            Order::Message { .. } | Order::Wake | Order::StopIteration => {}
+            Command::Pause => self.pausing = true,
+            Command::Resume => self.pausing = false,
+            Command::Message { .. } | Command::Wake | Command::StopIteration => {}
         }
     }
 

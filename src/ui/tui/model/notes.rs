@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::block::Note;
-use crate::event::{GateResult, Level, Order, Pause, ProcessEnd, Resumption, RunEvent, TopicEvent, Usage};
+use crate::event::{Command, GateResult, Level, Pause, ProcessEnd, Resumption, RunEvent, TopicEvent, Usage};
 use crate::ui::plain::one_line;
 use crate::ui::{Tone, Verdict, describe, iteration_verdict, run_verdict, units};
 
@@ -45,7 +45,7 @@ pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option
             Some(Note::new("»", Tone::Warning, format!("{topic}{hat}  {reason}")))
         }
         RunEvent::RunResumed(resumption) => Some(of_resumption(resumption)),
-        RunEvent::Told { order, .. } => Some(of_order(order)),
+        RunEvent::CommandReceived { order, .. } => Some(of_order(order)),
         RunEvent::Progress { unchanged, .. } => of_progress(*unchanged),
         RunEvent::Paused => Some(Note::new("‖", Tone::Warning, "paused")),
         RunEvent::Asking => Some(Note::new(
@@ -87,13 +87,13 @@ fn of_resumption(resumption: &Resumption) -> Note {
     Note::new("·", Tone::Strong, text)
 }
 
-fn of_order(order: &Order) -> Note {
+fn of_order(order: &Command) -> Note {
     let text = match order {
-        Order::Message { text } => return Note::new("✉", Tone::Strong, format!("you: {text}")),
-        Order::Pause => "you: pause after this iteration",
-        Order::Resume => "you: go on",
-        Order::Wake => "you: wait no longer",
-        Order::StopIteration => "you: stop this iteration, go on with the next",
+        Command::Message { text } => return Note::new("✉", Tone::Strong, format!("you: {text}")),
+        Command::Pause => "you: pause after this iteration",
+        Command::Resume => "you: go on",
+        Command::Wake => "you: wait no longer",
+        Command::StopIteration => "you: stop this iteration, go on with the next",
     };
     Note::new("✉", Tone::Plain, text)
 }
@@ -195,7 +195,7 @@ pub(super) fn of_course(event: &RunEvent) -> Option<Note> {
         | RunEvent::Topic { .. }
         | RunEvent::TopicRerouted { .. }
         | RunEvent::RunResumed(_)
-        | RunEvent::Told { .. }
+        | RunEvent::CommandReceived { .. }
         | RunEvent::Progress { .. }
         | RunEvent::Paused
         | RunEvent::Asking

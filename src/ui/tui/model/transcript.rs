@@ -10,7 +10,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::block::{Block, Body, Excerpt, Gate, Note, Said, Tool, ToolState};
 use super::{meta, notes};
 use crate::event::{Flow, Json, Meta, PlanItem, Record, RunEvent, Tag, ToolEnd, ToolStart, TranscriptEvent};
-use crate::ui::dedup::SaidBefore;
+use crate::ui::dedup::MessageDedup;
 use crate::ui::plain::{first_argument, head, one_line};
 use crate::ui::{Tone, units};
 
@@ -43,7 +43,7 @@ pub(in crate::ui::tui) struct Transcript {
     open_tools: Vec<(String, u64)>,
     /// The block to which more text can be added.
     open_text: Option<OpenText>,
-    said: SaidBefore,
+    said: MessageDedup,
     session_line: String,
 }
 
@@ -98,7 +98,7 @@ impl Transcript {
             RunEvent::RunStarted(_)
             | RunEvent::RunResumed(_)
             | RunEvent::TopicRerouted { .. }
-            | RunEvent::Told { .. }
+            | RunEvent::CommandReceived { .. }
             | RunEvent::Progress { .. }
             | RunEvent::Paused
             | RunEvent::Asking

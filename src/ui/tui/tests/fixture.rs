@@ -12,16 +12,16 @@ use ratatui::backend::TestBackend;
 use serde_json::json;
 
 use crate::event::{
-    FORMAT_VERSION, GateResult, IterationOutcome, Json, Meta, Order, PlanItem, PlanStatus, ProcessEnd,
+    Command, FORMAT_VERSION, GateResult, IterationOutcome, Json, Meta, PlanItem, PlanStatus, ProcessEnd,
     Record, Resumption, RunEvent, RunHeader, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TopicEvent,
     TranscriptEvent, Usage,
 };
-use crate::ui::tui::commands::{Door, Powers, Wish, WishKind};
+use crate::ui::tui::commands::{CommandSender, SupportedCommands, UserCommand, UserCommandKind};
 use crate::ui::tui::draw::{self, Scene};
 use crate::ui::tui::files::Files;
-use crate::ui::tui::keys::{Deed, Desk};
+use crate::ui::tui::keys::{KeyAction, KeyContext};
 use crate::ui::tui::model::State;
-use crate::ui::tui::run_files::{Attempt, Shelf};
+use crate::ui::tui::run_files::{Attempt, RunFiles};
 use crate::ui::tui::theme::{Colour, Theme};
 use crate::ui::tui::view::{Role, View};
 
@@ -219,8 +219,8 @@ impl Story {
     }
 
     /// What the user told the run.
-    pub(super) fn order(&mut self, order: Order) -> &mut Self {
-        self.tell(RunEvent::Told {
+    pub(super) fn order(&mut self, order: Command) -> &mut Self {
+        self.tell(RunEvent::CommandReceived {
             id: "1.json".into(),
             order,
         })
@@ -284,7 +284,7 @@ pub(super) struct Watcher<'a> {
 impl<'a> Watcher<'a> {
     pub(super) fn of(story: &'a Story, width: u16, height: u16) -> Self {
         let mut view = View::new(Theme::new(Colour::Used), Role::Driver);
-        view.powers = Powers::of(&EveryWish);
+        view.powers = SupportedCommands::of(&EveryWish);
         Self {
             story,
             view,
@@ -330,7 +330,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// Presses keys as they are written, one by one, and looks after each; gives what the last one asked for.
-    pub(super) fn press(&mut self, keys: &[KeyCode]) -> Option<Deed> {
+    pub(super) fn press(&mut self, keys: &[KeyCode]) -> Option<KeyAction> {
         self.look();
         let mut deed = None;
         for key in keys {
@@ -339,17 +339,17 @@ impl<'a> Watcher<'a> {
         deed
     }
 
-    pub(super) fn letters(&mut self, text: &str) -> Option<Deed> {
+    pub(super) fn letters(&mut self, text: &str) -> Option<KeyAction> {
         let keys: Vec<KeyCode> = text.chars().map(KeyCode::Char).collect();
         self.press(&keys)
     }
 
-    pub(super) fn hear(&mut self, event: &Event) -> Option<Deed> {
+    pub(super) fn hear(&mut self, event: &Event) -> Option<KeyAction> {
         let state = self.story.state();
         let transcript = self.files.transcript(&self.view, &state);
         let deed = self.view.hear(
             event,
-            &Desk {
+            &KeyContext {
                 state: &state,
                 transcript,
             },
@@ -363,7 +363,7 @@ struct Told<'a> {
     records: &'a [Record],
 }
 
-impl Shelf for Told<'_> {
+impl RunFiles for Told<'_> {
     fn replay(&self, seqs: RangeInclusive<u64>, hear: &mut dyn FnMut(&Record)) -> io::Result<()> {
         self.records
             .iter()
@@ -393,12 +393,12 @@ impl Shelf for Told<'_> {
 /// A door that understands everything.
 struct EveryWish;
 
-impl Door for EveryWish {
-    fn send(&self, _wish: Wish) -> Result<(), String> {
+impl CommandSender for EveryWish {
+    fn send(&self, _wish: UserCommand) -> Result<(), String> {
         Ok(())
     }
 
-    fn understands(&self, _kind: WishKind) -> bool {
+    fn understands(&self, _kind: UserCommandKind) -> bool {
         true
     }
 }

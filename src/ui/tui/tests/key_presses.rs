@@ -3,10 +3,10 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::fixture::{Story, Watcher};
-use crate::event::{IterationOutcome, Order, RunEvent, RunOutcome, Tag, Usage};
-use crate::ui::tui::commands::{Powers, Wish};
+use crate::event::{Command, IterationOutcome, RunEvent, RunOutcome, Tag, Usage};
+use crate::ui::tui::commands::{SupportedCommands, UserCommand};
 use crate::ui::tui::document::Scroll;
-use crate::ui::tui::keys::{Deed, Desk};
+use crate::ui::tui::keys::{KeyAction, KeyContext};
 use crate::ui::tui::view::{Overlay, Role, Tab, ToolOrder};
 
 fn ctrl_c() -> Event {
@@ -17,11 +17,17 @@ fn ctrl_c() -> Event {
 fn ctrl_c_interrupts_each_time_and_q_asks_first() {
     let story = Story::at_work();
     let mut watcher = Watcher::of(&story, 80, 24);
-    assert_eq!(watcher.hear(&ctrl_c()), Some(Deed::Send(Wish::Interrupt)));
-    assert_eq!(watcher.hear(&ctrl_c()), Some(Deed::Send(Wish::Interrupt)));
+    assert_eq!(
+        watcher.hear(&ctrl_c()),
+        Some(KeyAction::Send(UserCommand::Interrupt))
+    );
+    assert_eq!(
+        watcher.hear(&ctrl_c()),
+        Some(KeyAction::Send(UserCommand::Interrupt))
+    );
     assert_eq!(watcher.letters("q"), None);
     assert_eq!(watcher.letters("n"), None);
-    assert_eq!(watcher.letters("qy"), Some(Deed::Send(Wish::Quit)));
+    assert_eq!(watcher.letters("qy"), Some(KeyAction::Send(UserCommand::Quit)));
 }
 
 #[test]
@@ -29,22 +35,28 @@ fn a_viewer_leaves_and_never_stops_the_run() {
     let story = Story::at_work();
     let mut watcher = Watcher::of(&story, 80, 24);
     watcher.view.role = Role::Viewer;
-    assert_eq!(watcher.hear(&ctrl_c()), Some(Deed::Leave));
-    assert_eq!(watcher.letters("q"), Some(Deed::Leave));
+    assert_eq!(watcher.hear(&ctrl_c()), Some(KeyAction::Leave));
+    assert_eq!(watcher.letters("q"), Some(KeyAction::Leave));
 }
 
 #[test]
 fn wishes_are_offered_only_where_they_are_understood() {
     let story = Story::at_work();
     let mut watcher = Watcher::of(&story, 80, 24);
-    assert_eq!(watcher.letters("p"), Some(Deed::Send(Wish::Pause)));
-    assert_eq!(watcher.letters("s"), Some(Deed::Send(Wish::StopIteration)));
+    assert_eq!(watcher.letters("p"), Some(KeyAction::Send(UserCommand::Pause)));
+    assert_eq!(
+        watcher.letters("s"),
+        Some(KeyAction::Send(UserCommand::StopIteration))
+    );
     assert_eq!(watcher.letters("w"), None, "nothing waits");
     watcher.letters("m");
     watcher.hear(&Event::Paste("use\nthe old parser ".into()));
     let sent = watcher.press(&[KeyCode::Enter]);
-    assert_eq!(sent, Some(Deed::Send(Wish::Tell("use the old parser".into()))));
-    watcher.view.powers = Powers::default();
+    assert_eq!(
+        sent,
+        Some(KeyAction::Send(UserCommand::Tell("use the old parser".into())))
+    );
+    watcher.view.powers = SupportedCommands::default();
     for letter in ["p", "s", "w", "m"] {
         assert_eq!(watcher.letters(letter), None);
         assert!(!watcher.look().contains("for the next prompt"));
@@ -54,19 +66,19 @@ fn wishes_are_offered_only_where_they_are_understood() {
 #[test]
 fn a_pause_is_taken_back_and_left_with_the_same_key() {
     let mut story = Story::at_work();
-    story.order(Order::Pause);
+    story.order(Command::Pause);
     assert_eq!(
         Watcher::of(&story, 80, 24).letters("p"),
-        Some(Deed::Send(Wish::Resume))
+        Some(KeyAction::Send(UserCommand::Resume))
     );
     story.end(2, 1, IterationOutcome::Skipped).tell(RunEvent::Paused);
     let mut watcher = Watcher::of(&story, 80, 24);
     assert_eq!(watcher.letters("s"), None, "there is no iteration to stop");
-    assert_eq!(watcher.letters("p"), Some(Deed::Send(Wish::Resume)));
-    story.order(Order::Resume).tell(RunEvent::WaitEnded);
+    assert_eq!(watcher.letters("p"), Some(KeyAction::Send(UserCommand::Resume)));
+    story.order(Command::Resume).tell(RunEvent::WaitEnded);
     assert_eq!(
         Watcher::of(&story, 80, 24).letters("p"),
-        Some(Deed::Send(Wish::Pause))
+        Some(KeyAction::Send(UserCommand::Pause))
     );
 }
 
@@ -77,10 +89,16 @@ fn the_question_between_iterations_is_answered_with_one_key() {
         .end(2, 1, IterationOutcome::Continued { rejected_by: None })
         .tell(RunEvent::Asking);
     let mut watcher = Watcher::of(&story, 80, 24);
-    assert_eq!(watcher.letters("c"), Some(Deed::Send(Wish::GoOn)));
-    assert_eq!(watcher.press(&[KeyCode::Enter]), Some(Deed::Send(Wish::GoOn)));
-    assert_eq!(watcher.letters("a"), Some(Deed::Send(Wish::GoOnWithoutAsking)));
-    assert_eq!(watcher.letters("q"), Some(Deed::Send(Wish::Quit)));
+    assert_eq!(watcher.letters("c"), Some(KeyAction::Send(UserCommand::GoOn)));
+    assert_eq!(
+        watcher.press(&[KeyCode::Enter]),
+        Some(KeyAction::Send(UserCommand::GoOn))
+    );
+    assert_eq!(
+        watcher.letters("a"),
+        Some(KeyAction::Send(UserCommand::GoOnWithoutAsking))
+    );
+    assert_eq!(watcher.letters("q"), Some(KeyAction::Send(UserCommand::Quit)));
     watcher.letters("k");
     assert_eq!(
         watcher.press(&[KeyCode::Enter]),
@@ -104,7 +122,7 @@ fn nothing_can_be_wished_of_a_run_that_is_over() {
     for letter in ["p", "s", "w", "m"] {
         assert_eq!(watcher.letters(letter), None);
     }
-    assert_eq!(watcher.letters("q"), Some(Deed::Leave));
+    assert_eq!(watcher.letters("q"), Some(KeyAction::Leave));
 }
 
 #[test]
@@ -131,7 +149,7 @@ fn a_chosen_tool_unfolds_and_can_be_copied() {
     let screen = watcher.look();
     assert!(screen.contains("▌  │ timeout: 60"), "{screen}");
     assert!(screen.contains("│ running 2 tests"), "{screen}");
-    let Some(Deed::Copy(text)) = watcher.letters("y") else {
+    let Some(KeyAction::Copy(text)) = watcher.letters("y") else {
         panic!("nothing was copied");
     };
     assert!(
@@ -207,7 +225,7 @@ fn what_was_never_laid_out_is_found_also_by_keys_that_no_frame_comes_between() {
     watcher.look();
     let state = story.state();
     let transcript = &state.transcript;
-    let desk = Desk {
+    let desk = KeyContext {
         state: &state,
         transcript,
     };

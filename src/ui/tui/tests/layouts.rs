@@ -3,7 +3,7 @@
 use crossterm::event::KeyCode;
 
 use super::fixture::{Story, Watcher};
-use crate::event::{Interrupt, IterationOutcome, Order, Pause, RunEvent, RunOutcome, Tag, Usage};
+use crate::event::{Command, Interrupt, IterationOutcome, Pause, RunEvent, RunOutcome, Tag, Usage};
 use crate::ui::tui::theme::{Colour, Theme};
 use crate::ui::tui::view::Tab;
 
@@ -88,7 +88,7 @@ fn after_work(tellings: &[(&'static str, Telling)]) -> Vec<(&'static str, Story)
 fn on_the_way() -> Vec<(&'static str, Story)> {
     after_work(&[
         ("pausing", |story| {
-            story.order(Order::Pause);
+            story.order(Command::Pause);
         }),
         ("gate", |story| {
             story.tell(RunEvent::GateStarted {
@@ -119,7 +119,7 @@ fn at_rest() -> Vec<(&'static str, Story)> {
     after_work(&[
         ("paused", |story| {
             let text = "use the old parser".into();
-            story.order(Order::Message { text }).order(Order::Pause);
+            story.order(Command::Message { text }).order(Command::Pause);
             story.end(2, 1, IterationOutcome::Skipped).tell(RunEvent::Paused);
         }),
         ("asking", |story| {

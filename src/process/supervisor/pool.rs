@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::keeper::{ARGUMENT, DISPLAY_NAME};
-use super::orphans::{self, KeeperProcess};
+use super::main::{ARGUMENT, DISPLAY_NAME};
+use crate::process::orphans::{self, KeeperProcess};
 
 /// The program that is started as the keeper of a child: one whose `main` calls `keep_if_asked`.
 #[derive(Debug, Clone)]
-pub struct Keeper {
+pub struct Supervisors {
     program: PathBuf,
     /// One whose child is gone. A second one would only cost memory: agents come one after the other.
-    free: Arc<Mutex<Option<Hired>>>,
+    free: Arc<Mutex<Option<SupervisorHandle>>>,
 }
 
-impl Keeper {
+impl Supervisors {
     /// This program. On Linux the running image itself, which an upgrade of the file does not change.
     pub fn current() -> Self {
         #[cfg(target_os = "linux")]
@@ -43,21 +43,21 @@ impl Keeper {
     }
 
     /// The one that is free. It may have been killed while it was.
-    pub(super) fn take_free(&self) -> Option<Hired> {
+    pub(in crate::process) fn take_free(&self) -> Option<SupervisorHandle> {
         self.free().take()
     }
 
-    pub(super) fn start_new(&self) -> io::Result<Hired> {
-        Hired::start(&self.program)
+    pub(in crate::process) fn start_new(&self) -> io::Result<SupervisorHandle> {
+        SupervisorHandle::start(&self.program)
     }
 
     /// One whose child is gone, and that waits for another.
-    pub(super) fn take_back(&self, keeper: Hired) {
+    pub(in crate::process) fn take_back(&self, supervisor: SupervisorHandle) {
         let turned_away = {
             let mut free = self.free();
             match *free {
-                Some(_) => Some(keeper),
-                None => free.replace(keeper),
+                Some(_) => Some(supervisor),
+                None => free.replace(supervisor),
             }
         };
         drop(turned_away);
@@ -68,19 +68,19 @@ impl Keeper {
         drop(self.take_free());
     }
 
-    fn free(&self) -> MutexGuard<'_, Option<Hired>> {
+    fn free(&self) -> MutexGuard<'_, Option<SupervisorHandle>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A keeper that works for us. Dropped, it ends what it keeps, and goes.
 #[derive(Debug)]
-pub(super) struct Hired {
+pub(in crate::process) struct SupervisorHandle {
     line: Arc<UnixStream>,
     process: KeeperProcess,
 }
 
-impl Hired {
+impl SupervisorHandle {
     fn start(program: &Path) -> io::Result<Self> {
         let (line, keepers_end) = UnixStream::pair()?;
         let mut command = Command::new(program);
@@ -98,12 +98,12 @@ impl Hired {
         })
     }
 
-    pub(super) fn line(&self) -> &Arc<UnixStream> {
+    pub(in crate::process) fn line(&self) -> &Arc<UnixStream> {
         &self.line
     }
 }
 
-impl Drop for Hired {
+impl Drop for SupervisorHandle {
     fn drop(&mut self) {
         // The end of its line is all that it waits for. Others may hold the line too, so closing ours would not do.
         let _ = self.line.shutdown(Shutdown::Both);

@@ -7,26 +7,28 @@ use std::sync::Arc;
 use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
 use crate::engine::{Action, GateRule, Input};
 use crate::event::{RunEvent, RunOutcome};
-use crate::process::{Child, Environment, ProcessError, Report, Size, Spec, Stdin, Transport, scratch};
+use crate::process::{
+    Child, ChildEvent, Environment, ProcessError, ProcessSpec, Size, Stdin, Transport, scratch,
+};
 use crate::transcript::{Opening, jq};
 use crate::ui::Keyboard;
 
-use super::interactive::Sitting;
+use super::interactive::InteractiveSession;
 use super::prompt_user::Answers;
-use super::queue::{ChildDoor, Message, Spoken};
+use super::queue::{ChildSender, Message, OutputBytes};
 use super::session::{AgentSession, Excerpt, Raw, Session, SessionKind};
-use super::{Hands, Progress, RunError, gate, summary};
+use super::{Driver, Progress, RunError, gate, summary};
 
 /// Wide enough that no program thinks of wrapping.
 const TERMINAL_SIZE: (u16, u16) = (50, 500);
 
-impl Hands<'_> {
+impl Driver<'_> {
     /// Does one thing; returns how the run ended if that was its end.
-    pub(super) fn perform(&mut self, action: Action) -> Result<Option<RunOutcome>, RunError> {
+    pub(super) fn execute(&mut self, action: Action) -> Result<Option<RunOutcome>, RunError> {
         match action {
             Action::Emit(event) => self.tell(event)?,
             Action::ReadPrompt => {
-                self.look_into_inbox()?;
+                self.poll_inbox()?;
                 self.look_at_tree()?;
                 let prompt = self.setup.prompt.read();
                 self.todo.push_back(Input::Prompt(prompt));
@@ -63,7 +65,7 @@ impl Hands<'_> {
 
     /// Tells an event to the world: files of its own first, then the sinks, then whoever waits for it.
     fn tell(&mut self, event: RunEvent) -> Result<(), RunError> {
-        let event = self.secrets.leave_out_of(event);
+        let event = self.secrets.redact(event);
         self.keep(&event)?;
         let complaint = self.hooking.tell(&event, &self.setup.header);
         if let Some(text) = complaint {
@@ -73,7 +75,7 @@ impl Hands<'_> {
             self.wait_for_hooks()?;
         }
         let told = match &event {
-            RunEvent::Told { id, .. } => Some(id.clone()),
+            RunEvent::CommandReceived { id, .. } => Some(id.clone()),
             _ => None,
         };
         self.record(event)?;
@@ -106,12 +108,12 @@ impl Hands<'_> {
                     }
                 }
                 Some(Message::TerminalLost) => return Ok(()),
-                Some(Message::Wish(wish)) => {
-                    if let Some(Input::Interrupted(_)) = super::commands::meaning(wish) {
+                Some(Message::UserCommand(command)) => {
+                    if let Some(Input::Interrupted(_)) = super::commands::meaning(command) {
                         return Ok(());
                     }
                 }
-                Some(Message::Mistake) => return Err(RunError::Mistake),
+                Some(Message::Panicked) => return Err(RunError::Panicked),
                 Some(
                     Message::Child { .. }
                     | Message::Said { .. }
@@ -174,7 +176,7 @@ impl Hands<'_> {
         prompt: &str,
         session: Option<&str>,
     ) -> Result<Input, RunError> {
-        let prompt = &*self.setup.agent.wording(prompt);
+        let prompt = &*self.setup.agent.escape_prompt(prompt);
         let files = self.setup.run.iteration(iteration, attempt)?;
         let prompt_file = files.write_prompt(prompt)?;
         let raw = Raw {
@@ -231,8 +233,8 @@ impl Hands<'_> {
     ) -> Result<u32, String> {
         let unusable = |error: std::io::Error| format!("the terminal cannot be used: {error}");
         self.listening = None;
-        self.show(|face| face.step_aside());
-        let sitting = Sitting::begin(&self.inbox).map_err(unusable)?;
+        self.show(|front_end| front_end.suspend());
+        let sitting = InteractiveSession::begin(&self.inbox).map_err(unusable)?;
         let mut spec = spec(invocation, environment, &self.setup.workspace);
         spec.stdout = Transport::Screen(sitting.size());
         self.sitting = Some(sitting);
@@ -255,15 +257,19 @@ impl Hands<'_> {
 
     /// The terminal is the user's again; what happened meanwhile is shown.
     pub(super) fn get_up(&mut self) {
-        let held = self.sitting.take().map(Sitting::end).unwrap_or_default();
+        let held = self
+            .sitting
+            .take()
+            .map(InteractiveSession::end)
+            .unwrap_or_default();
         held.iter()
-            .for_each(|record| self.show(|face| face.accept(record)));
+            .for_each(|record| self.show(|front_end| front_end.accept(record)));
     }
 
     fn run_gate(&mut self, gate: &GateRule) {
         let environment = self.environment(self.iteration);
         let spec = gate::spec(gate, environment, &self.setup.workspace);
-        if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default()), ChildDoor::report) {
+        if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default()), ChildSender::report) {
             self.todo.push_back(Input::GateEnded {
                 end: None,
                 output: error.to_string(),
@@ -272,33 +278,33 @@ impl Hands<'_> {
     }
 
     /// What the agent prints is read and kept where it is drained, beside the loop that judges it.
-    fn start_agent(&mut self, spec: &Spec, agent: AgentSession) -> Result<u32, ProcessError> {
+    fn start_agent(&mut self, spec: &ProcessSpec, agent: AgentSession) -> Result<u32, ProcessError> {
         let agent = Arc::new(agent);
         let reader = Arc::clone(&agent);
-        let report = move |door: &ChildDoor, report| match report {
-            Report::Output { stream, chunk } => {
+        let report = move |door: &ChildSender, report| match report {
+            ChildEvent::Output { stream, chunk } => {
                 let said = reader.take(stream, &chunk);
-                let bytes = Spoken::from(chunk);
+                let bytes = OutputBytes::from(chunk);
                 door.tell(bytes.clone(), said);
                 // Last: whoever reads along need not wait for a file.
                 let kept = reader.keep(stream, &bytes);
                 kept.unwrap_or_else(|error| door.complain(error));
             }
-            Report::Ended(_) => door.report(report),
+            ChildEvent::Ended(_) => door.report(report),
         };
         self.start(spec, SessionKind::Agent(agent), report)
     }
 
     fn start(
         &mut self,
-        spec: &Spec,
+        spec: &ProcessSpec,
         work: SessionKind,
-        report: impl Fn(&ChildDoor, Report) + Send + Sync + 'static,
+        report: impl Fn(&ChildSender, ChildEvent) + Send + Sync + 'static,
     ) -> Result<u32, ProcessError> {
         self.generation += 1;
         let generation = self.generation;
         let door = self.inbox.door_of(generation);
-        let child = Child::spawn(&self.setup.keeper, spec, move |news| report(&door, news))?;
+        let child = Child::spawn(&self.setup.supervisors, spec, move |news| report(&door, news))?;
         let pid = child.pid();
         self.session = Some(Session {
             generation,
@@ -334,9 +340,9 @@ impl Hands<'_> {
 }
 
 /// The process that a call stands for.
-pub(super) fn spec(invocation: Invocation, environment: Environment, workspace: &Path) -> Spec {
+pub(super) fn spec(invocation: Invocation, environment: Environment, workspace: &Path) -> ProcessSpec {
     let (rows, columns) = TERMINAL_SIZE;
-    Spec {
+    ProcessSpec {
         program: invocation.program,
         args: invocation.args,
         environment,

@@ -13,18 +13,18 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::keeping::Keeping;
-use super::launch;
-use super::poll;
-use super::signals::Signals;
-use super::spawn_request::Errand;
-use super::wire::{self, Afterwards, Call, Notice, Stage};
+use super::watch::Keeping;
 use crate::panic_hook;
+use crate::process::launch;
+use crate::process::poll;
+use crate::process::signals::Signals;
+use crate::process::spawn_request::SpawnRequest;
+use crate::process::wire::{self, Afterwards, Call, Notice, SpawnStage};
 
 /// The argument of a keeper; what it is to start comes over the control line.
-pub(super) const ARGUMENT: &str = "__keeper";
+pub(in crate::process) const ARGUMENT: &str = "__keeper";
 /// What `ps` shows.
-pub(super) const DISPLAY_NAME: &str = "ralph-keeper";
+pub(in crate::process) const DISPLAY_NAME: &str = "ralph-keeper";
 /// What the kernel calls it. Not `ralph…`: `pkill -9 ralph` must leave somebody to clean up.
 #[cfg(target_os = "linux")]
 const KERNEL_NAME: &std::ffi::CStr = c"agent-keeper";
@@ -50,7 +50,7 @@ pub fn keep_if_asked() -> Option<ExitCode> {
 
 /// Nobody reads our stderr: whoever holds the other end of the line is told, and ends what we have left.
 fn confess() {
-    let words = panic_hook::mistake().unwrap_or_default();
+    let words = panic_hook::first_panic().unwrap_or_default();
     let notice = Notice::Mistaken {
         bytes: words.len() as u64,
     };
@@ -105,7 +105,7 @@ impl Post {
     }
 
     /// Waits for it; nothing once the line has ended, or somebody has told us to go.
-    fn next_errand(&self) -> io::Result<Option<(Errand, [OwnedFd; 3])>> {
+    fn next_errand(&self) -> io::Result<Option<(SpawnRequest, [OwnedFd; 3])>> {
         loop {
             let wanted = [
                 (self.control, PollFlags::IN),
@@ -122,8 +122,8 @@ impl Post {
                 continue;
             }
             match wire::take_over(self.control)? {
-                Call::Errand { errand, streams } => {
-                    let errand = Errand::decode(&errand).ok_or(io::ErrorKind::InvalidData)?;
+                Call::SpawnRequest { errand, streams } => {
+                    let errand = SpawnRequest::decode(&errand).ok_or(io::ErrorKind::InvalidData)?;
                     return Ok(Some((errand, streams)));
                 }
                 Call::TooLate => {}
@@ -134,7 +134,10 @@ impl Post {
 }
 
 /// The streams are closed here once the child has its own copies.
-fn start(errand: &Errand, [stdin, stdout, stderr]: [OwnedFd; 3]) -> Result<Pid, (Stage, io::Error)> {
+fn start(
+    errand: &SpawnRequest,
+    [stdin, stdout, stderr]: [OwnedFd; 3],
+) -> Result<Pid, (SpawnStage, io::Error)> {
     let mut command = Command::new(&errand.program);
     command
         .args(&errand.args)
@@ -143,18 +146,19 @@ fn start(errand: &Errand, [stdin, stdout, stderr]: [OwnedFd; 3]) -> Result<Pid, 
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr);
-    std::env::set_current_dir(Path::new(&errand.cwd)).map_err(|error| (Stage::WorkingDirectory, error))?;
+    std::env::set_current_dir(Path::new(&errand.cwd))
+        .map_err(|error| (SpawnStage::WorkingDirectory, error))?;
     launch::lead_a_session(&mut command, errand.terminal);
-    let leader = command.spawn().map_err(|error| (Stage::Exec, error))?;
+    let leader = command.spawn().map_err(|error| (SpawnStage::Exec, error))?;
     let pid = i32::try_from(leader.id()).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| (Stage::Exec, io::ErrorKind::InvalidData.into()))
+    pid.ok_or_else(|| (SpawnStage::Exec, io::ErrorKind::InvalidData.into()))
 }
 
 /// For the tests of what happens then.
-fn rehearse_a_mistake(errand: &Errand) {
+fn rehearse_a_mistake(errand: &SpawnRequest) {
     let is_an_agents = |(name, _): &(_, _)| name == "RALPH_ITERATION";
     if errand.environment.iter().any(is_an_agents) {
-        panic_hook::rehearse("keeper");
+        panic_hook::failpoint("keeper");
     }
 }
 

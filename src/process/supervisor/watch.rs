@@ -9,11 +9,11 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
-use super::poll;
-use super::signals::Signals;
-use super::tree::Tree;
-use super::wire::{self, Afterwards, MESSAGE_BYTES, Notice, Order};
 use crate::event::ProcessEnd;
+use crate::process::poll;
+use crate::process::signals::Signals;
+use crate::process::tree::Tree;
+use crate::process::wire::{self, Afterwards, MESSAGE_BYTES, Notice, SupervisorCommand};
 
 /// How long a process may finish by itself once the child has exited: the `tee` at the end of a script
 /// still has to write its last line.
@@ -56,7 +56,7 @@ enum Children {
 }
 
 /// One child, and all that it starts.
-pub(super) struct Keeping<'a> {
+pub(in crate::process) struct Keeping<'a> {
     control: BorrowedFd<'a>,
     /// False once the control line has ended.
     attended: bool,
@@ -73,7 +73,7 @@ pub(super) struct Keeping<'a> {
 
 impl<'a> Keeping<'a> {
     /// The child has just been started.
-    pub(super) fn begin(control: BorrowedFd<'a>, signals: &'a Signals, leader: Pid) -> Self {
+    pub(in crate::process) fn begin(control: BorrowedFd<'a>, signals: &'a Signals, leader: Pid) -> Self {
         let mut keeping = Self {
             control,
             attended: true,
@@ -95,7 +95,7 @@ impl<'a> Keeping<'a> {
         keeping
     }
 
-    pub(super) fn until_all_are_gone(mut self) -> Afterwards {
+    pub(in crate::process) fn until_all_are_gone(mut self) -> Afterwards {
         let mut afterwards = Afterwards::Waits;
         while self.reap() == Children::Left {
             let now = Instant::now();
@@ -112,9 +112,9 @@ impl<'a> Keeping<'a> {
         if self.dismissed || !self.attended {
             afterwards = Afterwards::Leaves;
         }
-        self.say(Notice::TreeGone {
+        self.say(Notice::TreeExited {
             swept: self.swept.len() as u64,
-            keeper: afterwards,
+            supervisor: afterwards,
         });
         self.flush();
         afterwards
@@ -180,9 +180,9 @@ impl<'a> Keeping<'a> {
 
     fn obey(&mut self) {
         let mut bytes = [0; MESSAGE_BYTES];
-        match wire::read_exact(self.control, &mut bytes).map(|()| Order::decode(&bytes)) {
-            Ok(Some(Order::Stop { grace })) => self.terminate(grace),
-            Ok(Some(Order::Kill)) => self.kill(Instant::now() + GIVE_UP),
+        match wire::read_exact(self.control, &mut bytes).map(|()| SupervisorCommand::decode(&bytes)) {
+            Ok(Some(SupervisorCommand::Stop { grace })) => self.terminate(grace),
+            Ok(Some(SupervisorCommand::Kill)) => self.kill(Instant::now() + GIVE_UP),
             // An order that makes no sense is as good as none: nobody we know is at the other end.
             Ok(None) | Err(_) => {
                 self.attended = false;
