@@ -40,7 +40,7 @@ fn a_setup_that_fails_is_not_the_agents_fault_and_is_tried_again() {
     assert!(!sandbox.was_called(1));
     fs::write(sandbox.work().join("seed"), "").expect("a seed");
     let told = sandbox.bench(&["run", "--continue"]).exits_with(0);
-    assert!(told.stdout.contains("fake    1/1"), "{}", told.stdout);
+    assert!(told.stdout.contains("fake   1/1"), "{}", told.stdout);
 }
 
 #[test]

@@ -94,10 +94,10 @@ fn a_bench_of_the_first_version_is_still_read() {
     Figures are the median of the tries; below, for each agent, the sum.
 
     TASK  AGENT  PASSED  CLAIMED DONE  ITERATIONS  TIME  TOKENS  COST
-    one   opus   1/2     2/2        1           4.0s  11      $0.50
+    one   opus   1/2     2/2           1           4.0s  11      $0.50
 
     TOTAL  PASSED  CLAIMED DONE  ITERATIONS  TIME  TOKENS  COST
-    opus    1/2     2/2        2           8.1s  22      $1.00
+    opus   1/2     2/2           2           8.1s  22      $1.00
 
     Not passed:
       ✗ one · opus #2: said done, but verify failed: exit code 1: no
