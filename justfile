@@ -1,43 +1,43 @@
-# Shortcuts for those who work on ralph. Users need none of them.
+# Development shortcuts.
 
-# Everything that CI checks
+# Run every check that CI runs
 ci:
     bash .ci/run
 
-# The fast checks
+# Run the fast checks
 check:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
     cargo test
 
-# The tests that take their time: a gigabyte through the whole path and in one line, a million lines, 500 iterations
+# Run the slow tests: a gigabyte of output, a gigabyte in one line, a million lines, 500 iterations
 slow:
     cargo test --release --test suite -- --ignored run::floods faults::
 
-# The demo, as a new user sees it
+# Run the demo
 demo:
     cargo run --release -- demo
 
-# The real agents' programs, run by the real ralph, against a model on loopback; says SKIPPED where that cannot be
+# Test with the real agent programs against a model server on loopback; prints SKIPPED where that is not possible
 real-agents *arguments:
     tests/real_agents/run.sh {{arguments}}
 
-# Loops in which everything goes wrong that can, for some minutes; ends with a table of what was tried and lost
+# Run loops with random faults for some minutes, then print a table of faults tried and data lost
 soak minutes='10':
     RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::whatever
 
-# An agent that talks without a pause, for some minutes; ends with a table of the memory, files and threads that ralph holds
+# Run an agent that prints continuously for some minutes, then print a table of ralph's memory, files and threads
 flood minutes='3':
     RALPH_FLOOD_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::flood
 
-# What ralph costs, against floors measured in the same run; wants a quiet machine. `just bench F4` measures one figure
+# Measure performance against baselines taken in the same run, on a quiet machine; `just bench F4` measures one figure
 bench *figures:
     cargo bench --bench figures -- {{figures}}
 
-# Instructions of the hot paths, against the committed counts; needs valgrind, and minds no noise
+# Compare instruction counts of the hot paths with the committed counts; needs valgrind, works on a busy machine
 bench-check:
     cargo bench --bench counts
 
-# Ten minutes of fuzzing for each target; needs a nightly toolchain and cargo-fuzz
+# Fuzz each target for ten minutes; needs a nightly toolchain and cargo-fuzz
 fuzz:
     fuzz/run 600

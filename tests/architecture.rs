@@ -140,7 +140,7 @@ fn every_module_of_the_library_has_an_entry() {
 #[test]
 fn every_form_of_path_is_detected() {
     let modules = || ["run", "ui", "event"].into_iter();
-    assert_eq!(modules_used("use crate::ui::Face;", 2, modules()), ["ui"]);
+    assert_eq!(modules_used("use crate::ui::FrontEnd;", 2, modules()), ["ui"]);
     assert_eq!(
         modules_used("use crate::{event::Record, run};", 2, modules()),
         ["run", "event"]
