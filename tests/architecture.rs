@@ -149,7 +149,10 @@ fn every_form_of_path_is_detected() {
         modules_used("let x = crate::run::drive();", 2, modules()),
         ["run"]
     );
-    assert_eq!(modules_used("use super::super::ui::FrontEnd;", 2, modules()), ["ui"]);
+    assert_eq!(
+        modules_used("use super::super::ui::FrontEnd;", 2, modules()),
+        ["ui"]
+    );
     assert!(modules_used("use super::ui::FrontEnd;", 2, modules()).is_empty());
     assert_eq!(
         modules_used("// crate::run is not code\nuse crate::event::Tag;", 2, modules()),
