@@ -61,7 +61,7 @@ fn what_is_not_there_is_named_with_a_remedy() {
     [exit 2]
     ");
     insta::assert_snapshot!(refusal(&sandbox, &["run", "tasks.yml", "--max-cost", "0"]), @"
-    error: invalid value '0' for '--max-cost <USD>': a number of dollars above 0 is needed, such as 2.50
+    error: invalid value '0' for '--max-cost <USD>': expected a number of dollars greater than 0, such as 2.50
 
     For more information, try '--help'.
     [exit 2]

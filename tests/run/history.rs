@@ -170,7 +170,7 @@ fn runs_are_chosen_by_agent_outcome_and_time() {
     insta::assert_snapshot!(told.stdout, @"No run is like that, of 7 runs in all. To see them: ralph runs");
     let told = sandbox.ralph(&["runs", "--since", "soon"]).exits_with(2);
     insta::assert_snapshot!(told.stderr, @"
-    error: invalid value 'soon' for '--since <WHEN>': say how long ago (2d, 12h, 90m), a date (2026-11-15) or a time (2026-11-15T20:00)
+    error: invalid value 'soon' for '--since <WHEN>': expected an age (2d, 12h, 90m), a date (2026-11-15) or a time (2026-11-15T20:00)
 
     For more information, try '--help'.
     ");

@@ -227,7 +227,7 @@ fn raw_output_that_cannot_be_replayed_is_explained() {
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "capture", "--speed", "0"]), @"
-    error: invalid value '0' for '--speed <TIMES>': must be a number greater than 0, such as 1 or 10
+    error: invalid value '0' for '--speed <TIMES>': expected a number greater than 0, such as 1 or 10
 
     For more information, try '--help'.
     [exit 2]

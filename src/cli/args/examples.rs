@@ -1,8 +1,8 @@
-//! What to type: the examples at the end of each command's help, and in the manual's pages.
+//! Examples at the end of each command's help and manual page.
 
 use clap::Command;
 
-/// By the words of the command; the whole program has none. Most common first.
+/// Keyed by the command path; the empty path is the program itself. Most common example first.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "",
@@ -153,24 +153,24 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Gives every command its examples; those that bring their own keep them.
+/// Adds the examples to every command that has any.
 pub(in crate::cli) fn with_examples(root: Command) -> Command {
-    below("", root)
+    add_examples("", root)
 }
 
-fn below(path: &str, command: Command) -> Command {
+fn add_examples(path: &str, command: Command) -> Command {
     let examples = EXAMPLES.iter().find(|(of, _)| *of == path);
     let command = match examples {
-        Some((_, examples)) => command.after_help(as_help(examples)),
+        Some((_, examples)) => command.after_help(format_examples(examples)),
         None => command,
     };
     command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
-        below(path.trim_start(), inner)
+        add_examples(path.trim_start(), inner)
     })
 }
 
-fn as_help(examples: &[&str]) -> String {
+fn format_examples(examples: &[&str]) -> String {
     match examples {
         [only] => format!("Example: {only}"),
         several => format!("Examples:\n  {}", several.join("\n  ")),
@@ -185,7 +185,7 @@ mod tests {
     use crate::cli::args::Arguments;
 
     #[test]
-    fn every_row_is_of_a_command() {
+    fn every_example_belongs_to_a_command() {
         for (path, _) in EXAMPLES {
             let mut command = &Arguments::command();
             for word in path.split_whitespace() {

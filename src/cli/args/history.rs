@@ -1,4 +1,4 @@
-//! Asking for runs that were: listing, looking at, reading, exporting and removing them.
+//! Arguments of the commands for past runs: runs, show, logs, clean and export.
 
 use std::path::PathBuf;
 
@@ -8,19 +8,19 @@ use jiff::civil::{Date, DateTime};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunsArguments {
-    /// Only runs of this agent
+    /// List only runs of this agent
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) agent: Option<String>,
-    /// Only runs that ended so; may be given several times
+    /// List only runs with this outcome (repeatable)
     #[arg(long, value_enum, value_name = "OUTCOME")]
     pub(in crate::cli) outcome: Vec<OutcomeName>,
-    /// Only runs that began at this time or later: 2d, 12h, 2026-11-15, 2026-11-15T20:00
-    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    /// List only runs started at this time or later: 2d, 12h, 2026-11-15, 2026-11-15T20:00
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     pub(in crate::cli) since: Option<TimeArgument>,
-    /// Only runs that began at this time or earlier; a date means the whole day
-    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    /// List only runs started at this time or earlier; a date includes the whole day
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     pub(in crate::cli) until: Option<TimeArgument>,
-    /// Show so many at most; 0 shows all
+    /// Maximum number of runs to list; 0 lists all
     #[arg(short, long, value_name = "N", default_value_t = 20)]
     pub(in crate::cli) number: usize,
     /// Print JSON
@@ -30,7 +30,7 @@ pub(in crate::cli) struct RunsArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShowRunArguments {
-    /// Which run: its id, the beginning of it, or its directory [default: the newest]
+    /// The run: its id, a prefix of the id, or its directory [default: the newest]
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: Option<PathBuf>,
     /// Print JSON
@@ -40,16 +40,16 @@ pub(in crate::cli) struct ShowRunArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LogsArguments {
-    /// Which run: its id, the beginning of it, or its directory [default: the newest]
+    /// The run: its id, a prefix of the id, or its directory [default: the newest]
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: Option<PathBuf>,
-    /// Go on with what a run at work adds, until it ends
+    /// Follow the output until the run ends
     #[arg(short, long)]
     pub(in crate::cli) follow: bool,
-    /// Only this iteration
+    /// Print only this iteration
     #[arg(short, long, value_name = "N")]
     pub(in crate::cli) iteration: Option<u64>,
-    /// Only what was said under this tag; may be given several times
+    /// Print only entries with this tag (repeatable)
     #[arg(
         long,
         value_enum,
@@ -58,7 +58,7 @@ pub(in crate::cli) struct LogsArguments {
         conflicts_with = "raw"
     )]
     pub(in crate::cli) tag: Vec<TagName>,
-    /// The agent's own output, byte for byte (on a terminal without what it would obey)
+    /// Print the agent's raw output (control sequences are removed on a terminal)
     #[arg(long, conflicts_with_all = ["follow", "json", "verbose"])]
     pub(in crate::cli) raw: bool,
     /// Print the journal's records as JSON lines
@@ -71,16 +71,16 @@ pub(in crate::cli) struct LogsArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CleanArguments {
-    /// Keep the newest so many [default: 20, or 0 with --older-than]
+    /// Number of newest runs to keep [default: 20, or 0 with --older-than]
     #[arg(long, value_name = "N")]
     pub(in crate::cli) keep: Option<usize>,
-    /// Remove only runs that began before this: 30d, 12h, 2026-11-01
-    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    /// Remove only runs started before this time: 30d, 12h, 2026-11-01
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     pub(in crate::cli) older_than: Option<TimeArgument>,
-    /// Say what would be removed; remove nothing
+    /// Show what would be removed without removing it
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(in crate::cli) yes: bool,
     /// Print JSON
@@ -90,13 +90,13 @@ pub(in crate::cli) struct CleanArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArguments {
-    /// Which run: `latest`, its id, the beginning of it, or its directory
+    /// The run: `latest`, its id, a prefix of the id, or its directory
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: PathBuf,
-    /// As what: a Markdown text, one HTML page that needs nothing else, or one JSON document
+    /// Output format: Markdown, a self-contained HTML page, or a JSON document
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ExportFormat::Md)]
     pub(in crate::cli) format: ExportFormat,
-    /// Write to this file, which only you may read [default: stdout]
+    /// Write to this file, readable only by you [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
     /// Overwrite the file
@@ -111,7 +111,7 @@ pub(in crate::cli) enum ExportFormat {
     Json,
 }
 
-/// How a run stands, in one word. What each means is in docs/runs.md: a word on each would fill a screen of help.
+/// The outcome of a run, explained in docs/runs.md. The variants have no help texts, to keep `-h` short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::cli) enum OutcomeName {
@@ -135,16 +135,16 @@ pub(in crate::cli) enum TagName {
     User,
 }
 
-/// A point in time as people say it.
+/// A point in time given on the command line.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) enum TimeArgument {
-    /// So long ago.
+    /// An age relative to now.
     Ago(Span),
     Day(Date),
     At(DateTime),
 }
 
-fn moment(text: &str) -> Result<TimeArgument, String> {
+fn parse_time(text: &str) -> Result<TimeArgument, String> {
     let text = text.trim();
     if let Ok(date) = text.parse::<Date>()
         && text.len() <= 10
@@ -158,7 +158,7 @@ fn moment(text: &str) -> Result<TimeArgument, String> {
     ago.map(TimeArgument::Ago)
         .or_else(|| text.parse().ok().map(TimeArgument::At))
         .ok_or_else(|| {
-            "say how long ago (2d, 12h, 90m), a date (2026-11-15) or a time (2026-11-15T20:00)".to_owned()
+            "expected an age (2d, 12h, 90m), a date (2026-11-15) or a time (2026-11-15T20:00)".to_owned()
         })
 }
 
@@ -167,16 +167,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_spans_dates_or_times() {
+    fn times_are_spans_dates_or_times() {
         for text in ["2d", "12h", "90m", "1w", "1h 30m"] {
-            assert!(matches!(moment(text), Ok(TimeArgument::Ago(_))), "{text}");
+            assert!(matches!(parse_time(text), Ok(TimeArgument::Ago(_))), "{text}");
         }
-        assert!(matches!(moment("2026-11-15"), Ok(TimeArgument::Day(_))));
+        assert!(matches!(parse_time("2026-11-15"), Ok(TimeArgument::Day(_))));
         for text in ["2026-11-15T20:00", "2026-11-15 20:00:01"] {
-            assert!(matches!(moment(text), Ok(TimeArgument::At(_))), "{text}");
+            assert!(matches!(parse_time(text), Ok(TimeArgument::At(_))), "{text}");
         }
         for text in ["", "soon", "-2d", "0s", "2026-13-01", "12"] {
-            assert!(moment(text).is_err(), "{text}");
+            assert!(parse_time(text).is_err(), "{text}");
         }
     }
 }

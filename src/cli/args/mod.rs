@@ -1,4 +1,4 @@
-//! The command line: what can be asked for.
+//! The command-line arguments.
 
 mod bench;
 mod examples;
@@ -31,14 +31,14 @@ pub(super) use run::{
 };
 pub(super) use short_help::shorten_if_requested;
 
-/// Runs a headless coding agent in a loop until the work is verifiably done.
+/// Runs a headless coding agent in a loop until the work is verified as done.
 #[derive(Debug, Parser)]
 #[command(name = "ralph", version, disable_help_subcommand = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Command,
 
-    /// When to use colour
+    /// When to use color
     #[arg(long, global = true, value_enum, default_value_t = ColorArgument::Auto, value_name = "WHEN")]
     pub(super) color: ColorArgument,
 }
@@ -47,52 +47,52 @@ pub(super) struct Arguments {
 pub(super) enum Command {
     /// Run the loop (the default when only flags are given)
     Run(Box<RunArguments>),
-    /// Let an agent explore this codebase and write codebase_map.md; nothing else may change
+    /// Have an agent explore this codebase and write codebase_map.md (no other changes)
     Understand(Box<UnderstandArguments>),
-    /// Write a commented ralph.yml and PROMPT.md; overwrites nothing
+    /// Write a commented ralph.yml and PROMPT.md (never overwrites)
     Init(InitArguments),
-    /// Tell a run something while it is at work: a message for the next prompt, or an order
+    /// Send a message or command to a running loop
     Tell(TellArguments),
-    /// List the runs of this directory, the newest first
+    /// List the runs of this directory, newest first
     Runs(RunsArguments),
     /// Show what a run did, iteration by iteration
     Show(ShowRunArguments),
-    /// Print what a run showed; -f follows one at work
+    /// Print a run's output (-f to follow)
     Logs(LogsArguments),
     /// Remove old runs
     Clean(CleanArguments),
-    /// Write a run down as Markdown, one HTML page, or JSON
+    /// Export a run as Markdown, HTML or JSON
     Export(ExportArguments),
-    /// List the agents: found, version, how each would be called; or test one
+    /// List agents with their version and command line, or test one
     Agents(Box<AgentsArguments>),
-    /// Check agents and configuration; exit 1 if something needed is broken
+    /// Check agents, configuration and environment; exit 1 if a required check fails
     Doctor(ListArguments),
-    /// List, check or begin driver scripts
+    /// List, check or create driver scripts
     Drivers(Box<DriversArguments>),
-    /// Show every setting and its origin; convert another Ralph's file
+    /// Show every setting and its origin, or convert another Ralph's configuration
     Config(Box<SettingsArguments>),
-    /// Run any agent, and speak as claude does: for tools that expect claude
+    /// Run any agent behind Claude's CLI interface, for tools that expect claude
     AsClaude(AsClaudeArguments),
-    /// Allow what this repository's configuration would execute
+    /// Allow the commands that this repository's configuration executes
     Trust(Box<TrustArguments>),
-    /// List the hats, show one, check how they hang together, draw them
+    /// List the hats, show one, validate them and draw the graph
     Hats(HatsArguments),
-    /// List the gates, or run them by hand as the loop would
+    /// List the gates, or run them as the loop would
     Gates(GatesArguments),
-    /// Compare agents: tasks of a file, tried in workspaces of their own, and verified
+    /// Benchmark agents on a task file, each in its own workspace
     Bench(BenchArguments),
-    /// Show the whole loop on a throw-away project, with a built-in scripted agent
+    /// Demonstrate the loop on a temporary project with a built-in scripted agent
     Demo(DemoArguments),
-    /// Watch a run of this directory: one that another process drives, or one that is over
+    /// Watch a run of this directory, whether it is running or has ended
     Attach(AttachArguments),
     /// Print the events of an agent's raw output
     Transcript(TranscriptArguments),
-    /// Show a recorded run, or an agent's raw output, as `ralph run` would have shown it
+    /// Replay a recorded run, or an agent's raw output, as `ralph run` shows it
     Replay(ReplayArguments),
     /// Print the JSON Schema of the journal's records, or of ralph.yml
     ///
-    /// With that of ralph.yml an editor completes and checks it: write it to a file, and let the first line of ralph.yml
-    /// be `# yaml-language-server: $schema=ralph.schema.json`.
+    /// For completion and validation of ralph.yml in an editor, write the schema to a file and make the first line of
+    /// ralph.yml `# yaml-language-server: $schema=ralph.schema.json`.
     Schema {
         #[arg(value_enum)]
         of: SchemaOf,
@@ -102,7 +102,7 @@ pub(super) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print a page of the manual, or write all of them to a directory
+    /// Print a manual page, or write all pages to a directory
     Man(ManArguments),
 }
 
@@ -122,7 +122,7 @@ pub(super) struct ListArguments {
     pub(super) choice: AgentArguments,
 }
 
-/// Whose configuration, and how it is shown.
+/// The configuration file and the output format.
 #[derive(Debug, Args)]
 pub(super) struct ConfigArguments {
     /// Print JSON
@@ -135,20 +135,20 @@ pub(super) struct ConfigArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct AsClaudeArguments {
-    /// --agent NAME [-p PROMPT] [--model MODEL]; whatever else claude would take is ignored
+    /// --agent NAME [-p PROMPT] [--model MODEL]; other claude options are ignored
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     pub(super) words: Vec<std::ffi::OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArguments {
-    /// Keep the demo's project and say where it is
+    /// Keep the demo project and print its path
     #[arg(long)]
     pub(super) keep: bool,
-    /// Show the run on the whole terminal, and stay there at its end (the default on one)
+    /// Show the run in the TUI, and keep it open at the end (default on a terminal)
     #[arg(long, overrides_with = "no_tui", conflicts_with = "verbose")]
     pub(super) tui: bool,
-    /// Print the run line by line
+    /// Print the run as plain text
     #[arg(long, overrides_with = "tui")]
     pub(super) no_tui: bool,
     /// Show thinking and tool output in full
@@ -158,15 +158,15 @@ pub(super) struct DemoArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct ManArguments {
-    /// The page of this command [default: ralph itself]
+    /// The command to print the page of [default: ralph itself]
     #[arg(value_name = "COMMAND")]
     pub(super) command: Vec<String>,
-    /// Write every page to this directory, as packages want them
+    /// Write every page to this directory (for packaging)
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(super) out: Option<PathBuf>,
 }
 
-/// What there is a schema of.
+/// The documents that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum SchemaOf {
     /// A record of the journal, and of `ralph run --json`

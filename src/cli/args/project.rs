@@ -1,4 +1,4 @@
-//! Asking after the parts of a configuration: hats, gates, drivers, settings, trust.
+//! Arguments of the commands for the project: agents, hats, gates, drivers, config, init and trust.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ pub(in crate::cli) struct AgentsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum AgentsCommand {
-    /// Send an agent one small prompt, and tell whether it works; exit 1 if that is not proven
+    /// Send an agent a short prompt and report whether it works; exit 1 if it fails or is inconclusive
     Test(AgentTestArguments),
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AgentTestArguments {
-    /// A built-in name, custom, or driver:NAME [default: the one that `ralph run` would use]
+    /// A built-in name, custom, or driver:NAME [default: the agent that `ralph run` uses]
     #[arg(value_name = "NAME", conflicts_with = "agent")]
     pub(in crate::cli) name: Option<String>,
-    /// How long one call may take
+    /// Timeout of one call, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(in crate::cli) timeout: u64,
     /// Print JSON
@@ -48,19 +48,19 @@ pub(in crate::cli) struct HatsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum HatsCommand {
-    /// All hats (the default)
+    /// List all hats (the default)
     List(ConfigArguments),
-    /// One hat, with its instructions
+    /// Show one hat with its instructions
     Show {
         name: String,
         #[command(flatten)]
         config: ConfigArguments,
     },
-    /// What is wrong with them; exit 2 if no run could be made
+    /// Check the hats for problems; exit 2 if they cannot be run
     Validate(ConfigArguments),
-    /// Who hands which topic to whom
+    /// Draw which hat publishes which topic to which hat
     Graph {
-        /// As a mermaid flowchart
+        /// Print a Mermaid flowchart
         #[arg(long, conflicts_with = "json")]
         mermaid: bool,
         #[command(flatten)]
@@ -79,12 +79,12 @@ pub(in crate::cli) struct GatesArguments {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum GatesCommand {
-    /// All gates (the default)
+    /// List all gates (the default)
     List(ConfigArguments),
     /// Run all gates, or one; exit 1 if one fails
     Run {
         name: Option<String>,
-        /// Run what this repository would have run, without asking (RALPH_TRUST=1)
+        /// Run this repository's commands without asking (also: RALPH_TRUST=1)
         #[arg(long)]
         trust: bool,
         #[command(flatten)]
@@ -102,15 +102,15 @@ pub(in crate::cli) struct DriversArguments {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum DriversCommand {
-    /// The drivers of this project, and those that come with ralph
+    /// List the drivers of this project and the built-in ones
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Source a driver, call its hooks, compile its filter; exit 1 if something is broken
+    /// Source a driver, call its hooks, compile its filter; exit 1 if a check fails
     Check {
-        /// Which one [default: the configured one, or else all]
+        /// The driver [default: the configured one, otherwise all]
         name: Option<String>,
         /// Print JSON
         #[arg(long)]
@@ -130,36 +130,36 @@ pub(in crate::cli) struct SettingsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ConfigCommand {
-    /// Every setting as it is
+    /// Print every setting and its value
     Show {
-        /// Say where each comes from: file and line, variable, or command line
+        /// Print the origin of each setting: file and line, variable, or command line
         #[arg(long)]
         origin: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the ralph.yml that says the same as another Ralph's file
+    /// Convert another Ralph's configuration to ralph.yml and print it
     Convert {
         #[arg(long, value_enum)]
         from: ForeignName,
-        /// The file [default: the one of this project]
+        /// The file to convert [default: this project's file]
         file: Option<PathBuf>,
     },
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct InitArguments {
-    /// Let the ralph.yml say what a .ralphrc says [default: the one of this project]
+    /// Convert a .ralphrc to ralph.yml [default: this project's file]
     #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "from_ralphex")]
     from_ralphrc: Option<Option<PathBuf>>,
-    /// Let the ralph.yml say what ralphex's config says [default: the one of this project, or else your own]
+    /// Convert a ralphex configuration to ralph.yml [default: this project's file, otherwise your own]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     from_ralphex: Option<Option<PathBuf>>,
 }
 
 impl InitArguments {
-    /// Whose file is to be carried over, and which.
+    /// The kind of file to convert, and its path if given.
     pub(in crate::cli) fn from(&self) -> Option<(ForeignName, Option<&Path>)> {
         let ralphrc = self
             .from_ralphrc
@@ -190,16 +190,16 @@ impl fmt::Display for ForeignName {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TrustArguments {
-    /// List what would be executed here, what is allowed, and why
+    /// List the commands that would run here, which are allowed, and why
     #[arg(long)]
     pub(in crate::cli) show: bool,
-    /// Take back what was allowed for the files here
+    /// Revoke trust for the files here
     #[arg(long, conflicts_with = "show")]
     pub(in crate::cli) revoke: bool,
-    /// Print JSON; goes with --show
+    /// Print JSON (requires --show)
     #[arg(long, requires = "show")]
     pub(in crate::cli) json: bool,
-    /// The tasks file of a bench, in place of the configuration here
+    /// Use the tasks file of a bench instead of the configuration here
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) tasks: Option<PathBuf>,
     #[command(flatten)]

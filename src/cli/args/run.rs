@@ -1,4 +1,4 @@
-//! Asking for a run, and talking to one.
+//! Arguments of the run, understand and tell commands.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use crate::cli::run::DryRun;
 use crate::config::{Mode, Partial, PartialCli, PartialEventLoop, SplitError, split_words};
 use crate::engine::Asking;
 
-/// Where the limits stand in the help: there are too many options for one list.
+/// Help heading of the limits.
 const LIMITS: &str = "Limits";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunArguments {
-    /// What the agent is to do
+    /// The prompt: the task for the agent
     #[arg(
         short,
         long,
@@ -22,25 +22,25 @@ pub(in crate::cli) struct RunArguments {
         allow_hyphen_values = true
     )]
     pub(in crate::cli) prompt: Option<String>,
-    /// Read it from a file, anew for each iteration [default: PROMPT.md]
+    /// Read the prompt from a file before each iteration [default: PROMPT.md]
     #[arg(short = 'P', long, value_name = "FILE")]
     pub(in crate::cli) prompt_file: Option<PathBuf>,
-    /// Go on with a run, however it has ended [default: the newest of this directory]
+    /// Resume a run [default: the newest in this directory]
     #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, conflicts_with = "dry_run")]
     pub(in crate::cli) resume: Option<Option<String>>,
-    /// Go on even if the configuration has changed since
+    /// Resume even if the configuration has changed
     #[arg(long, requires = "resume")]
     pub(in crate::cli) yes: bool,
-    /// Whether the agent works by itself, or on its own screen, which you see and type into [default: autonomous]
+    /// Run headless, or in the agent's own TUI [default: autonomous]
     #[arg(long, value_enum, value_name = "MODE")]
     pub(in crate::cli) mode: Option<ModeArgument>,
-    /// Ask between iterations: go on, go on without asking, or quit
+    /// Ask between iterations: continue, continue without asking, or quit
     #[arg(long, conflicts_with = "json")]
     pub(in crate::cli) interactive: bool,
-    /// Show the exact call that an iteration would make; start nothing
+    /// Print the agent's command line without running it
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
-    /// With --dry-run: print the first iteration's prompt, exactly, and nothing else
+    /// With --dry-run: print only the exact prompt of the first iteration
     #[arg(long, requires = "dry_run", conflicts_with = "json")]
     pub(in crate::cli) show_prompt: bool,
     #[command(flatten)]
@@ -51,10 +51,10 @@ pub(in crate::cli) struct RunArguments {
     /// Stop after this many seconds [default: 14400]
     #[arg(long, value_name = "SECONDS", help_heading = LIMITS)]
     pub(in crate::cli) max_runtime: Option<u64>,
-    /// Stop when this much has been spent
+    /// Stop when the cost reaches this many dollars
     #[arg(long, value_name = "USD", help_heading = LIMITS)]
     pub(in crate::cli) max_cost: Option<f64>,
-    /// Stop when this many tokens have been used
+    /// Stop after this many tokens
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     pub(in crate::cli) max_tokens: Option<u64>,
     #[command(flatten)]
@@ -69,10 +69,10 @@ pub(in crate::cli) enum ModeArgument {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UnderstandArguments {
-    /// How many iterations at most [default: 5]
+    /// Maximum number of iterations [default: 5]
     #[arg(value_name = "N")]
     pub(in crate::cli) iterations: Option<u64>,
-    /// Show the exact call that an iteration would make; start nothing
+    /// Print the agent's command line without running it
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
     #[command(flatten)]
@@ -83,28 +83,28 @@ pub(in crate::cli) struct UnderstandArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TellArguments {
-    /// The message, or the run and the message [default run: the newest of this directory]
+    /// The message, or the run and the message [default run: the newest in this directory]
     #[arg(value_name = "[RUN] TEXT", num_args = 0..=2)]
     pub(in crate::cli) words: Vec<String>,
-    /// Rest when the iteration that runs now has ended
-    #[arg(long, group = "order")]
+    /// Pause after the current iteration
+    #[arg(long, group = "command")]
     pub(in crate::cli) pause: bool,
-    /// Go on after a pause
-    #[arg(long, group = "order")]
+    /// Resume after a pause
+    #[arg(long, group = "command")]
     pub(in crate::cli) resume: bool,
-    /// Wait no longer, for a usage limit or anything else
-    #[arg(long, group = "order")]
+    /// End the current wait (for a usage limit or a retry)
+    #[arg(long, group = "command")]
     pub(in crate::cli) wake: bool,
-    /// Stop the iteration that runs now, and go on with the next
-    #[arg(long, group = "order")]
+    /// Stop the current iteration and start the next
+    #[arg(long, group = "command")]
     pub(in crate::cli) stop_iteration: bool,
 }
 
-/// How a run is shown.
+/// Output options.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Display")]
 pub(in crate::cli) struct DisplayArguments {
-    /// Print the journal's records as JSON lines, live, and nothing else
+    /// Print the journal's records as JSON lines, live
     #[arg(long)]
     pub(in crate::cli) json: bool,
     #[command(flatten)]
@@ -117,47 +117,47 @@ pub(in crate::cli) struct DisplayArguments {
     pub(in crate::cli) verbose: bool,
 }
 
-/// On the whole terminal, or line by line.
+/// TUI or plain text.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Display")]
 pub(in crate::cli) struct TuiArguments {
-    /// Show the run on the whole terminal (the default on one)
+    /// Show the run in the TUI (default on a terminal)
     #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["json", "quiet", "verbose", "dry_run"])]
     pub(in crate::cli) tui: bool,
-    /// Print the run line by line
+    /// Print the run as plain text
     #[arg(long, overrides_with = "tui")]
     pub(in crate::cli) no_tui: bool,
 }
 
-/// Which agent, by whose configuration.
+/// The agent and its configuration.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Agent")]
 pub(in crate::cli) struct AgentArguments {
-    /// Which agent: auto, a built-in name, custom, or driver:NAME
+    /// The agent: auto, a built-in name, custom, or driver:NAME
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) agent: Option<String>,
-    /// Your own agent's command line; the prompt is added as its last argument
+    /// Command line of a custom agent; the prompt is its last argument
     #[arg(long, value_name = "COMMAND")]
     pub(in crate::cli) agent_cmd: Option<String>,
-    /// How to read the agent's output: auto, plain, rtf1, claude, jq …
+    /// Format of the agent's output: auto, plain, rtf1, claude, jq …
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::cli) transcript: Option<String>,
-    /// What of each JSON line to read; goes with --transcript jq
+    /// jq filter for each JSON line (with --transcript jq)
     #[arg(long, value_name = "FILTER")]
     pub(in crate::cli) jq_filter: Option<String>,
-    /// Look for driver scripts here first
+    /// Directory to search first for driver scripts
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) driver_dir: Option<PathBuf>,
-    /// The model that the agent is to use
+    /// The model for the agent to use
     #[arg(long, value_name = "MODEL")]
     pub(in crate::cli) model: Option<String>,
     /// Use this file instead of the nearest ralph.yml
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
-    /// Run what this repository would have run, without asking (RALPH_TRUST=1)
+    /// Run this repository's commands without asking (also: RALPH_TRUST=1)
     #[arg(long)]
     pub(in crate::cli) trust: bool,
-    /// Arguments for the agent itself, after `--`
+    /// Extra arguments for the agent, after `--`
     #[arg(last = true, value_name = "ARGS")]
     pub(in crate::cli) extra: Vec<String>,
 }
@@ -199,7 +199,7 @@ impl RunArguments {
 }
 
 impl AgentArguments {
-    /// These flags as a layer of configuration.
+    /// Returns these flags as a configuration layer.
     pub(in crate::cli) fn overrides(&self) -> Result<Partial, SplitError> {
         let mut cli = PartialCli {
             backend: self.agent.clone(),

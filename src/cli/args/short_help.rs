@@ -1,11 +1,11 @@
-//! The help on one screen: `-h` leaves out what is rarely wanted, `--help` has it all. clap can do this too, but then
-//! gives every option of the long help three lines, which is no screen any more.
+//! Short help: `-h` hides rarely used options, `--help` shows all. clap's own support is not used because it gives every
+//! option of the long help three lines.
 
 use std::ffi::OsString;
 
 use clap::Command;
 
-/// By the words of the command (`*` is any) and the argument.
+/// Pairs of command path (`*` matches any) and argument.
 const RARE: &[(&str, &str)] = &[
     ("*", "color"),
     ("*", "jq_filter"),
@@ -18,13 +18,13 @@ const RARE: &[(&str, &str)] = &[
 pub(in crate::cli) fn shorten_if_requested(root: Command, words: &[OsString]) -> Command {
     let mut own = words.iter().take_while(|word| *word != "--");
     if own.any(|word| word == "-h") {
-        below("", root)
+        hide_rare("", root)
     } else {
         root
     }
 }
 
-fn below(path: &str, command: Command) -> Command {
+fn hide_rare(path: &str, command: Command) -> Command {
     let is_rare = |id: &str| {
         RARE.iter()
             .any(|(of, rare)| (*of == "*" || *of == path) && *rare == id)
@@ -37,7 +37,7 @@ fn below(path: &str, command: Command) -> Command {
     });
     let command = command.mut_subcommands(|inner| {
         let path = format!("{path} {}", inner.get_name());
-        below(path.trim_start(), inner)
+        hide_rare(path.trim_start(), inner)
     });
     match command.get_after_help().filter(|_| hidden && !path.is_empty()) {
         Some(examples) => {
