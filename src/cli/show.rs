@@ -82,7 +82,7 @@ impl RunDetails {
     /// How it stands, in one sentence.
     pub(super) fn verdict(&self) -> Verdict {
         if let Some(outcome) = &self.account.outcome {
-            return run_verdict(outcome);
+            return run_verdict(outcome, &self.account.passed_gates());
         }
         let (mark, tone, sentence) = match self.state {
             OutcomeName::Running => ("▸", Tone::Accent, "At work."),
@@ -103,11 +103,11 @@ impl RunDetails {
         match (&self.account.outcome, self.state) {
             (Some(outcome), _) => next.extend(run_advice(outcome, id)),
             (None, OutcomeName::Running) => next.push(format!("to watch it: ralph logs -f {id}")),
-            (None, _) => next.push(format!("to go on: ralph run --continue {id}")),
+            (None, _) => next.push(format!("to resume: ralph run --continue {id}")),
         }
         next.push(format!("to read it: ralph logs {id}"));
         next.push(format!(
-            "to pass it on: ralph export {id} --format html -o {id}.html"
+            "to share it: ralph export {id} --format html -o {id}.html"
         ));
         next
     }

@@ -66,8 +66,9 @@ impl Driver<'_> {
     /// Tells an event to the world: files of its own first, then the sinks, then whoever waits for it.
     fn tell(&mut self, event: RunEvent) -> Result<(), RunError> {
         let event = self.secrets.redact(event);
+        self.passed_gates.apply(&event);
         self.keep(&event)?;
-        let complaint = self.hooking.tell(&event, &self.setup.header);
+        let complaint = self.hooking.tell(&event, &self.setup.header, &self.passed_gates);
         if let Some(text) = complaint {
             self.warn(text)?;
         }
@@ -160,7 +161,7 @@ impl Driver<'_> {
             RunEvent::RunEnded { .. } => {
                 self.setup
                     .run
-                    .write_summary(&summary::markdown(&self.setup.header, event))?;
+                    .write_summary(&summary::markdown(&self.setup.header, event, &self.passed_gates))?;
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
 use crate::panic_hook;
 use crate::process::{Bounds, Environment, ProcessSpec, Stdin, Supervisors, Transport, capture};
-use crate::ui::{clean::clean, iteration_verdict, run_verdict, units};
+use crate::ui::{PassedGates, clean::clean, iteration_verdict, run_verdict, units};
 
 use super::queue::Message;
 
@@ -94,7 +94,7 @@ impl HookRunner {
     }
 
     /// Lets the hook run that wants to know of this event; a complaint if it cannot.
-    pub(super) fn tell(&mut self, event: &RunEvent, header: &RunHeader) -> Option<String> {
+    pub(super) fn tell(&mut self, event: &RunEvent, header: &RunHeader, gates: &PassedGates) -> Option<String> {
         let (name, command) = self.hooks.wanting(event)?;
         if self.waiting >= MOST_WAITING {
             return Some(format!(
@@ -102,7 +102,7 @@ impl HookRunner {
             ));
         }
         let now = Timestamp::now();
-        let message = on_one_line(&sentence(event, header, now));
+        let message = on_one_line(&sentence(event, header, gates, now));
         let document = json!({
             "version": VERSION,
             "event": name,
@@ -137,7 +137,7 @@ impl HookRunner {
 }
 
 /// What happened, for people.
-fn sentence(event: &RunEvent, header: &RunHeader, now: Timestamp) -> String {
+fn sentence(event: &RunEvent, header: &RunHeader, gates: &PassedGates, now: Timestamp) -> String {
     match event {
         RunEvent::RunResumed(_) => format!("Goes on with {}.", header.agent),
         RunEvent::IterationEnded {
@@ -155,7 +155,7 @@ fn sentence(event: &RunEvent, header: &RunHeader, now: Timestamp) -> String {
             let time = units::duration(Duration::from_millis(*duration_ms));
             let cost = usage.cost_usd.map(|cost| format!(", {}", units::dollars(cost)));
             let (iterations, cost) = (units::count(*iterations, "iteration"), cost.unwrap_or_default());
-            format!("{} {iterations}, {time}{cost}.", run_verdict(outcome).sentence)
+            format!("{} {iterations}, {time}{cost}.", run_verdict(outcome, gates).sentence)
         }
         _ => format!("Begins with {}.", header.agent),
     }

@@ -48,7 +48,7 @@ use crate::engine::{Action, Input};
 use crate::event::{Interrupt, Level, Record, RunEvent, RunOutcome, Secrets, Sink};
 use crate::panic_hook;
 use crate::store::{IterationFiles, Journal, StoreError};
-use crate::ui::{FrontEnd, Keyboard};
+use crate::ui::{FrontEnd, Keyboard, PassedGates};
 
 use clock::{Clock, Moment};
 use commands::QueueCommandSender;
@@ -100,6 +100,7 @@ pub fn drive(setup: Setup, front_end: &mut dyn FrontEnd) -> Result<RunOutcome, R
     };
     let clock = Clock::start_at(elapsed);
     let mut driver = Driver {
+        passed_gates: PassedGates::default(),
         hooking: HookRunner::begin(setup.hooks.clone(), setup.supervisors.clone(), inbox.sender()),
         secrets: Secrets::of(std::env::vars_os()),
         listening: None,
@@ -163,6 +164,7 @@ struct Driver<'a> {
     past: Option<Session>,
     driven: DriverSession,
     todo: VecDeque<Input>,
+    passed_gates: PassedGates,
     hooking: HookRunner,
     secrets: Secrets,
     mail: InboxPoller,

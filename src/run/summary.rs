@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::event::{CostSource, RunEvent, RunHeader};
-use crate::ui::{blind_budget, run_verdict, units};
+use crate::ui::{PassedGates, blind_budget, run_verdict, units};
 
-pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
+pub(super) fn markdown(header: &RunHeader, ended: &RunEvent, gates: &PassedGates) -> String {
     let RunEvent::RunEnded {
         outcome,
         iterations,
@@ -17,7 +17,7 @@ pub(super) fn markdown(header: &RunHeader, ended: &RunEvent) -> String {
     };
     let mut text = String::new();
     let mut line = |name: &str, value: &str| text.push_str(&format!("- {name}: {value}\n"));
-    line("outcome", &run_verdict(outcome).sentence);
+    line("outcome", &run_verdict(outcome, gates).sentence);
     line("agent", &header.agent);
     line("iterations", &iterations.to_string());
     line("time", &units::duration(Duration::from_millis(*duration_ms)));

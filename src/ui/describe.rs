@@ -1,4 +1,4 @@
-//! How things ended, in sentences. Every outcome has one; a new outcome does not compile without one.
+//! Sentences that describe how iterations, gates and runs ended.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::{Tone, units};
 use crate::event::{
-    ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunOutcome,
+    ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunEvent, RunOutcome,
     TimeLimit, USERS_WORD,
 };
 
-/// An end, judged: a mark to find it by, and what happened.
+/// How an iteration or a run ended: a mark, its color, and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     pub mark: &'static str,
@@ -37,7 +37,7 @@ impl Verdict {
     }
 }
 
-/// Nobody knows what the run cost, though it was not to cost more than this.
+/// The cost of a run that has a budget but whose agent reported no cost.
 pub fn blind_budget(max_usd: f64) -> String {
     format!(
         "unknown; the limit of {} was not enforced",
@@ -45,20 +45,50 @@ pub fn blind_budget(max_usd: f64) -> String {
     )
 }
 
-/// How an iteration ended. `now` and `zone` are for times of day.
+/// The gates that passed in the latest iteration; unknown until the start of an iteration was seen.
+#[derive(Debug, Clone, Default)]
+pub struct PassedGates(Option<Vec<String>>);
+
+impl PassedGates {
+    pub fn new(names: Vec<String>) -> Self {
+        Self(Some(names))
+    }
+
+    pub fn apply(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::IterationStarted { .. } => self.0 = Some(Vec::new()),
+            RunEvent::GateEnded {
+                name,
+                result: GateResult::Passed,
+                ..
+            } => self.0.get_or_insert_default().push(name.clone()),
+            _ => {}
+        }
+    }
+
+    fn done_sentence(&self) -> String {
+        match self.0.as_deref() {
+            None => "Done.".to_owned(),
+            Some([]) => "Done, but unverified: no gates are configured.".to_owned(),
+            Some(names) => format!("Done. All gates passed ({}).", names.join(", ")),
+        }
+    }
+}
+
+/// How an iteration ended. `now` and `zone` are used to print times of day.
 pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &TimeZone) -> Verdict {
     match outcome {
         IterationOutcome::Completed { marker } if marker == USERS_WORD => {
-            Verdict::good("complete: you said so")
+            Verdict::good("done: confirmed by the user")
         }
-        IterationOutcome::Completed { marker } => Verdict::good(format!("complete: the agent gave {marker}")),
+        IterationOutcome::Completed { marker } => Verdict::good(format!("done: the agent printed {marker}")),
         IterationOutcome::Continued { rejected_by: None } => {
-            Verdict::new("→", Tone::Accent, "not done yet, going on")
+            Verdict::new("→", Tone::Accent, "not done yet")
         }
         IterationOutcome::Continued {
             rejected_by: Some(gate),
         } => Verdict::bad(format!(
-            "rejected: the agent says that it is done, but the gate {gate} failed"
+            "rejected: the agent reported done, but the gate {gate} failed"
         )),
         IterationOutcome::Failed { failure } => Verdict::bad(format!("failed: {}", failure_words(failure))),
         IterationOutcome::TimedOut { limit, after_seconds } => {
@@ -80,7 +110,7 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
             Verdict::paused(format!("stopped at the run's limit of {}", limit_words(*limit)))
         }
         IterationOutcome::Interrupted => Verdict::paused("interrupted"),
-        IterationOutcome::Skipped => Verdict::paused("stopped as you asked, going on with the next"),
+        IterationOutcome::Skipped => Verdict::paused("skipped on request"),
         IterationOutcome::CouldNotStart { error } => {
             Verdict::bad(with_message("could not start the agent".into(), error))
         }
@@ -90,8 +120,8 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
 /// How an iteration ended, in a word or two.
 pub fn iteration_word(outcome: &IterationOutcome) -> &'static str {
     match outcome {
-        IterationOutcome::Completed { .. } => "complete",
-        IterationOutcome::Continued { rejected_by: None } => "going on",
+        IterationOutcome::Completed { .. } => "done",
+        IterationOutcome::Continued { rejected_by: None } => "not done",
         IterationOutcome::Continued { rejected_by: Some(_) } => "rejected",
         IterationOutcome::Failed { .. } => "failed",
         IterationOutcome::TimedOut { .. } => "timed out",
@@ -105,11 +135,10 @@ pub fn iteration_word(outcome: &IterationOutcome) -> &'static str {
 }
 
 /// How the run ended, in one sentence.
-pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
+pub fn run_verdict(outcome: &RunOutcome, gates: &PassedGates) -> Verdict {
     match outcome {
-        RunOutcome::Complete { marker } if marker == USERS_WORD => Verdict::good("Complete: you said so."),
-        RunOutcome::Complete { marker } => Verdict::good(format!("Complete: the agent gave {marker}.")),
-        RunOutcome::Failed { reason } => Verdict::bad(format!("Gave up: {}.", trimmed(reason))),
+        RunOutcome::Complete { .. } => Verdict::good(gates.done_sentence()),
+        RunOutcome::Failed { reason } => Verdict::bad(format!("Failed: {}.", trimmed(reason))),
         RunOutcome::AuthRequired { message } => Verdict::bad(format!(
             "{}.",
             with_message("Stopped: the agent is not logged in".into(), trimmed(message))
@@ -120,19 +149,19 @@ pub fn run_verdict(outcome: &RunOutcome) -> Verdict {
         RunOutcome::Interrupted { by } => Verdict::paused(match by {
             Interrupt::Int => "Interrupted by Ctrl-C.",
             Interrupt::Term => "Stopped by a termination signal.",
-            Interrupt::Hup => "Stopped: the terminal went away.",
-            Interrupt::Quit => "Stopped as you asked.",
+            Interrupt::Hup => "Stopped: the terminal was closed.",
+            Interrupt::Quit => "Stopped on request.",
         }),
     }
 }
 
-/// What the user can do now, where that is not plain.
+/// The command that continues the run, if it is not done.
 pub fn run_advice(outcome: &RunOutcome, run_id: &str) -> Option<String> {
-    let go_on = format!("ralph run --continue {run_id}");
+    let resume = format!("ralph run --continue {run_id}");
     match outcome {
-        RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {go_on}")),
-        RunOutcome::LimitReached { limit } => Some(format!("raise {}, then: {go_on}", limit_key(*limit))),
-        RunOutcome::Interrupted { .. } | RunOutcome::Failed { .. } => Some(format!("to go on: {go_on}")),
+        RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {resume}")),
+        RunOutcome::LimitReached { limit } => Some(format!("raise {}, then: {resume}", limit_key(*limit))),
+        RunOutcome::Interrupted { .. } | RunOutcome::Failed { .. } => Some(format!("to resume: {resume}")),
         RunOutcome::Complete { .. } => None,
     }
 }
@@ -148,7 +177,7 @@ fn failure_words(failure: &Failure) -> String {
     match failure {
         Failure::Exit { end, message } => with_message(end_words(*end), message),
         Failure::AgentError { message } => with_message("the agent reported an error".into(), message),
-        Failure::Declared { marker } => format!("the agent gave {marker}"),
+        Failure::Declared { marker } => format!("the agent printed {marker}"),
         Failure::NoOutput => "the agent ended without any output".into(),
         Failure::OutsideAllowedPaths { files, more } => {
             let others = match more {
@@ -156,11 +185,11 @@ fn failure_words(failure: &Failure) -> String {
                 more => format!(" and {more} more"),
             };
             format!(
-                "the agent changed what it may not (allowed_paths): {}{others}",
+                "the agent changed files outside allowed_paths: {}{others}",
                 files.join(", ")
             )
         }
-        Failure::NoTerminalEvent => "the agent's output broke off before its final event".into(),
+        Failure::NoTerminalEvent => "the agent's output ended before its final event".into(),
     }
 }
 
@@ -182,7 +211,7 @@ fn limit_key(limit: Limit) -> &'static str {
     }
 }
 
-/// How a gate ended; nothing to add to its mark when it passed.
+/// Why a gate did not pass; `None` when it passed.
 pub fn gate_words(result: GateResult) -> Option<String> {
     match result {
         GateResult::Passed => None,
@@ -222,7 +251,7 @@ fn with_message(what: String, message: &str) -> String {
     }
 }
 
-/// A reason that brings its own full stop does not get a second one.
+/// Removes a final full stop, because the sentence adds one.
 fn trimmed(reason: &str) -> &str {
     reason.trim().trim_end_matches('.')
 }
@@ -300,16 +329,16 @@ mod tests {
             .map(|verdict| format!("{} {}", verdict.mark, verdict.sentence))
             .collect();
         insta::assert_snapshot!(lines.join("\n"), @"
-        ✓ complete: the agent gave LOOP_COMPLETE
-        → not done yet, going on
-        ✗ rejected: the agent says that it is done, but the gate tests failed
+        ✓ done: the agent printed LOOP_COMPLETE
+        → not done yet
+        ✗ rejected: the agent reported done, but the gate tests failed
         ✗ failed: the agent ended with exit code 2: bad flag
         ✗ failed: the agent was killed by signal 9
         ✗ failed: the agent reported an error: overloaded
-        ✗ failed: the agent gave TASK_FAILED
+        ✗ failed: the agent printed TASK_FAILED
         ✗ failed: the agent ended without any output
-        ✗ failed: the agent's output broke off before its final event
-        ✗ failed: the agent changed what it may not (allowed_paths): src/a.rs, b and 3 more
+        ✗ failed: the agent's output ended before its final event
+        ✗ failed: the agent changed files outside allowed_paths: src/a.rs, b and 3 more
         ✗ timed out: still running after 5m00s
         ✗ timed out: no output for 10m00s
         ! rate limited until 00:00, not counted: usage limit
@@ -317,13 +346,44 @@ mod tests {
         ✗ the agent is not logged in: run claude login
         ! stopped at the run's limit of $5.00
         ! interrupted
-        ! stopped as you asked, going on with the next
+        ! skipped on request
         ✗ could not start the agent: no such file
         ");
     }
 
     #[test]
-    fn every_run_outcome_has_a_sentence_and_says_what_to_do() {
+    fn a_done_run_names_the_gates_that_passed_in_its_last_iteration() {
+        let outcome = RunOutcome::Complete {
+            marker: "LOOP_COMPLETE".into(),
+        };
+        let sentence = |gates: &PassedGates| run_verdict(&outcome, gates).sentence;
+        let ended = |name: &str, result| RunEvent::GateEnded {
+            iteration: 1,
+            name: name.into(),
+            result,
+            duration_ms: 1,
+            output: String::new(),
+        };
+        let started = RunEvent::IterationStarted {
+            iteration: 1,
+            attempt: 1,
+            hat: None,
+            prompt_bytes: 0,
+        };
+        let mut gates = PassedGates::default();
+        assert_eq!(sentence(&gates), "Done.");
+        gates.apply(&started);
+        assert_eq!(sentence(&gates), "Done, but unverified: no gates are configured.");
+        gates.apply(&ended("lint", GateResult::Passed));
+        gates.apply(&ended("tests", GateResult::TimedOut));
+        gates.apply(&started);
+        gates.apply(&ended("tests", GateResult::Passed));
+        gates.apply(&ended("compile", GateResult::Passed));
+        assert_eq!(sentence(&gates), "Done. All gates passed (tests, compile).");
+    }
+
+    #[test]
+    fn every_run_outcome_has_a_sentence_and_a_next_step() {
         let limited = |limit| RunOutcome::LimitReached { limit };
         let outcomes = [
             RunOutcome::Complete {
@@ -350,24 +410,24 @@ mod tests {
         let lines: Vec<String> = outcomes
             .iter()
             .map(|outcome| {
-                let verdict = run_verdict(outcome);
+                let verdict = run_verdict(outcome, &PassedGates::default());
                 let advice = run_advice(outcome, "RUN").unwrap_or_default();
                 format!("{} {} [{advice}]", verdict.mark, verdict.sentence)
             })
             .collect();
         insta::assert_snapshot!(lines.join("\n"), @"
-        ✓ Complete: the agent gave LOOP_COMPLETE. []
-        ✗ Gave up: 5 failures in a row. [to go on: ralph run --continue RUN]
+        ✓ Done. []
+        ✗ Failed: 5 failures in a row. [to resume: ralph run --continue RUN]
         ✗ Stopped: the agent is not logged in: run `claude /login`. [log the agent in, then: ralph run --continue RUN]
         ✗ Stopped: the agent is not logged in. [log the agent in, then: ralph run --continue RUN]
         ! Stopped at the limit of 100 iterations. [raise max_iterations, then: ralph run --continue RUN]
         ! Stopped at the limit of 4h00m. [raise max_runtime_seconds, then: ralph run --continue RUN]
         ! Stopped at the limit of $20.00. [raise max_cost_usd, then: ralph run --continue RUN]
         ! Stopped at the limit of 1,000,000 tokens. [raise max_tokens, then: ralph run --continue RUN]
-        ! Interrupted by Ctrl-C. [to go on: ralph run --continue RUN]
-        ! Stopped by a termination signal. [to go on: ralph run --continue RUN]
-        ! Stopped: the terminal went away. [to go on: ralph run --continue RUN]
-        ! Stopped as you asked. [to go on: ralph run --continue RUN]
+        ! Interrupted by Ctrl-C. [to resume: ralph run --continue RUN]
+        ! Stopped by a termination signal. [to resume: ralph run --continue RUN]
+        ! Stopped: the terminal was closed. [to resume: ralph run --continue RUN]
+        ! Stopped on request. [to resume: ralph run --continue RUN]
         ");
     }
 }

@@ -23,7 +23,7 @@ pub mod tui;
 pub mod units;
 
 pub use describe::{
-    Verdict, blind_budget, gate_words, iteration_verdict, iteration_word, run_advice, run_verdict,
+    PassedGates, Verdict, blind_budget, gate_words, iteration_verdict, iteration_word, run_advice, run_verdict,
 };
 pub use escapes::{Escapes, Seen};
 pub use json::JsonLines;

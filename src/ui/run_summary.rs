@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::PassedGates;
 use crate::event::{
     Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome, Tag, ToolEnd,
     ToolStart, ToolStatus, TranscriptEvent, Usage,
@@ -144,6 +145,15 @@ impl RunSummary {
             | RunEvent::Stopping { .. }
             | RunEvent::Notice { .. } => {}
         }
+    }
+
+    /// The gates that passed in the last iteration.
+    pub fn passed_gates(&self) -> PassedGates {
+        let Some(turn) = self.turns.last() else {
+            return PassedGates::default();
+        };
+        let passed = turn.gates.iter().filter(|gate| gate.result == GateResult::Passed);
+        PassedGates::new(passed.map(|gate| gate.name.clone()).collect())
     }
 
     fn turn_began(&mut self, iteration: u64, attempt: u64, hat: Option<&String>, at: Timestamp) {

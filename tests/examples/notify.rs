@@ -203,14 +203,14 @@ fn ntfy_sends_the_sentence_with_its_title_and_priority() {
     ] {
         assert!(request.has(header), "{header}: {}", request.head);
     }
-    let sentence = "Complete: the agent gave LOOP_COMPLETE. 1 iteration, ";
+    let sentence = "Done, but unverified: no gates are configured. 1 iteration, ";
     assert!(request.body.starts_with(sentence), "{}", request.body);
 
     says(&sandbox, "exit 3");
     run(&sandbox, &settings).exits_with(1);
     let request = next(&requests);
     assert!(request.has("priority: high"), "{}", request.head);
-    assert!(request.body.starts_with("Gave up: "), "{}", request.body);
+    assert!(request.body.starts_with("Failed: "), "{}", request.body);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn desktop_shows_the_sentence_and_does_without_a_desktop() {
         words[..4],
         ["--app-name=ralph", "--urgency=critical", "--", "ralph: fail"]
     );
-    assert!(words[4].starts_with("Gave up: the iteration failed"), "{shown}");
+    assert!(words[4].starts_with("Failed: the iteration failed"), "{shown}");
 }
 
 fn make_executable(path: &Path) {

@@ -44,7 +44,7 @@ fn what_is_typed_reaches_the_agent_and_what_it_draws_reaches_the_user() {
     seat.types(b"d\n");
     let left = seat.ends();
     assert_eq!(left.code, Some(0), "{}", left.seen);
-    assert!(left.seen.contains("you said so"), "{}", left.seen);
+    assert!(left.seen.contains("confirmed by the user"), "{}", left.seen);
     assert_eq!(sandbox.recorded("1.keys"), "ü\x1b[A\x1abye");
     assert_eq!(
         words(&sandbox.recorded("1.argv"))[0].lines().next(),

@@ -249,7 +249,7 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
     let told = sandbox.ralph(&["show"]).exits_with(0);
     insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"
     Run [RUN]
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done. All gates passed (proof).
     agent  claude fake-agent 9.9.9
     workspace  [WORKSPACE]
     began [DATE]
@@ -261,7 +261,7 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
 
     #  OUTCOME  TIME  TOOLS  TOKENS  COST  GATES  FILES
     1  ✗ rejected  [TIME]  1  110  $0.0100  ✗ proof
-    2  ✓ complete  [TIME]  110  $0.0100  ✓ proof
+    2  ✓ done  [TIME]  110  $0.0100  ✓ proof
 
     1  ✗ gate proof: exit code 1
 
@@ -277,7 +277,7 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
 
     Next
     to read it: ralph logs [RUN]
-    to pass it on: ralph export [RUN] --format html -o [RUN].html
+    to share it: ralph export [RUN] --format html -o [RUN].html
     ");
     let seen = parsed(&sandbox.ralph(&["show", "latest", "--json"]).exits_with(0).stdout);
     assert_eq!(seen["state"], "complete");
@@ -491,7 +491,7 @@ fn a_run_is_exported_as_a_text() {
     insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"
     # Run [RUN]
 
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done. All gates passed (proof).
 
     - agent: claude fake-agent 9.9.9
     - workspace: [WORKSPACE]
@@ -550,7 +550,7 @@ fn a_run_is_exported_as_a_text() {
     cat: proof: No such file or directory
     ```
 
-    ✗ rejected: the agent says that it is done, but the gate proof failed ([TIME] · 1 tool call · 110 tokens · $0.0100)
+    ✗ rejected: the agent reported done, but the gate proof failed ([TIME] · 1 tool call · 110 tokens · $0.0100)
 
 
     ## Iteration 2
@@ -569,7 +569,7 @@ fn a_run_is_exported_as_a_text() {
     yes
     ```
 
-    ✓ complete: the agent gave LOOP_COMPLETE ([TIME] · 110 tokens · $0.0100)
+    ✓ done: the agent printed LOOP_COMPLETE ([TIME] · 110 tokens · $0.0100)
     ");
 }
 

@@ -51,7 +51,7 @@ fn a_viewer_pauses_tells_and_lets_go_on_by_way_of_the_inbox() {
     viewer.expect("‖ paused");
     driver.expect("‖ paused");
     viewer.keys("p");
-    viewer.expect("Complete: the agent gave LOOP_COMPLETE.");
+    viewer.expect("Done, but unverified");
     driver.ends("exit status: 0");
     viewer.keys("4");
     viewer.expect("use the old parser");
@@ -90,7 +90,7 @@ fn a_recorded_run_is_shown_with_its_own_clock() {
         &["attach"],
     ] {
         let viewer = Terminal::start(&sandbox, arguments, (100, 30));
-        viewer.expect("Complete: the agent gave LOOP_COMPLETE.");
+        viewer.expect("Done, but unverified");
         viewer.keys("4");
         viewer.expect("go");
         viewer.keys("q");

@@ -137,7 +137,7 @@ fn a_panic_of_whoever_draws_costs_the_screen_and_not_the_run() {
     terminal.ends("exit status: 0");
     // It goes on line by line.
     terminal.expect("AI │ LOOP_COMPLETE");
-    terminal.expect("Complete: the agent gave LOOP_COMPLETE.");
+    terminal.expect("Done, but unverified");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn the_demo_is_paused_told_something_watched_searched_resized_and_left() {
     terminal.keys("mind the empty name\r");
     terminal.expect("you: mind the empty name");
     terminal.keys("p");
-    terminal.expect("Complete: the agent gave LOOP_COMPLETE.");
+    terminal.expect("Done, but unverified");
     terminal.expect("q leave");
 
     terminal.keys("\t");
@@ -80,7 +80,7 @@ fn on_a_terminal_the_screen_is_the_default_and_q_asks_before_it_stops_the_run() 
     terminal.ends("exit status: 130");
     sandbox.wait_until_all_are_gone(PROMPTLY);
     assert_eq!(sandbox.records("run_ended")[0]["by"], "quit");
-    terminal.expect("Stopped as you asked.");
+    terminal.expect("Stopped on request.");
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn lines_are_printed_where_they_are_asked_for() {
     for flags in [&["run", "-p", "go", "--no-tui"][..], &["run", "-p", "go", "-q"]] {
         let terminal = Terminal::start(&sandbox, flags, (80, 24));
         terminal.ends("exit status: 0");
-        terminal.expect("Complete: the agent gave LOOP_COMPLETE.");
+        terminal.expect("Done, but unverified");
         let bytes = terminal.bytes();
         assert!(!bytes.windows(8).any(|bytes| bytes == b"\x1b[?1049h"));
     }
     let dumb = Terminal::start_with(&sandbox, &["run", "-p", "go"], (80, 24), &[("TERM", "dumb")]);
     dumb.ends("exit status: 0");
-    dumb.expect("Complete: the agent gave LOOP_COMPLETE.");
+    dumb.expect("Done, but unverified");
     assert!(!dumb.bytes().contains(&0x1b), "a dumb terminal gets no sequences");
 }
 

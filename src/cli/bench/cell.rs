@@ -15,7 +15,7 @@ use crate::event::{Limit, ProcessEnd, RunOutcome, StreamName, Usage};
 use crate::process::{Environment, LineSplitter, ProcessSpec, Stdin, Transport};
 use crate::run::shell_command;
 use crate::store::{Ending, RunIndex, State, StoreError};
-use crate::ui::run_verdict;
+use crate::ui::{PassedGates, run_verdict};
 
 use super::children::{Children, Ran};
 use super::layout::spent_in;
@@ -139,7 +139,7 @@ impl Job {
                 return Ok(());
             }
             RunOutcome::AuthRequired { .. } | RunOutcome::Interrupted { .. } => {
-                return Err(Cut::Broken(run_verdict(&ending.outcome).sentence));
+                return Err(Cut::Broken(run_verdict(&ending.outcome, &PassedGates::default()).sentence));
             }
             RunOutcome::Complete { .. } | RunOutcome::Failed { .. } | RunOutcome::LimitReached { .. } => {}
         }
@@ -150,7 +150,7 @@ impl Job {
                 result.verdict = Verdict::Failed;
                 let loop_end = match ending.outcome {
                     RunOutcome::Complete { .. } => "said done, but ".to_owned(),
-                    _ => format!("{} ", run_verdict(&ending.outcome).sentence),
+                    _ => format!("{} ", run_verdict(&ending.outcome, &PassedGates::default()).sentence),
                 };
                 result.why = Some(format!("{loop_end}verify failed: {why}"));
             }

@@ -340,7 +340,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::run_verdict;
+    use crate::ui::{PassedGates, run_verdict};
 
     fn exported(lines: impl Iterator<Item = String>) -> String {
         let outcome = crate::event::RunOutcome::Failed {
@@ -348,7 +348,7 @@ mod tests {
         };
         let cover = Cover {
             id: "\"><img src=x>",
-            verdict: run_verdict(&outcome),
+            verdict: run_verdict(&outcome, &PassedGates::default()),
             facts: vec![("agent", "<b>'x'</b>".into())],
             prompt: Some("</pre><script src=//evil></script>"),
             turns: &[],

@@ -54,6 +54,7 @@ pub(super) struct PlainRenderer {
     /// What the agent's session had used when the iteration began, and its id.
     pub(super) session: SessionUsage,
     pub(super) gates: Vec<GateTally>,
+    pub(super) passed_gates: describe::PassedGates,
     pub(super) activity: Activity,
 }
 
@@ -100,6 +101,7 @@ impl PlainRenderer {
             used: Usage::default(),
             session: SessionUsage::default(),
             gates: Vec::new(),
+            passed_gates: describe::PassedGates::default(),
             activity: Activity::Nothing,
         }
     }
@@ -117,6 +119,7 @@ impl PlainRenderer {
 
     pub(super) fn apply(&mut self, record: &Record) {
         let at = record.at;
+        self.passed_gates.apply(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header, at),
             RunEvent::RunResumed(resumption) => self.run_resumed(resumption, at),

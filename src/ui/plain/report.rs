@@ -52,7 +52,7 @@ impl PlainRenderer {
         if !std::mem::take(&mut self.page.silent) {
             self.page.bare(Tone::Plain, "");
         }
-        let verdict = describe::run_verdict(outcome);
+        let verdict = describe::run_verdict(outcome, &self.passed_gates);
         self.page.plain_row();
         self.page.put_whole(verdict.tone, verdict.mark);
         self.page

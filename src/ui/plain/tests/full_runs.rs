@@ -74,7 +74,7 @@ fn a_gate_refuses_and_then_passes() {
             │   line 19
             │   line 20
             │
-     REPORT │ ✗ rejected: the agent says that it is done, but the gate tests failed
+     REPORT │ ✗ rejected: the agent reported done, but the gate tests failed
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
             │ so far: 4.2s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
@@ -87,11 +87,11 @@ fn a_gate_refuses_and_then_passes() {
        GATE │ ▸ tests cargo test --quiet
        GATE │ ✓ tests · 4.2s
             │
-     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+     REPORT │ ✓ done: the agent printed LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
             │ so far: 8.4s · 92.4k tokens (76.0k cached) · $0.25 of $20.00
 
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done. All gates passed (tests).
       iterations  1 of 100
       time        1m10s
       tokens      92,400 (90,000 in, 76,000 of them cached; 2,400 out)
@@ -217,7 +217,7 @@ fn a_night_of_trouble() {
       cost        unknown; the limit of $20.00 was not enforced
       gates       none ran
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
-      next        to go on: ralph run --continue 20260301-080000-3f2a
+      next        to resume: ralph run --continue 20260301-080000-3f2a
     ");
 }
 
@@ -269,7 +269,7 @@ fn parallel_tools_stay_told_apart() {
             │ ✗ Read src/a.rs · 7ms
             │ ? tool
             │ ? Task Find the bug
-     REPORT │ → not done yet, going on
+     REPORT │ → not done yet
             │ 1m05s
     ");
 }
@@ -309,7 +309,7 @@ fn many_tools_are_counted_and_failures_listed() {
             │ ✗ Bash 12 · 1.0s
             │ ✗ Edit 16 · 1.0s
             │ … and 3 more failed
-     REPORT │ → not done yet, going on
+     REPORT │ → not done yet
             │ 1m05s
     ");
 }

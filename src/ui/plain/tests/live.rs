@@ -126,7 +126,7 @@ fn the_status_line_comes_and_goes() {
     ⠴ 1:23 · running Read a +1 · 46.2k tokens · $0.12␍␛[K        │
     ACTIONS │ ? Bash cargo test
             │ ? Read a
-     REPORT │ → not done yet, going on
+     REPORT │ → not done yet
             │ 1m05s
        WAIT │ rate limit: waiting 12m34s, until 08:13
     rate limit: 12:33 left, resumes 08:13 · Ctrl-C stops␍␛[K

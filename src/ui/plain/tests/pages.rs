@@ -34,11 +34,11 @@ fn a_solo_run_with_tools() {
             │ at the reader first.
     ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
-     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+     REPORT │ ✓ done: the agent printed LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
@@ -80,11 +80,11 @@ fn a_terminal_gets_wrapped_lines() {
             │ at the reader first.
     ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
-     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+     REPORT │ ✓ done: the agent printed LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
@@ -129,7 +129,7 @@ fn forty_columns_are_enough() {
             │ …
     ACTIONS │ ✓ Read src… · 12ms · 3 lines
             │ ✗ Bash ca… · 48.1s · 2 lines
-     REPORT │ ✓ complete: the agent gave
+     REPORT │ ✓ done: the agent printed
             │ LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k
             │ cached) · $0.12 reported
@@ -137,7 +137,7 @@ fn forty_columns_are_enough() {
             │ (38.0k cached) · $0.12 of
             │ $20.00
 
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
@@ -193,11 +193,11 @@ fn verbose_shows_input_output_and_thoughts_in_full() {
             │ at the reader first.
     ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
-     REPORT │ ✓ complete: the agent gave LOOP_COMPLETE
+     REPORT │ ✓ done: the agent printed LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
@@ -214,7 +214,7 @@ fn quiet_leaves_only_the_final_report() {
         ..LIVE
     };
     insta::assert_snapshot!(told(options, solo), @"
-    ✓ Complete: the agent gave LOOP_COMPLETE.
+    ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
       tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
@@ -257,11 +257,11 @@ fn colours_mark_what_words_already_say() {
            ␛[2m │␛[0m at the reader first.
     ␛[1mACTIONS␛[0m␛[2m │␛[0m ␛[32m✓␛[0m ␛[36mRead␛[0m src/lib.rs ␛[2m· 12ms · 3 lines␛[0m
            ␛[2m │␛[0m ␛[1m␛[31m✗␛[0m ␛[36mBash␛[0m cargo test --workspace --all-features -- -… ␛[2m· 48.1s · 2 lines␛[0m
-     ␛[1mREPORT␛[0m␛[2m │␛[0m ␛[32m✓␛[0m complete: the agent gave LOOP_COMPLETE
+     ␛[1mREPORT␛[0m␛[2m │␛[0m ␛[32m✓␛[0m done: the agent printed LOOP_COMPLETE
            ␛[2m │␛[0m 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
            ␛[2m │␛[0m ␛[2mso far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00␛[0m
 
-    ␛[32m✓␛[0m␛[1m Complete: the agent gave LOOP_COMPLETE.␛[0m
+    ␛[32m✓␛[0m␛[1m Done, but unverified: no gates are configured.␛[0m
     ␛[2m  iterations  ␛[0m1 of 100
     ␛[2m  time        ␛[0m1m10s
     ␛[2m  tokens      ␛[0m46,200 (45,000 in, 38,000 of them cached; 1,200 out)

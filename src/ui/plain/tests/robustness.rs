@@ -67,13 +67,13 @@ fn hostile_text_is_only_text() {
             │ overtxt.exe
             │ 1m05s
 
-    ✗ Gave up: fine overtxt.exe.
+    ✗ Failed: fine overtxt.exe.
       iterations  1 of 100
       time        1m10s
       cost        unknown; the limit of $20.00 was not enforced
       gates       tests failed ×1
       journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
-      next        to go on: ralph run --continue 20260301-080000-3f2a
+      next        to resume: ralph run --continue 20260301-080000-3f2a
     ");
 }
 

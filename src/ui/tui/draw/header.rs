@@ -90,7 +90,7 @@ fn activity(scene: &Scene<'_>, view: &View) -> Vec<Span<'static>> {
         Activity::Asking { since } => ("?", Tone::Warning, format!("go on? {}", clock(*since))),
         Activity::Stopping { since } => (turning, Tone::Warning, format!("stopping {}", clock(*since))),
         Activity::Ended { outcome, .. } => {
-            let verdict = run_verdict(outcome);
+            let verdict = run_verdict(outcome, &state.transcript.passed_gates);
             (verdict.mark, verdict.tone, one_line(&verdict.sentence, 60).0)
         }
         Activity::Lost => ("✗", Tone::Bad, "its process is gone without a word".to_owned()),

@@ -7,10 +7,10 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use super::block::Note;
 use crate::event::{Command, GateResult, Level, Pause, ProcessEnd, Resumption, RunEvent, TopicEvent, Usage};
 use crate::ui::plain::one_line;
-use crate::ui::{Tone, Verdict, describe, iteration_verdict, run_verdict, units};
+use crate::ui::{PassedGates, Tone, Verdict, describe, iteration_verdict, run_verdict, units};
 
 /// The note for something that the run did; nothing for what has a form of its own, or is not worth a line.
-pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option<Note> {
+pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone, gates: &PassedGates) -> Option<Note> {
     match event {
         RunEvent::MarkerIgnored { marker, reason, .. } => Some(Note::new(
             "!",
@@ -56,7 +56,7 @@ pub(super) fn of_run(event: &RunEvent, at: Timestamp, zone: &TimeZone) -> Option
         RunEvent::Stopping { reason } => Some(Note::new("!", Tone::Warning, format!("stopping: {reason}"))),
         RunEvent::Notice { level, text } => Some(of_notice(*level, text)),
         RunEvent::RunEnded { outcome, .. } => {
-            let verdict = run_verdict(outcome);
+            let verdict = run_verdict(outcome, gates);
             Some(Note::new(verdict.mark, verdict.tone, verdict.sentence))
         }
         RunEvent::RunStarted(_)

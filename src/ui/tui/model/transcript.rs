@@ -12,7 +12,7 @@ use super::{meta, notes};
 use crate::event::{Flow, Json, Meta, PlanItem, Record, RunEvent, Tag, ToolEnd, ToolStart, TranscriptEvent};
 use crate::ui::dedup::MessageDedup;
 use crate::ui::plain::{first_argument, head, one_line};
-use crate::ui::{Tone, units};
+use crate::ui::{PassedGates, Tone, units};
 
 /// A block that has grown to this size is full; what is said further goes into the next one.
 const FULL: usize = 16 * 1024;
@@ -38,6 +38,7 @@ pub(in crate::ui::tui) struct Transcript {
     pub(in crate::ui::tui) dropped: u64,
     pub(in crate::ui::tui) plan: Vec<PlanItem>,
     pub(in crate::ui::tui) tool_calls: u64,
+    pub(in crate::ui::tui) passed_gates: PassedGates,
     bytes: usize,
     /// Tool calls that have not ended: the agent's name for each, and its block.
     open_tools: Vec<(String, u64)>,
@@ -63,6 +64,7 @@ impl Transcript {
     /// Folds one record in.
     pub(in crate::ui::tui) fn apply(&mut self, record: &Record, setting: &Setting) {
         let at = record.at;
+        self.passed_gates.apply(&record.event);
         match &record.event {
             RunEvent::Transcript { event, .. } => self.event(event, at, setting),
             RunEvent::Stderr { text, .. } => self.stderr(text),
@@ -93,7 +95,7 @@ impl Transcript {
             }
             RunEvent::AgentEnded { .. } | RunEvent::IterationEnded { .. } => {
                 self.lose_open_tools();
-                self.note(notes::of_run(&record.event, at, &setting.zone));
+                self.note(notes::of_run(&record.event, at, &setting.zone, &self.passed_gates));
             }
             RunEvent::RunStarted(_)
             | RunEvent::RunResumed(_)
@@ -110,7 +112,7 @@ impl Transcript {
             | RunEvent::WaitEnded
             | RunEvent::Stopping { .. }
             | RunEvent::Notice { .. }
-            | RunEvent::RunEnded { .. } => self.note(notes::of_run(&record.event, at, &setting.zone)),
+            | RunEvent::RunEnded { .. } => self.note(notes::of_run(&record.event, at, &setting.zone, &self.passed_gates)),
         }
     }
 

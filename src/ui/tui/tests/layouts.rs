@@ -190,7 +190,7 @@ fn every_state_has_its_words() {
     ralph   claude · hat builder · opus   20261115-2045…  ! Interrupted by Ctrl-C.
     iteration 2/10 · 1:40                           101.3k tokens · $2.50 of $5.00
     Tab view  j k choose  Enter unfold  ←→ iteration  / search     ? help  q leave
-    ralph   claude · hat builder · opus  ✓ Complete: the agent gave LOOP_COMPLETE.
+    ralph   claude · hat builder · opus   20261…  ✓ Done. All gates passed (test).
     iteration 2/10 · 1:40                           107.0k tokens · $2.50 of $5.00
     Tab view  j k choose  Enter unfold  ←→ iteration  / search     ? help  q leave
     ralph   claude · hat builder · 2.1.197   20261115-204501-k3f9   ◐ working 0:02
