@@ -159,9 +159,11 @@ impl Driver<'_> {
                 }
             }
             RunEvent::RunEnded { .. } => {
-                self.setup
-                    .run
-                    .write_summary(&summary::markdown(&self.setup.header, event, &self.passed_gates))?;
+                self.setup.run.write_summary(&summary::markdown(
+                    &self.setup.header,
+                    event,
+                    &self.passed_gates,
+                ))?;
             }
             _ => {}
         }

@@ -94,7 +94,12 @@ impl HookRunner {
     }
 
     /// Lets the hook run that wants to know of this event; a complaint if it cannot.
-    pub(super) fn tell(&mut self, event: &RunEvent, header: &RunHeader, gates: &PassedGates) -> Option<String> {
+    pub(super) fn tell(
+        &mut self,
+        event: &RunEvent,
+        header: &RunHeader,
+        gates: &PassedGates,
+    ) -> Option<String> {
         let (name, command) = self.hooks.wanting(event)?;
         if self.waiting >= MOST_WAITING {
             return Some(format!(
@@ -155,7 +160,10 @@ fn sentence(event: &RunEvent, header: &RunHeader, gates: &PassedGates, now: Time
             let time = units::duration(Duration::from_millis(*duration_ms));
             let cost = usage.cost_usd.map(|cost| format!(", {}", units::dollars(cost)));
             let (iterations, cost) = (units::count(*iterations, "iteration"), cost.unwrap_or_default());
-            format!("{} {iterations}, {time}{cost}.", run_verdict(outcome, gates).sentence)
+            format!(
+                "{} {iterations}, {time}{cost}.",
+                run_verdict(outcome, gates).sentence
+            )
         }
         _ => format!("Begins with {}.", header.agent),
     }

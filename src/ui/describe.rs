@@ -6,8 +6,8 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::{Tone, units};
 use crate::event::{
-    ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunEvent, RunOutcome,
-    TimeLimit, USERS_WORD,
+    ErrorClass, Failure, GateResult, Interrupt, IterationOutcome, Limit, Pause, ProcessEnd, RunEvent,
+    RunOutcome, TimeLimit, USERS_WORD,
 };
 
 /// How an iteration or a run ended: a mark, its color, and a sentence.
@@ -82,9 +82,7 @@ pub fn iteration_verdict(outcome: &IterationOutcome, now: Timestamp, zone: &Time
             Verdict::good("done: confirmed by the user")
         }
         IterationOutcome::Completed { marker } => Verdict::good(format!("done: the agent printed {marker}")),
-        IterationOutcome::Continued { rejected_by: None } => {
-            Verdict::new("→", Tone::Accent, "not done yet")
-        }
+        IterationOutcome::Continued { rejected_by: None } => Verdict::new("→", Tone::Accent, "not done yet"),
         IterationOutcome::Continued {
             rejected_by: Some(gate),
         } => Verdict::bad(format!(

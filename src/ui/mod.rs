@@ -23,7 +23,8 @@ pub mod tui;
 pub mod units;
 
 pub use describe::{
-    PassedGates, Verdict, blind_budget, gate_words, iteration_verdict, iteration_word, run_advice, run_verdict,
+    PassedGates, Verdict, blind_budget, gate_words, iteration_verdict, iteration_word, run_advice,
+    run_verdict,
 };
 pub use escapes::{Escapes, Seen};
 pub use json::JsonLines;

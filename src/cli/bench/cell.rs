@@ -139,7 +139,9 @@ impl Job {
                 return Ok(());
             }
             RunOutcome::AuthRequired { .. } | RunOutcome::Interrupted { .. } => {
-                return Err(Cut::Broken(run_verdict(&ending.outcome, &PassedGates::default()).sentence));
+                return Err(Cut::Broken(
+                    run_verdict(&ending.outcome, &PassedGates::default()).sentence,
+                ));
             }
             RunOutcome::Complete { .. } | RunOutcome::Failed { .. } | RunOutcome::LimitReached { .. } => {}
         }
@@ -150,7 +152,10 @@ impl Job {
                 result.verdict = Verdict::Failed;
                 let loop_end = match ending.outcome {
                     RunOutcome::Complete { .. } => "said done, but ".to_owned(),
-                    _ => format!("{} ", run_verdict(&ending.outcome, &PassedGates::default()).sentence),
+                    _ => format!(
+                        "{} ",
+                        run_verdict(&ending.outcome, &PassedGates::default()).sentence
+                    ),
                 };
                 result.why = Some(format!("{loop_end}verify failed: {why}"));
             }

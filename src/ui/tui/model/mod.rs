@@ -335,10 +335,10 @@ impl State {
     }
 
     fn remember(&mut self, record: &Record) {
-        let note = notes::of_course(&record.event)
-            .or_else(|| {
- let gates = &self.transcript.passed_gates;
-notes::of_run(&record.event, record.at, &self.setting.zone, gates) });
+        let note = notes::of_course(&record.event).or_else(|| {
+            let gates = &self.transcript.passed_gates;
+            notes::of_run(&record.event, record.at, &self.setting.zone, gates)
+        });
         let Some(note) = note else { return };
         let events = Arc::make_mut(&mut self.events);
         if events.len() >= MOST_EVENTS {

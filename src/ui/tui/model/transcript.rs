@@ -95,7 +95,12 @@ impl Transcript {
             }
             RunEvent::AgentEnded { .. } | RunEvent::IterationEnded { .. } => {
                 self.lose_open_tools();
-                self.note(notes::of_run(&record.event, at, &setting.zone, &self.passed_gates));
+                self.note(notes::of_run(
+                    &record.event,
+                    at,
+                    &setting.zone,
+                    &self.passed_gates,
+                ));
             }
             RunEvent::RunStarted(_)
             | RunEvent::RunResumed(_)
@@ -112,7 +117,12 @@ impl Transcript {
             | RunEvent::WaitEnded
             | RunEvent::Stopping { .. }
             | RunEvent::Notice { .. }
-            | RunEvent::RunEnded { .. } => self.note(notes::of_run(&record.event, at, &setting.zone, &self.passed_gates)),
+            | RunEvent::RunEnded { .. } => self.note(notes::of_run(
+                &record.event,
+                at,
+                &setting.zone,
+                &self.passed_gates,
+            )),
         }
     }
 
