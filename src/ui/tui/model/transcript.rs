@@ -83,10 +83,9 @@ impl Transcript {
                 output,
                 ..
             } => {
-                let took = Duration::from_millis(*duration_ms);
                 self.change_last(|body| match body {
                     Body::Gate(gate) if gate.end.is_none() => {
-                        gate.end = Some((*result, took));
+                        gate.end = Some((*result, Duration::from_millis(*duration_ms)));
                         gate.output = Excerpt::of(output);
                         true
                     }
