@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::PathPattern;
-use crate::process::{Bounds, Environment, ProcessSpec, Stdin, Supervisors, Transport, capture};
+use crate::process::{Bounds, Supervisors, read_git};
 use crate::store::DIRECTORY;
 
 /// Git must not take longer, nor say more.
@@ -160,16 +160,9 @@ impl Workspace {
     }
 
     fn git(&self, args: &[&str]) -> Result<Vec<u8>, String> {
-        let quiet = ["--no-optional-locks", "-c", "core.fsmonitor=false"];
-        let spec = ProcessSpec {
-            program: PathBuf::from("git"),
-            args: quiet.iter().chain(args).map(Into::into).collect(),
-            environment: Environment::default(),
-            cwd: self.root.clone(),
-            stdin: Stdin::Null,
-            stdout: Transport::Pipe,
-        };
-        let captured = capture(&self.supervisors, &spec, GIT).map_err(|error| error.to_string())?;
+        let words: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let captured = read_git(Path::new("git"), &self.supervisors, &self.root, &words, GIT)
+            .map_err(|error| error.to_string())?;
         match captured.end {
             Some(end) if end.success() && captured.stdout_omitted.is_none() => Ok(captured.stdout),
             Some(end) if end.success() => Err("git has too much to say".to_owned()),

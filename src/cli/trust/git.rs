@@ -21,30 +21,6 @@ pub(in crate::cli) struct Git {
     pub(super) supervisors: Supervisors,
 }
 
-/// A repository's configuration can name programs for these; here it cannot.
-const HARMLESS: &[&str] = &[
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.untrackedCache=false",
-    "core.sshCommand=false",
-    "core.pager=cat",
-    "credential.helper=",
-    "protocol.allow=never",
-];
-/// What would make git look elsewhere than at the directory that it is asked about.
-const REDIRECTING: &[&str] = &[
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-];
-
 impl Git {
     /// Both the file and what it links to are looked at, and who owns them. What cannot be known is not the user's own.
     pub(super) fn owner(&self, path: &Path) -> Owner {
@@ -92,9 +68,10 @@ impl Git {
 
     fn owner_of(&self, path: &Path) -> Owner {
         let me = rustix::process::geteuid().as_raw();
+        let sudo_user = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
         if path
             .symlink_metadata()
-            .is_ok_and(|file| is_strangers(file.uid(), me))
+            .is_ok_and(|file| is_strangers(file.uid(), me, sudo_user))
         {
             return Owner::Others("it belongs to another user of this machine".to_owned());
         }
@@ -139,32 +116,13 @@ impl Git {
     }
 
     fn ask(&self, git: &Path, directory: &Path, question: &[&std::ffi::OsStr]) -> Result<Answer, String> {
-        let options = HARMLESS.iter().flat_map(|option| ["-c".into(), (*option).into()]);
-        let spec = process::ProcessSpec {
-            program: git.to_owned(),
-            args: options.chain(question.iter().map(Into::into)).collect(),
-            environment: process::Environment {
-                remove: REDIRECTING.iter().map(Into::into).collect(),
-                set: [
-                    ("GIT_OPTIONAL_LOCKS", "0"),
-                    ("GIT_TERMINAL_PROMPT", "0"),
-                    ("GIT_NO_LAZY_FETCH", "1"),
-                    ("LC_ALL", "C"),
-                ]
-                .map(|(name, value)| (name.into(), value.into()))
-                .to_vec(),
-            },
-            cwd: directory.to_owned(),
-            stdin: process::Stdin::Null,
-            stdout: process::Transport::Pipe,
-        };
         let bounds = process::Bounds {
             timeout: Duration::from_secs(10),
             grace: Duration::from_millis(200),
             max_bytes: 1 << 20,
         };
-        let captured =
-            process::capture(&self.supervisors, &spec, bounds).map_err(|error| error.to_string())?;
+        let captured = process::read_git(git, &self.supervisors, directory, question, bounds)
+            .map_err(|error| error.to_string())?;
         let printed = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         match captured.end {
             Some(ProcessEnd::Exited { code }) if code <= 1 => Ok(Answer {
@@ -177,10 +135,10 @@ impl Git {
     }
 }
 
-/// Files are looked for in the directories above, too, and those may be open to everybody. What root owns is as good
-/// as one's own; root itself works in places that others own.
-fn is_strangers(owner: u32, me: u32) -> bool {
-    me != 0 && owner != me && owner != 0
+/// Files are searched for in parent directories too, which other users may be able to write. Root's own files count as
+/// the user's. Root itself trusts only its own files and those of the user who called `sudo`, as git does.
+fn is_strangers(owner: u32, me: u32, sudo_user: Option<u32>) -> bool {
+    owner != me && owner != 0 && !(me == 0 && sudo_user == Some(owner))
 }
 
 struct Answer {
@@ -193,8 +151,10 @@ mod tests {
     use super::is_strangers;
 
     #[test]
-    fn a_file_of_another_user_is_not_ones_own() {
-        assert!(is_strangers(1001, 1000));
-        assert!(!is_strangers(1000, 1000) && !is_strangers(0, 1000) && !is_strangers(1000, 0));
+    fn only_files_of_the_user_of_root_and_of_the_sudo_caller_are_the_users_own() {
+        assert!(is_strangers(1001, 1000, None) && is_strangers(1001, 1000, Some(1001)));
+        assert!(!is_strangers(1000, 1000, None) && !is_strangers(0, 1000, None));
+        assert!(is_strangers(1000, 0, None) && is_strangers(1000, 0, Some(1001)));
+        assert!(!is_strangers(1000, 0, Some(1000)) && !is_strangers(0, 0, None));
     }
 }

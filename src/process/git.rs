@@ -1,0 +1,127 @@
+//! Runs git so that nothing a repository configures is executed.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::{
+    Bounds, Captured, Environment, ProcessError, ProcessSpec, Stdin, Supervisors, Transport, capture,
+};
+
+/// Settings that override what a repository, or a directory that poses as a bare one, could configure.
+const SETTINGS: &[(&str, &str)] = &[
+    ("safe.bareRepository", "explicit"),
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.untrackedCache", "false"),
+    ("core.sshCommand", "false"),
+    ("core.alternateRefsCommand", ""),
+    ("core.pager", "cat"),
+    ("credential.helper", ""),
+    ("diff.external", ""),
+    ("protocol.allow", "never"),
+];
+
+const VARIABLES: &[(&str, &str)] = &[
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("LC_ALL", "C"),
+];
+
+/// Runs a git command that only reads. Filters, hooks, pagers and other programs named in git's configuration do not
+/// run, and `GIT_*` variables of ralph's own environment do not redirect it.
+pub fn read_git(
+    program: &Path,
+    supervisors: &Supervisors,
+    cwd: &Path,
+    args: &[&OsStr],
+    bounds: Bounds,
+) -> Result<Captured, ProcessError> {
+    let mut settings: Vec<(OsString, OsString)> = SETTINGS
+        .iter()
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect();
+    let run = |args: &[&OsStr], settings: &[(OsString, OsString)]| {
+        let spec = ProcessSpec {
+            program: PathBuf::from(program),
+            args: args.iter().map(OsString::from).collect(),
+            environment: environment(settings),
+            cwd: cwd.to_owned(),
+            stdin: Stdin::Null,
+            stdout: Transport::Pipe,
+        };
+        capture(supervisors, &spec, bounds)
+    };
+    // Only `status` compares file contents, which is when git runs clean filters.
+    if args.first().is_some_and(|command| *command == "status") {
+        let listing = ["config", "--list", "--name-only", "-z"].map(OsStr::new);
+        let names = run(&listing, &settings)?;
+        if !names.end.is_some_and(|end| end.success()) || names.stdout_omitted.is_some() {
+            return Ok(names);
+        }
+        settings.extend(without_filters(&names.stdout));
+    }
+    run(args, &settings)
+}
+
+/// Settings that switch off every filter driver among these configuration keys.
+fn without_filters(keys: &[u8]) -> Vec<(OsString, OsString)> {
+    let mut drivers: Vec<&[u8]> = keys
+        .split(|byte| *byte == 0)
+        .filter_map(|key| {
+            let name = key.strip_prefix(b"filter.")?;
+            let end = name.iter().rposition(|byte| *byte == b'.')?;
+            Some(&name[..end])
+        })
+        .collect();
+    drivers.sort_unstable();
+    drivers.dedup();
+    let values = [
+        ("clean", ""),
+        ("smudge", ""),
+        ("process", ""),
+        ("required", "false"),
+    ];
+    let off = |driver: &[u8]| {
+        values.map(|(key, value)| {
+            let key = [b"filter.", driver, b".", key.as_bytes()].concat();
+            (OsString::from_vec(key), OsString::from(value))
+        })
+    };
+    drivers.into_iter().flat_map(off).collect()
+}
+
+/// The settings go through the environment: unlike `-c`, it allows every character in a key.
+fn environment(settings: &[(OsString, OsString)]) -> Environment {
+    let inherited = std::env::vars_os().map(|(name, _)| name);
+    let mut set: Vec<(OsString, OsString)> = VARIABLES
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    set.push(("GIT_CONFIG_COUNT".into(), settings.len().to_string().into()));
+    for (index, (key, value)) in settings.iter().enumerate() {
+        set.push((format!("GIT_CONFIG_KEY_{index}").into(), key.clone()));
+        set.push((format!("GIT_CONFIG_VALUE_{index}").into(), value.clone()));
+    }
+    let overridden = |name: &OsString| set.iter().any(|(ours, _)| ours == name);
+    let remove = inherited
+        .filter(|name| name.as_bytes().starts_with(b"GIT_") && !overridden(name))
+        .collect();
+    Environment { remove, set }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_filter_driver_is_switched_off_whatever_its_name() {
+        let keys = b"core.bare\0filter.a.clean\0filter.a.smudge\0filter.b=c.d.process\0";
+        let off = without_filters(keys);
+        let keys: Vec<&str> = off.iter().filter_map(|(key, _)| key.to_str()).collect();
+        assert_eq!(off.len(), 8);
+        assert!(keys.contains(&"filter.a.clean") && keys.contains(&"filter.b=c.d.process"));
+    }
+}
