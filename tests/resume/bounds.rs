@@ -93,7 +93,7 @@ fn a_change_out_of_bounds_fails_the_iteration_and_names_the_files() {
     assert_eq!(output.exit(), 1, "{}", output.text());
     assert_eq!(strayed(&sandbox, 0), ["b.txt", "docs/NOTES.md"]);
     assert!(
-        output.text().contains("(allowed_paths): b.txt, docs/NOTES.md"),
+        output.text().contains("allowed_paths: b.txt, docs/NOTES.md"),
         "{}",
         output.text()
     );

@@ -87,7 +87,7 @@ fn three_iterations_of_claude_obey_the_marker_rules_and_leave_everything_on_disk
     assert!(
         fs::read_to_string(sandbox.newest_run().join("summary.md"))
             .expect("a summary")
-            .contains("Complete")
+            .contains("Done, but unverified")
     );
 }
 

@@ -16,7 +16,7 @@ fn the_demo_fails_a_gate_mends_it_and_leaves_nothing_behind() {
         "PLAN",
         "ACTIONS",
         "REPORT",
-        "✓ Complete",
+        "✓ Done. All gates passed (test).",
     ] {
         assert!(
             told.stdout.contains(expected),

@@ -18,7 +18,7 @@ fn the_demo_is_paused_told_something_watched_searched_resized_and_left() {
     terminal.keys("mind the empty name\r");
     terminal.expect("you: mind the empty name");
     terminal.keys("p");
-    terminal.expect("Done, but unverified");
+    terminal.expect("Done. All gates passed");
     terminal.expect("q leave");
 
     terminal.keys("\t");
