@@ -1,9 +1,9 @@
-# ralph in a container: a static binary, git and bash, and a user who is not root.
+# A small image with a static ralph binary, git, bash and an unprivileged user.
 #
 #   docker build -t ralph .
 #   docker run --rm -it ralph demo
 #
-# No agent is in it; docs/install.md shows how to put yours beside it.
+# The image contains no agent; docs/install.md shows how to add one.
 
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache musl-dev
@@ -12,7 +12,7 @@ COPY . .
 RUN cargo build --locked --release --bin ralph
 
 FROM alpine:3.22
-# bash runs driver scripts, git tells whether an iteration changed anything.
+# bash runs driver scripts; git detects whether an iteration changed anything.
 RUN apk add --no-cache bash git \
     && adduser -D -u 1000 ralph \
     && mkdir /work \

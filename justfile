@@ -8,9 +8,14 @@ ci:
 check:
     cargo fmt --check
     cargo clippy --all-targets -- -D warnings
+    cargo clippy --lib --bins -- -D warnings
     cargo test
 
-# Run the slow tests: a gigabyte of output, a gigabyte in one line, a million lines, 500 iterations
+# Print each module with its lines of production code and the modules that it uses; `just modules --mermaid` draws the graph
+modules *arguments:
+    .ci/modules {{arguments}}
+
+# Run the slow tests: 1 GB of output, 1 GB in one line, a million lines, 500 iterations
 slow:
     cargo test --release --test suite -- --ignored run::floods faults::
 
@@ -18,13 +23,13 @@ slow:
 demo:
     cargo run --release -- demo
 
-# Test with the real agent programs against a model server on loopback; prints SKIPPED where that is not possible
+# Test the real agent programs against a model server on loopback; prints SKIPPED if that is not possible
 real-agents *arguments:
     tests/real_agents/run.sh {{arguments}}
 
 # Run loops with random faults for some minutes, then print a table of faults tried and data lost
 soak minutes='10':
-    RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::whatever
+    RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::random_faults
 
 # Run an agent that prints continuously for some minutes, then print a table of ralph's memory, files and threads
 flood minutes='3':

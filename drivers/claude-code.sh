@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives Claude Code. Sourced, never executed; the contract is in docs/drivers.md.
+# Driver script for Claude Code. It is sourced, not executed; docs/drivers.md describes the hooks.
 
 driver_name() { echo "claude-code"; }
 driver_display_name() { echo "Claude Code"; }
@@ -26,7 +26,7 @@ driver_build_command() {
         echo "there is no prompt file $prompt_file" >&2
         return 1
     fi
-    # Without the line break, a prompt that begins with a dash would be an option.
+    # A leading line break keeps a prompt that starts with a dash from being parsed as an option.
     prompt="$(cat "$prompt_file")"
     if [[ "$prompt" == -* ]]; then
         prompt=$'\n'"$prompt"
@@ -36,7 +36,7 @@ driver_build_command() {
         CLAUDE_CMD_ARGS+=("--output-format" "json")
     fi
     CLAUDE_CMD_ARGS+=("--permission-mode" "${CLAUDE_PERMISSION_MODE:-bypassPermissions}")
-    # Without anybody to answer, a question is where a headless run gets stuck.
+    # A question would block an unattended run.
     CLAUDE_CMD_ARGS+=("--disallowedTools" "AskUserQuestion" "EnterPlanMode" "ExitPlanMode")
     if [[ -n "${CLAUDE_ALLOWED_TOOLS:-}" ]]; then
         CLAUDE_CMD_ARGS+=("--allowedTools")
@@ -60,7 +60,7 @@ driver_build_command() {
     CLAUDE_CMD_ARGS+=("-p" "$prompt")
 }
 
-# A stream needs --verbose; without it the program refuses.
+# stream-json requires --verbose.
 driver_prepare_live_command() {
     local previous="" argument
     LIVE_CMD_ARGS=()

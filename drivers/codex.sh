@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives OpenAI Codex. Sourced, never executed; the contract is in docs/drivers.md.
+# Driver script for OpenAI Codex. It is sourced, not executed; docs/drivers.md describes the hooks.
 
 driver_name() { echo "codex"; }
 driver_display_name() { echo "OpenAI Codex"; }
@@ -26,7 +26,7 @@ driver_build_command() {
     if [[ -n "$loop_context" ]]; then
         prompt="$loop_context"$'\n\n'"$prompt"
     fi
-    # What `resume` does not take must stand before it.
+    # Options that `resume` does not accept must precede it.
     CLAUDE_CMD_ARGS=("$(driver_cli_binary)" "exec" "--skip-git-repo-check" "--sandbox" "workspace-write")
     if [[ "${CLAUDE_OUTPUT_FORMAT:-json}" == "json" ]]; then
         CLAUDE_CMD_ARGS+=("--json")
@@ -34,7 +34,7 @@ driver_build_command() {
     if [[ "${CLAUDE_USE_CONTINUE:-}" == "true" && -n "$session_id" ]]; then
         CLAUDE_CMD_ARGS+=("resume" "$session_id")
     fi
-    # After the two dashes a prompt may begin with one.
+    # After `--`, a prompt may start with a dash.
     CLAUDE_CMD_ARGS+=("--" "$prompt")
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives the GitHub Copilot CLI. Sourced, never executed; the contract is in docs/drivers.md.
+# Driver script for the GitHub Copilot CLI. It is sourced, not executed; docs/drivers.md describes the hooks.
 
 driver_name() { echo "copilot"; }
 driver_display_name() { echo "GitHub Copilot CLI"; }
@@ -26,7 +26,7 @@ driver_build_command() {
     if [[ -n "$loop_context" ]]; then
         prompt="$loop_context"$'\n\n'"$prompt"
     fi
-    # Without the line break, a prompt that begins with a dash would be an option.
+    # A leading line break keeps a prompt that starts with a dash from being parsed as an option.
     if [[ "$prompt" == -* ]]; then
         prompt=$'\n'"$prompt"
     fi

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Drives the Cursor CLI. Sourced, never executed; the contract is in docs/drivers.md.
+# Driver script for the Cursor CLI. It is sourced, not executed; docs/drivers.md describes the hooks.
 
 driver_name() { echo "cursor"; }
 driver_display_name() { echo "Cursor CLI"; }
 driver_min_version() { echo "2025.1.0"; }
 
-# It was installed under both names.
+# The program is installed as `cursor-agent` or as `agent`.
 driver_cli_binary() {
     if command -v cursor-agent >/dev/null 2>&1 || ! command -v agent >/dev/null 2>&1; then
         echo "cursor-agent"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives OpenCode. Sourced, never executed; the contract is in docs/drivers.md.
+# Driver script for OpenCode. It is sourced, not executed; docs/drivers.md describes the hooks.
 
 driver_name() { echo "opencode"; }
 driver_display_name() { echo "OpenCode"; }
@@ -44,12 +44,12 @@ driver_stream_filter() {
     echo 'select(.type == "text" and (.part.synthetic | not)) | .part.text + "\n"'
 }
 
-# Every line names its session.
+# Every output line contains the session id.
 driver_extract_session_id_from_output() {
     sed -n 's/.*"sessionID":"\([A-Za-z0-9_-]*\)".*/\1/p' "$1" | head -n 1
 }
 
-# The newest session of this directory.
+# Falls back to the newest session of this directory.
 driver_fallback_session_id() {
     "$(driver_cli_binary)" session list --format json --max-count 1 2>/dev/null |
         sed -n 's/.*"id": *"\([A-Za-z0-9_-]*\)".*/\1/p' | head -n 1

@@ -1,4 +1,4 @@
-//! Draws a screen, captured with its colours (`tmux capture-pane -pe`), as an SVG: stdin to stdout.
+//! Converts a terminal screen with colors (the output of `tmux capture-pane -pe` on stdin) to SVG on stdout.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -6,11 +6,11 @@ use std::num::NonZeroU16;
 
 const COLUMN: f32 = 8.4;
 const ROW: f32 = 18.0;
-const EDGE: f32 = 14.0;
-const PAPER: &str = "#16181d";
-const INK: &str = "#d6d9e0";
-/// The eight base colours, as they look well on this paper.
-const COLOURS: [&str; 8] = [
+const MARGIN: f32 = 14.0;
+const BACKGROUND: &str = "#16181d";
+const FOREGROUND: &str = "#d6d9e0";
+/// The eight base colors, chosen for this background.
+const COLORS: [&str; 8] = [
     "#3b4048", "#f07178", "#a3d977", "#f2c55c", "#82aaff", "#c792ea", "#6fd3e3", "#d6d9e0",
 ];
 
@@ -29,16 +29,16 @@ fn main() -> std::io::Result<()> {
 #[expect(clippy::cast_precision_loss, reason = "a screen is small")]
 fn svg(screen: &vt100::Screen, rows: usize, columns: usize) -> String {
     let (width, height) = (
-        columns as f32 * COLUMN + 2.0 * EDGE,
-        rows as f32 * ROW + 2.0 * EDGE,
+        columns as f32 * COLUMN + 2.0 * MARGIN,
+        rows as f32 * ROW + 2.0 * MARGIN,
     );
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\">\n<title>ralph demo</title>\n<rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"{PAPER}\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\">\n<title>ralph demo</title>\n<rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"{BACKGROUND}\"/>\n"
     );
     for row in 0..rows {
         let mut column = 0;
         while column < columns {
-            let style = |column: usize| cell(screen, row, column).map(look);
+            let style = |column: usize| cell(screen, row, column).map(cell_style);
             let from = column;
             let mut piece = String::new();
             while column < columns && style(column) == style(from) {
@@ -48,8 +48,8 @@ fn svg(screen: &vt100::Screen, rows: usize, columns: usize) -> String {
                 piece.push_str(if contents.is_empty() { " " } else { contents });
                 column += 1;
             }
-            if let Some(look) = style(from) {
-                draw(&mut svg, &piece, look, (from, row));
+            if let Some(style) = style(from) {
+                draw(&mut svg, &piece, style, (from, row));
             }
         }
     }
@@ -61,21 +61,21 @@ fn cell(screen: &vt100::Screen, row: usize, column: usize) -> Option<&vt100::Cel
 }
 
 #[derive(Clone, Copy, PartialEq)]
-struct Look {
-    ink: &'static str,
+struct CellStyle {
+    color: &'static str,
     bold: bool,
     dim: bool,
     italic: bool,
     reversed: bool,
 }
 
-fn look(cell: &vt100::Cell) -> Look {
-    let ink = match cell.fgcolor() {
-        vt100::Color::Idx(index) => COLOURS[usize::from(index % 8)],
-        vt100::Color::Default | vt100::Color::Rgb(..) => INK,
+fn cell_style(cell: &vt100::Cell) -> CellStyle {
+    let color = match cell.fgcolor() {
+        vt100::Color::Idx(index) => COLORS[usize::from(index % 8)],
+        vt100::Color::Default | vt100::Color::Rgb(..) => FOREGROUND,
     };
-    Look {
-        ink,
+    CellStyle {
+        color,
         bold: cell.bold(),
         dim: cell.dim(),
         italic: cell.italic(),
@@ -84,15 +84,15 @@ fn look(cell: &vt100::Cell) -> Look {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a screen is small")]
-fn draw(svg: &mut String, text: &str, look: Look, (column, row): (usize, usize)) {
+fn draw(svg: &mut String, text: &str, cell: CellStyle, (column, row): (usize, usize)) {
     let columns = text.chars().count() as f32;
-    let (x, y) = (EDGE + column as f32 * COLUMN, EDGE + row as f32 * ROW);
-    if look.reversed {
+    let (x, y) = (MARGIN + column as f32 * COLUMN, MARGIN + row as f32 * ROW);
+    if cell.reversed {
         let width = columns * COLUMN;
         let _ = writeln!(
             svg,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{ROW}\" fill=\"{}\"/>",
-            look.ink
+            cell.color
         );
     }
     let shown = text.trim_end();
@@ -107,11 +107,11 @@ fn draw(svg: &mut String, text: &str, look: Look, (column, row): (usize, usize))
         .replace('>', "&gt;");
     let x = x + indent as f32 * COLUMN;
     let length = (text.trim_end().chars().count() - indent) as f32 * COLUMN;
-    let mut style = format!("fill=\"{}\"", if look.reversed { PAPER } else { look.ink });
+    let mut style = format!("fill=\"{}\"", if cell.reversed { BACKGROUND } else { cell.color });
     for (on, attribute) in [
-        (look.bold, " font-weight=\"bold\""),
-        (look.dim, " opacity=\"0.6\""),
-        (look.italic, " font-style=\"italic\""),
+        (cell.bold, " font-weight=\"bold\""),
+        (cell.dim, " opacity=\"0.6\""),
+        (cell.italic, " font-style=\"italic\""),
     ] {
         style.push_str(if on { attribute } else { "" });
     }

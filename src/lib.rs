@@ -1,42 +1,123 @@
-//! `ralph` runs a headless coding agent in a loop until the work is verifiably done.
+//! Runs a coding agent in a loop until its work is verifiably done.
 //!
-//! The rooms, in the order in which they may know each other (each knows only those above it):
+//! An *agent* is a program such as Claude Code or Codex that works on a repository without supervision. `ralph` starts it with a
+//! prompt, reads its output, and starts it again until it reports that the work is done and every *gate* (a command of the user,
+//! such as `cargo test`) confirms it, or until a limit on iterations, time or cost is reached.
+//!
+//! # How a run works
+//!
+//! ```text
+//! command line, ralph.yml ──► config::Settings ──► run ──► outcome and exit code
+//!
+//!   agent output ──┐
+//!   commands ──────┼──► queue ──► engine ──► actions: start or stop the agent, run a gate, …
+//!   timers ────────┘                └──────► run events ──► journal, terminal, JSON, hooks
+//! ```
+//!
+//! - [`run`] owns the queue. It passes each input to the engine and carries out the actions that the engine returns.
+//! - [`engine`] makes every decision. It is a pure state machine: it never reads the clock, a file or a process.
+//! - [`process`] starts the agent, reads its output and stops its process tree. [`transcript`] parses that output into
+//!   [`event::TranscriptEvent`]s, with one adapter per format.
+//! - Everything that happens is an [`event::RunEvent`]. [`store`] writes it to the journal of the run, and [`ui`] shows it.
+//!
+//! # Modules
+//!
+//! In dependency order: a module uses only modules above it. `tests/architecture.rs` lists the exact dependencies.
+//!
+//! - [`panic_hook`] reports a panic in one line and notifies the run that it concerns.
+//! - [`signals`] forwards signals to subscribers.
+//! - [`files`] reads files that someone else can write, without blocking and up to a limit.
+//! - [`event`] defines what can happen in a run, as plain data: transcript events, run events, commands, outcomes, records.
+//! - [`policy`] defines the rules that several modules share: limits, durations, gates, hats, hooks, prices, sessions.
+//! - [`config`] merges `ralph.yml`, environment variables and flags into `Settings`, and reports mistakes with file and line.
+//! - [`process`] starts child processes on pipes or a PTY, reads their output, feeds their stdin and stops process trees.
+//! - [`transcript`] parses the output of agents into transcript events, without any I/O.
+//! - [`agent`] lists the known agents, detects the installed ones and builds their command lines.
+//! - [`engine`] decides what a run does next: limits, hats, markers, gates, retries, waits.
+//! - [`store`] stores each run on disk: journal, raw output, lock, index.
+//! - [`ui`] shows runs as plain text, JSON, TUI or exported files. No other module prints.
+//! - [`trust`] decides which commands of a repository may run.
+//! - [`runner`] starts agents and gates, and reports their output and their end.
+//! - [`run`] drives one run: it connects the queue, the engine, child processes, the journal and the user interface.
+//! - [`mod@bench`] runs each task of a file with each agent in workspaces of their own, and compares the results.
+//! - [`doctor`] checks the environment and the configuration, and explains how to fix each problem.
+//! - [`cli`] parses arguments, runs the subcommand and returns the exit code.
+//!
+//! `docs/architecture.md` describes the design and `docs/glossary.md` defines the terms. `CONTRIBUTING.md` explains how to add an
+//! agent, a transcript format, a subcommand, a configuration key or an event.
+//!
+//! This library exists for the `ralph` program, its tests and its benchmarks. Its API is not stable. Only [`cli`] is public. The
+//! feature `test-support` makes the modules public that tests, benchmarks and fuzz targets use; without it, they are private, so that
+//! the compiler reports dead code. `cargo doc --document-private-items` documents all modules.
+#![expect(
+    rustdoc::private_intra_doc_links,
+    reason = "the links resolve in `cargo doc --document-private-items`"
+)]
 
-/// MISHAPS: mistakes of ralph's own; told in one line, and never the end of more than they must be.
-pub mod panic_hook;
+pub(crate) mod panic_hook;
 
-/// WORDS: what can happen, as plain data.
+pub(crate) mod signals;
+
+pub mod files;
+
 #[deny(clippy::disallowed_methods)]
+#[cfg(feature = "test-support")]
 pub mod event;
+#[deny(clippy::disallowed_methods)]
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod event;
 
-/// WISHES: `ralph.yml`, environment and flags become one `Settings`; explains mistakes.
+#[deny(clippy::disallowed_methods)]
+#[cfg(feature = "test-support")]
+pub mod policy;
+#[deny(clippy::disallowed_methods)]
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod policy;
+
+#[cfg(feature = "test-support")]
 pub mod config;
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod config;
 
-/// CHILDREN: spawn on pipes or a PTY, read, feed stdin, stop the whole tree; knows no agent.
+#[cfg(feature = "test-support")]
 pub mod process;
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod process;
 
-/// READING: an agent's lines become transcript events; pure.
 #[deny(clippy::disallowed_methods)]
+#[cfg(feature = "test-support")]
 pub mod transcript;
-
-/// WHO: the table of agents, the user's own, detection, prompt delivery.
-pub mod agent;
-
-/// JUDGEMENT: limits, hats, markers, gates, retries, waiting; a pure state machine.
 #[deny(clippy::disallowed_methods)]
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod transcript;
+
+#[cfg(feature = "test-support")]
+pub mod agent;
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod agent;
+
+#[deny(clippy::disallowed_methods)]
+#[cfg(feature = "test-support")]
 pub mod engine;
+#[deny(clippy::disallowed_methods)]
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod engine;
 
-/// MEMORY: journal, raw bytes and lock of each run.
+#[cfg(feature = "test-support")]
 pub mod store;
+#[cfg(not(feature = "test-support"))]
+pub(crate) mod store;
 
-/// FACES: sinks of what happens; the only room that prints.
-pub mod ui;
+pub(crate) mod ui;
 
-/// HANDS: the meeting room; inbox, engine, and what it asks for.
-pub mod run;
+pub(crate) mod trust;
 
-/// CHECKS: is everything in place, and if not, what helps.
-pub mod doctor;
+pub(crate) mod runner;
 
-/// DOOR: arguments in, exit code out.
+pub(crate) mod run;
+
+pub(crate) mod bench;
+
+pub(crate) mod doctor;
+
 pub mod cli;

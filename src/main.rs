@@ -1,4 +1,4 @@
-//! The binary: hand over to the door, return its exit code.
+//! The `ralph` binary: runs the command line and returns its exit code.
 
 use std::process::ExitCode;
 

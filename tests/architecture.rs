@@ -1,53 +1,45 @@
-//! Module boundaries: a top-level module uses only the modules that it is allowed to depend on.
+//! Checks the module structure: dependencies between top-level modules, `super::` paths, unique type names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules that each top-level module uses. An entry that is no longer needed fails the test.
+/// The modules that each top-level module uses, in dependency order (`.ci/modules` prints them). An entry that is no longer needed fails the test.
+const ALLOWED: &[(&str, &str)] = &[
+    ("panic_hook", ""),
+    ("signals", "panic_hook"),
+    ("files", ""),
+    ("event", ""),
+    ("policy", "event"),
+    ("config", "files policy"),
+    ("process", "event panic_hook"),
+    ("transcript", "event"),
+    ("agent", "config event files panic_hook policy process"),
+    ("engine", "event policy"),
+    ("store", "event files"),
+    ("ui", "event panic_hook signals"),
+    ("trust", "agent config event files process store"),
+    ("runner", "agent event process"),
+    (
+        "run",
+        "agent config engine event files panic_hook policy process runner signals store transcript ui",
+    ),
+    (
+        "bench",
+        "agent config event files policy process run signals store transcript ui",
+    ),
+    ("doctor", "agent config engine event policy run transcript trust"),
+    (
+        "cli",
+        "agent bench config doctor engine event files policy process run store transcript trust ui",
+    ),
+];
+
 fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
-    BTreeMap::from([
-        ("panic_hook", vec![]),
-        ("event", vec![]),
-        ("config", vec![]),
-        ("process", vec!["event", "panic_hook"]),
-        ("transcript", vec!["event"]),
-        ("engine", vec!["event"]),
-        ("store", vec!["event"]),
-        ("ui", vec!["event", "panic_hook"]),
-        ("agent", vec!["config", "event", "panic_hook", "process"]),
-        (
-            "run",
-            vec![
-                "agent",
-                "config",
-                "engine",
-                "event",
-                "panic_hook",
-                "process",
-                "store",
-                "transcript",
-                "ui",
-            ],
-        ),
-        ("doctor", vec!["agent", "config", "event", "run", "transcript"]),
-        (
-            "cli",
-            vec![
-                "agent",
-                "config",
-                "doctor",
-                "engine",
-                "event",
-                "panic_hook",
-                "process",
-                "run",
-                "store",
-                "transcript",
-                "ui",
-            ],
-        ),
-    ])
+    ALLOWED
+        .iter()
+        .map(|(module, uses)| (*module, uses.split_whitespace().collect()))
+        .collect()
 }
 
 fn source_directory() -> PathBuf {
@@ -72,28 +64,63 @@ fn depth(file: &Path) -> usize {
     relative.components().count() - usize::from(is_mod)
 }
 
-/// The modules that a source file names: through `crate::`, or through as many `super::` as lead to the crate root.
-fn modules_used<'a>(source: &str, depth: usize, modules: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let code: String = source
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect();
+/// Splits a source file into its code and its unit tests.
+fn split_tests(source: &str) -> (&str, &str) {
+    let start = source.find("#[cfg(test)]\nmod tests {").unwrap_or(source.len());
+    source.split_at(start)
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+/// Returns the modules that a source file names through `crate::`. `super::` paths never leave a top-level module.
+fn modules_used<'a>(source: &str, modules: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let code: String = source.lines().filter(|line| !is_comment(line)).collect();
     let code = code.replace(' ', "");
-    let roots = ["crate::".to_owned(), "super::".repeat(depth)];
-    let names = |module: &str, root: &str| {
-        let direct = [format!("{root}{module}::"), format!("{root}{module};")];
-        let group = format!("{root}{{");
+    let is_named = |module: &str| {
+        let direct = [format!("crate::{module}::"), format!("crate::{module};")];
         direct.iter().any(|path| code.contains(path))
-            || code.split(&group).skip(1).any(|group| {
+            || code.split("crate::{").skip(1).any(|group| {
                 let group = group.split(';').next().unwrap_or_default();
                 group.split([',', '{']).any(|name| {
                     name.trim_end_matches('}') == module || name.starts_with(&format!("{module}::"))
                 })
             })
     };
-    modules
-        .filter(|module| roots.iter().any(|root| names(module, root)))
-        .collect()
+    modules.filter(|module| is_named(module)).collect()
+}
+
+/// Returns the lines with a `super::` path that leaves the top-level module of a file at this depth.
+fn climbing_paths(source: &str, depth: usize) -> Vec<&str> {
+    let (code, tests) = split_tests(source);
+    let climbs = |line: &str, depth: usize| {
+        let code = line.replace(' ', "");
+        code.contains(&"super::".repeat(depth)) && !is_comment(line)
+    };
+    // The module `tests` is one level deeper than its file.
+    let code = code.lines().filter(|line| climbs(line, depth));
+    let tests = tests.lines().filter(|line| climbs(line, depth + 1));
+    code.chain(tests).collect()
+}
+
+/// Returns the name of the type that a line defines at the top level of a file.
+fn defined_type(line: &str) -> Option<&str> {
+    let item = match line.strip_prefix("pub") {
+        Some(rest) => rest.split_once(' ')?.1,
+        None => line,
+    };
+    let (keyword, rest) = item.split_once(' ')?;
+    let mut words = rest.split(|character: char| !character.is_alphanumeric() && character != '_');
+    let name = words.next()?;
+    ["struct", "enum", "trait"].contains(&keyword).then_some(name)
+}
+
+/// Returns whether a file contains only unit tests.
+fn is_test_file(file: &Path) -> bool {
+    let relative = file.strip_prefix(source_directory()).expect("a file in src");
+    let mut parts = relative.components().map(|part| part.as_os_str());
+    parts.any(|part| part == "tests" || part == "tests.rs")
 }
 
 #[test]
@@ -105,11 +132,11 @@ fn modules_use_exactly_the_modules_they_are_allowed_to() {
         collect_sources(&source_directory().join(module), &mut files);
         assert!(!files.is_empty(), "the module {module} has no files");
         let mut used = BTreeSet::new();
-        for file in files {
+        for file in files.into_iter().filter(|file| !is_test_file(file)) {
             let text = fs::read_to_string(&file).expect("a source file");
             // Unit tests may compare a rule with the data of another module.
-            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            for other in modules_used(code, depth(&file), allowed.keys().copied()) {
+            let (code, _) = split_tests(&text);
+            for other in modules_used(code, allowed.keys().copied()) {
                 used.insert(other);
                 if other != *module && !permitted.contains(&other) {
                     violations.push(format!("{} uses {other}", file.display()));
@@ -122,40 +149,196 @@ fn modules_use_exactly_the_modules_they_are_allowed_to() {
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
+/// Returns the modules that lib.rs declares, and those that its documentation lists, both in order.
+fn modules_of_the_library() -> (Vec<String>, Vec<String>) {
+    let library = fs::read_to_string(source_directory().join("lib.rs")).expect("lib.rs");
+    let mut declared: Vec<String> = library
+        .lines()
+        .filter_map(|line| line.split_once("mod ")?.1.strip_suffix(';'))
+        .map(str::to_owned)
+        .collect();
+    // Some modules are declared twice, with and without the feature `test-support`.
+    declared.dedup();
+    let documented = library.split("//! # Modules").nth(1).unwrap_or_default();
+    let documented = documented
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! - [`")?.split_once("`] "))
+        // `bench` is also the name of an attribute.
+        .map(|(module, _)| module.trim_start_matches("mod@").to_owned());
+    (declared, documented.collect())
+}
+
 #[test]
 fn every_module_of_the_library_has_an_entry() {
-    let library = fs::read_to_string(source_directory().join("lib.rs")).expect("lib.rs");
+    let (declared, _) = modules_of_the_library();
     let modules = allowed();
-    let declared: Vec<&str> = library
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
-        .collect();
     assert_eq!(declared.len(), modules.len());
     assert!(
-        declared.iter().all(|module| modules.contains_key(module)),
+        declared
+            .iter()
+            .all(|module| modules.contains_key(module.as_str())),
         "{declared:?}"
     );
 }
 
 #[test]
+fn crate_documentation_lists_the_modules_in_dependency_order() {
+    let (declared, documented) = modules_of_the_library();
+    assert_eq!(
+        documented, declared,
+        "list every module in the documentation of lib.rs"
+    );
+    let position = |module: &str| declared.iter().position(|other| other == module);
+    for (module, permitted) in allowed() {
+        for other in permitted {
+            assert!(position(other) < position(module), "list {other} before {module}");
+        }
+    }
+}
+
+#[test]
 fn every_form_of_path_is_detected() {
     let modules = || ["run", "ui", "event"].into_iter();
-    assert_eq!(modules_used("use crate::ui::FrontEnd;", 2, modules()), ["ui"]);
+    assert_eq!(modules_used("use crate::ui::FrontEnd;", modules()), ["ui"]);
     assert_eq!(
-        modules_used("use crate::{event::Record, run};", 2, modules()),
+        modules_used("use crate::{event::Record, run};", modules()),
         ["run", "event"]
     );
+    assert_eq!(modules_used("let x = crate::run::drive();", modules()), ["run"]);
+    assert!(modules_used("use super::ui::FrontEnd;", modules()).is_empty());
     assert_eq!(
-        modules_used("let x = crate::run::drive();", 2, modules()),
-        ["run"]
-    );
-    assert_eq!(
-        modules_used("use super::super::ui::FrontEnd;", 2, modules()),
-        ["ui"]
-    );
-    assert!(modules_used("use super::ui::FrontEnd;", 2, modules()).is_empty());
-    assert_eq!(
-        modules_used("// crate::run is not code\nuse crate::event::Tag;", 2, modules()),
+        modules_used("// crate::run is not code\nuse crate::event::Tag;", modules()),
         ["event"]
     );
+}
+
+#[test]
+fn no_path_leaves_a_top_level_module_with_super() {
+    let mut violations = Vec::new();
+    for module in allowed().keys() {
+        let mut files = Vec::new();
+        collect_sources(&source_directory().join(module), &mut files);
+        for file in files {
+            let text = fs::read_to_string(&file).expect("a source file");
+            for line in climbing_paths(&text, depth(&file)) {
+                violations.push(format!("{}: {} (write `crate::`)", file.display(), line.trim()));
+            }
+        }
+    }
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+#[test]
+fn super_paths_are_counted_from_the_depth_of_the_file() {
+    let climbing = "use super::super::ui::FrontEnd;";
+    assert_eq!(climbing_paths(climbing, 2), [climbing]);
+    assert!(climbing_paths(climbing, 3).is_empty());
+    assert_eq!(climbing_paths("let x = super::run::drive();", 1).len(), 1);
+    assert!(climbing_paths("// super::super::ui is not code", 2).is_empty());
+    let tests = "#[cfg(test)]\nmod tests {\n    use super::super::Run;\n}";
+    assert!(climbing_paths(tests, 2).is_empty());
+    assert_eq!(climbing_paths(tests, 1).len(), 1);
+}
+
+#[test]
+fn type_names_are_unique_within_a_top_level_module() {
+    let mut violations = Vec::new();
+    for module in allowed().keys() {
+        let mut files = Vec::new();
+        collect_sources(&source_directory().join(module), &mut files);
+        let mut definitions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for file in files.iter().filter(|file| !is_test_file(file)) {
+            let text = fs::read_to_string(file).expect("a source file");
+            for (index, line) in split_tests(&text).0.lines().enumerate() {
+                if let Some(name) = defined_type(line) {
+                    let place = format!("{}:{}", file.display(), index + 1);
+                    definitions.entry(name.to_owned()).or_default().push(place);
+                }
+            }
+        }
+        for (name, places) in definitions.iter().filter(|(_, places)| places.len() > 1) {
+            violations.push(format!("{module} defines {name} at {}", places.join(" and ")));
+        }
+    }
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+#[test]
+fn type_definitions_are_recognised() {
+    assert_eq!(defined_type("pub(crate) struct Record<'a> {"), Some("Record"));
+    assert_eq!(defined_type("pub enum Tag {"), Some("Tag"));
+    assert_eq!(defined_type("trait Sink: Send {"), Some("Sink"));
+    assert_eq!(defined_type("struct Unit;"), Some("Unit"));
+    assert_eq!(defined_type("    struct Local;"), None);
+    assert_eq!(defined_type("pub(crate) fn record() {"), None);
+    assert_eq!(defined_type("// struct Comment"), None);
+}
+
+/// Returns the modules of `cli` that `dispatch` calls: one per subcommand.
+fn subcommands(source: &str) -> BTreeSet<&str> {
+    let start = source.find("fn dispatch(").expect("the function `dispatch`");
+    let body = &source[start..];
+    let body = &body[..body.find("\n}\n").expect("the end of `dispatch`")];
+    body.lines()
+        .filter_map(|line| line.split_once("=> ")?.1.split_once("::"))
+        .map(|(module, _)| module)
+        .filter(|module| {
+            module
+                .chars()
+                .all(|letter| letter.is_lowercase() || letter == '_')
+        })
+        .collect()
+}
+
+/// Returns the subcommands that a file of `cli` at this depth uses.
+fn subcommands_used<'a>(source: &str, depth: usize, subcommands: &BTreeSet<&'a str>) -> Vec<&'a str> {
+    // Below a subcommand's own directory, `super::` does not reach the other subcommands.
+    let parent = "super::".repeat(depth.saturating_sub(1).max(1));
+    let code = source
+        .replace("crate::cli::", "SIBLING")
+        .replace(&parent, "SIBLING");
+    let code = code.replace("crate::", "other::").replace("SIBLING", "crate::");
+    modules_used(&code, subcommands.iter().copied())
+}
+
+#[test]
+fn no_subcommand_is_used_by_another_file_of_the_command_line() {
+    let directory = source_directory().join("cli");
+    let root = fs::read_to_string(directory.join("mod.rs")).expect("cli/mod.rs");
+    let subcommands = subcommands(&root);
+    assert!(subcommands.len() > 20, "{subcommands:?}");
+    let mut files = Vec::new();
+    collect_sources(&directory, &mut files);
+    files.retain(|file| *file != directory.join("mod.rs"));
+    let mut violations = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source file");
+        let relative = file.strip_prefix(&directory).expect("a file of cli");
+        let first = relative.components().next().expect("a file name").as_os_str();
+        let own = Path::new(first).with_extension("");
+        for used in subcommands_used(split_tests(&text).0, depth(&file), &subcommands) {
+            if Path::new(used) != own {
+                violations.push(format!("{} uses the subcommand {used}", file.display()));
+            }
+        }
+    }
+    assert!(
+        violations.is_empty(),
+        "move what they share to a file that is no subcommand: {violations:#?}"
+    );
+}
+
+#[test]
+fn every_use_of_a_subcommand_is_detected() {
+    let root = "fn dispatch(command) {\n    match command {\n        CliCommand::Runs(x) => runs::runs(x),\n        \
+                CliCommand::Show(x) => show::show(x),\n    }\n}\n";
+    let subcommands = subcommands(root);
+    assert_eq!(subcommands, BTreeSet::from(["runs", "show"]));
+    let used = |source: &str, depth| subcommands_used(source, depth, &subcommands);
+    assert_eq!(used("use super::runs::date;", 2), ["runs"]);
+    assert_eq!(used("use super::{runs, show};", 2), ["runs", "show"]);
+    assert_eq!(used("let x = crate::cli::show::text();", 3), ["show"]);
+    assert_eq!(used("use super::super::show::text;", 3), ["show"]);
+    assert!(used("use super::show::text;", 3).is_empty());
+    assert!(used("use crate::runs::date;", 2).is_empty());
 }

@@ -1,4 +1,4 @@
-//! The files by which ralph is built elsewhere: they can be read, and agree with the package.
+//! The CI workflows and the Dockerfile can be parsed and agree with Cargo.toml.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn workflow(name: &str) -> Value {
     serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Everything that the jobs of a workflow run.
+/// Returns all commands of the jobs of a workflow.
 fn commands(workflow: &Value) -> String {
     let jobs = workflow["jobs"].as_object().expect("jobs");
     let steps = jobs
@@ -25,7 +25,7 @@ fn commands(workflow: &Value) -> String {
     runs.collect::<Vec<_>>().join("\n")
 }
 
-/// How the workflows find the toolchain: what this finds is what they install.
+/// Returns the `rust-version` of Cargo.toml, which the workflows install.
 fn toolchain() -> String {
     let manifest = text("Cargo.toml");
     let mut lines = manifest.lines();
@@ -34,12 +34,35 @@ fn toolchain() -> String {
 }
 
 #[test]
-fn ci_runs_what_everybody_runs_with_the_toolchain_of_the_package() {
+fn ci_runs_the_check_script_with_the_toolchain_of_the_package() {
     let ci = workflow("ci");
     let commands = commands(&ci);
     assert!(commands.contains("bash .ci/run"), "{commands}");
     assert!(commands.contains("rust-version"), "{commands}");
     assert!(ci["on"]["pull_request"].is_null() && ci["on"]["push"]["branches"][0] == "main");
+    let toolchains = &ci["jobs"]["checks"]["strategy"]["matrix"]["toolchain"];
+    assert_eq!(*toolchains, serde_json::json!(["rust-version", "stable"]));
+}
+
+#[test]
+fn every_build_of_the_check_script_uses_the_lock_file() {
+    let script = text(".ci/run");
+    let builds =
+        ["build", "clippy", "doc", "install", "run", "test"].map(|command| format!("cargo {command} "));
+    let unlocked: Vec<&str> = script
+        .lines()
+        .filter(|line| builds.iter().any(|build| line.contains(build)) && !line.contains("--locked"))
+        .collect();
+    assert_eq!(unlocked, Vec::<&str>::new());
+    for step in [
+        "typos",
+        "cargo machete",
+        "cargo deny",
+        "cargo fmt --check",
+        "cargo test --locked",
+    ] {
+        assert!(script.contains(step), "{step}");
+    }
 }
 
 #[test]
@@ -79,7 +102,7 @@ fn a_release_has_every_platform_and_checksums() {
 }
 
 #[test]
-fn the_container_is_built_with_the_toolchain_of_the_package_and_is_not_roots() {
+fn the_container_is_built_with_the_toolchain_of_the_package_and_does_not_run_as_root() {
     let docker = text("Dockerfile");
     let base = format!("FROM rust:{}-alpine AS build", toolchain());
     assert!(docker.contains(&base), "{base}");

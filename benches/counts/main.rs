@@ -1,8 +1,8 @@
-//! How many instructions the hot paths take, counted by valgrind: `cargo bench --bench counts`. A count is the same
-//! however busy the machine is, so it can be compared with the one that is committed (`baseline.json`): more than five
-//! per cent above it is a failure. `cargo bench --bench counts -- --save` writes what was counted as the new baseline.
+//! Instruction counts of the hot paths, measured by valgrind: `cargo bench --bench counts`. Counts do not depend on the
+//! load of the machine, so they are compared with the committed `baseline.json`: a count more than 5 % above it is a
+//! failure. `cargo bench --bench counts -- --save` writes the new counts to the baseline.
 //!
-//! The program starts itself under valgrind to play the parts that are counted (see `parts.rs`).
+//! The program starts itself under valgrind to run one workload (see `workloads.rs`).
 
 mod workloads;
 
@@ -11,10 +11,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// By how much a count may grow.
+/// The allowed growth of a count, as a factor.
 const TOLERANCE: f64 = 1.05;
 
-/// Instructions, by what they were spent on.
+/// Instructions by workload.
 type Counts = BTreeMap<String, u64>;
 
 fn main() -> ExitCode {
@@ -23,13 +23,13 @@ fn main() -> ExitCode {
         .filter(|argument| argument != "--bench")
         .collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match words[..] {
-        ["part", name] => return workloads::play(name),
+    let result = match words[..] {
+        ["workload", name] => return workloads::run(name),
         ["--save"] => count_all().and_then(|counts| save(&counts)),
         [] => count_all().and_then(|counts| compare(&counts)),
         _ => Err(io::Error::other("usage: cargo bench --bench counts [-- --save]")),
     };
-    match done {
+    match result {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {error}");
@@ -45,14 +45,14 @@ fn count_all() -> io::Result<Counts> {
         .status()
         .is_err()
     {
-        let remedy = "valgrind counts the instructions and is not installed; install it (Debian: apt install valgrind)";
-        return Err(io::Error::other(remedy));
+        let message = "valgrind is not installed; install it (Debian: apt install valgrind)";
+        return Err(io::Error::other(message));
     }
     let this = std::env::current_exe()?;
-    let nothing = count(&this, &["part", "nothing"])?;
+    let nothing = count(&this, &["workload", "nothing"])?;
     let mut counts = Counts::new();
     for name in workloads::names() {
-        let all = count(&this, &["part", &name])?;
+        let all = count(&this, &["workload", &name])?;
         counts.insert(name, all.saturating_sub(nothing));
     }
     let ralph = Path::new(env!("CARGO_BIN_EXE_ralph"));
@@ -60,7 +60,7 @@ fn count_all() -> io::Result<Counts> {
     Ok(counts)
 }
 
-/// What a command takes from its start to its end.
+/// The number of instructions that a command executes.
 fn count(program: &Path, arguments: &[&str]) -> io::Result<u64> {
     let out = scratch()?.join("callgrind.out");
     let status = Command::new("valgrind")
@@ -90,25 +90,25 @@ fn compare(counts: &Counts) -> io::Result<ExitCode> {
     let mut out = io::stdout();
     writeln!(
         out,
-        "| what | instructions | baseline | change |\n|---|---|---|---|"
+        "| workload | instructions | baseline | change |\n|---|---|---|---|"
     )?;
     let mut grown = Vec::new();
-    for (what, count) in counts {
-        let before = known.get(what).copied().unwrap_or(*count);
+    for (workload, count) in counts {
+        let before = known.get(workload).copied().unwrap_or(*count);
         let ratio = *count as f64 / before as f64;
         let percent = (ratio - 1.0) * 100.0;
-        writeln!(out, "| {what} | {count} | {before} | {percent:+.1} % |")?;
+        writeln!(out, "| {workload} | {count} | {before} | {percent:+.1} % |")?;
         if ratio > TOLERANCE {
-            grown.push(format!("{what} by {percent:.1} %"));
+            grown.push(format!("{workload} by {percent:.1} %"));
         }
     }
     if grown.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    writeln!(out, "\ngrown by more than 5 %: {}", grown.join(", "))?;
+    writeln!(out, "\nmore than 5 % above the baseline: {}", grown.join(", "))?;
     writeln!(
         out,
-        "if that is what the change is worth: cargo bench --bench counts -- --save"
+        "to accept the new counts: cargo bench --bench counts -- --save"
     )?;
     Ok(ExitCode::FAILURE)
 }
@@ -123,7 +123,7 @@ fn baseline() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/counts/baseline.json")
 }
 
-/// Where counting leaves its files.
+/// The directory for temporary files.
 fn scratch() -> io::Result<PathBuf> {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("counts");
     std::fs::create_dir_all(&path)?;

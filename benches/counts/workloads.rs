@@ -1,5 +1,6 @@
-//! What is counted: reading each format, judging a session, keeping it in a journal.
+//! The counted workloads: parsing each format, passing a session through the engine, writing it to a journal.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,18 +9,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph::engine::{
-    CostFigures, CostRules, Ending, Engine, Hats, Input, Limits, Markers, Messages, OnDeclaredFailure,
-    Placement, Policy, Reading, SessionRule, Timing,
+    EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
+    WorkspaceChecks,
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
-use ralph::store::Run;
-use ralph::transcript::{self, Opening};
+use ralph::policy::{
+    CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
+};
+use ralph::store::{Run, StateDirectory};
+use ralph::transcript::{self, AdapterContext};
 
-/// Each session is read so often that it has about this many bytes.
+/// Each session is parsed repeatedly until about this many bytes have been read.
 const BYTES: usize = 400_000;
 
-/// Formats that have sessions of real programs among the fixtures.
-const READ: [&str; 11] = [
+/// Formats with captured sessions in `tests/fixtures`.
+const FORMATS: [&str; 17] = [
     "amp",
     "claude",
     "codex",
@@ -31,37 +35,43 @@ const READ: [&str; 11] = [
     "plain",
     "rtf1",
     "jq",
+    "agy",
+    "qwen",
+    "pi",
+    "kimi",
+    "vibe",
+    "cline",
 ];
 
-/// All parts but `nothing`, from which the others are measured.
+/// All workloads except `nothing`, whose count is subtracted from the others.
 pub(crate) fn names() -> Vec<String> {
-    let read = READ.iter().filter(|format| !session(format).is_empty());
-    let mut names: Vec<String> = read.map(|format| format!("read: {format}")).collect();
-    names.extend(["judge: claude".to_owned(), "keep: claude".to_owned()]);
+    let formats = FORMATS.iter().filter(|format| !session(format).is_empty());
+    let mut names: Vec<String> = formats.map(|format| format!("parse: {format}")).collect();
+    names.extend(["engine: claude".to_owned(), "journal: claude".to_owned()]);
     names
 }
 
-pub(crate) fn play(name: &str) -> ExitCode {
-    let played = match name.split_once(": ") {
+pub(crate) fn run(name: &str) -> ExitCode {
+    let result = match name.split_once(": ") {
         None if name == "nothing" => Ok(()),
-        Some(("read", format)) => {
-            read(format);
+        Some(("parse", format)) => {
+            parse(format);
             Ok(())
         }
-        Some(("judge", format)) => {
-            judge(read(format));
+        Some(("engine", format)) => {
+            run_engine(parse(format));
             Ok(())
         }
-        Some(("keep", format)) => keep(read(format)),
+        Some(("journal", format)) => write_journal(parse(format)),
         _ => return ExitCode::FAILURE,
     };
-    match played {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// Everything that a program of this format was seen to print.
+/// All captured output in this format.
 fn session(format: &str) -> String {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
@@ -80,21 +90,21 @@ fn session(format: &str) -> String {
         .collect()
 }
 
-fn read(format: &str) -> Vec<TranscriptEvent> {
+fn parse(format: &str) -> Vec<TranscriptEvent> {
     let session = session(format);
     let mut events = Vec::new();
     let Some(format) = transcript::find(format) else {
         return events;
     };
     for _ in 0..BYTES.div_ceil(session.len().max(1)) {
-        let mut adapter = (format.open)(&Opening { prompt: "" });
+        let mut adapter = (format.open)(&AdapterContext { prompt: "" });
         session.lines().for_each(|line| adapter.feed(line, &mut events));
         adapter.flush(&mut events);
     }
     events
 }
 
-fn judge(events: Vec<TranscriptEvent>) {
+fn run_engine(events: Vec<TranscriptEvent>) {
     let mut engine = Engine::new(policy());
     let at = Duration::from_secs(1);
     let _ = engine.step(at, Input::Started(Box::new(header())));
@@ -104,9 +114,10 @@ fn judge(events: Vec<TranscriptEvent>) {
     }
 }
 
-fn keep(events: Vec<TranscriptEvent>) -> io::Result<()> {
+fn write_journal(events: Vec<TranscriptEvent>) -> io::Result<()> {
     let workspace = tempfile::tempdir()?;
-    let run = Run::create(workspace.path(), Timestamp::UNIX_EPOCH).map_err(io::Error::other)?;
+    let project = StateDirectory::at(workspace.path().join("state")).project(workspace.path());
+    let run = Run::create(&project, Timestamp::UNIX_EPOCH).map_err(io::Error::other)?;
     let mut journal = run.journal().map_err(io::Error::other)?;
     for (seq, event) in (1..).zip(events) {
         let event = RunEvent::Transcript { iteration: 1, event };
@@ -127,12 +138,13 @@ fn policy() -> Policy {
             cost_usd: None,
             tokens: None,
             consecutive_failures: 5,
+            limit_wait: Duration::from_secs(3600),
             no_progress: 0,
         },
         costs: CostRules {
             prices: None,
             model: None,
-            figures: CostFigures::Possible,
+            availability: CostAvailability::Available,
         },
         timing: Timing {
             wall: None,
@@ -142,17 +154,21 @@ fn policy() -> Policy {
             stop_grace: Duration::from_secs(5),
             cooldown: Duration::ZERO,
         },
-        markers: Markers::new(Vec::new(), Placement::Line),
+        markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
-        reading: Reading {
-            messages: Messages::Delimited,
-            ending: Ending::TerminalEvent,
+        transcript: TranscriptFeatures {
+            messages: MessageBoundaries::Delimited,
+            end: EndSignal::TerminalEvent,
         },
         auth_hint: String::new(),
         limit_phrases: Vec::new(),
         on_declared_failure: OnDeclaredFailure::Stop,
-        session: SessionRule::Fresh,
+        session: Session::Fresh,
+        session_source: SessionSource::Transcript,
+        permission_denial_help: None,
+        workspace_checks: WorkspaceChecks::default(),
+        hooks: BTreeSet::new(),
     }
 }
 
@@ -165,6 +181,8 @@ fn header() -> RunHeader {
         agent_version: None,
         transcript: "claude".into(),
         workspace: "/w".into(),
+        project_root: None,
+        directory: None,
         max_iterations: 100,
         max_runtime_seconds: None,
         max_tokens: None,

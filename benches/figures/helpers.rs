@@ -1,4 +1,4 @@
-//! The parts that this program plays besides measuring: floors and agents.
+//! The helper processes that this program starts as: baselines and agents.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,15 +11,15 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde::Deserialize;
 
-/// Plays the part that the first argument names, if it names one.
-pub(crate) fn play(arguments: &[String]) -> Option<ExitCode> {
+/// Runs the helper that the first argument names, if any.
+pub(crate) fn run_if_named(arguments: &[String]) -> Option<ExitCode> {
     let rest: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
-    let played = match (arguments.first()?.as_str(), &rest[..]) {
+    let result = match (arguments.first()?.as_str(), &rest[..]) {
         ("nothing", []) => Ok(()),
         ("emit", [file]) => emit(file),
         ("stamp", [file, last]) => stamp(file, last),
         ("reference", [corpus, raw]) => reference(corpus, raw),
-        ("reference-terminal", [corpus, raw]) => reference_on_a_terminal(corpus, raw),
+        ("reference-terminal", [corpus, raw]) => reference_on_terminal(corpus, raw),
         ("limited", []) => limited(),
         ("lines", [count]) => lines(count),
         ("tick", [count]) => tick(count),
@@ -29,18 +29,18 @@ pub(crate) fn play(arguments: &[String]) -> Option<ExitCode> {
         }
         ("silent", [seconds]) => {
             std::thread::sleep(Duration::from_secs(seconds.parse().unwrap_or(1)));
-            say("LOOP_COMPLETE")
+            print_line("LOOP_COMPLETE")
         }
         _ => return None,
     };
-    Some(if played.is_ok() {
+    Some(if result.is_ok() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
 }
 
-fn say(line: &str) -> io::Result<()> {
+fn print_line(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }
 
@@ -57,14 +57,14 @@ fn emit(file: &str) -> io::Result<()> {
     }
 }
 
-/// An agent that does nothing but write down when it began and when it ended; complete when `last` such lines exist.
+/// An agent that only records when it started and ended. It completes when `last` such lines exist.
 fn stamp(file: &str, last: &str) -> io::Result<()> {
-    let began = monotonic();
+    let started = monotonic();
     let mut log = File::options().create(true).append(true).open(file)?;
     let so_far = BufReader::new(File::open(file)?).lines().count();
     let enough = last.parse().unwrap_or(usize::MAX) <= so_far + 1;
-    say(if enough { "LOOP_COMPLETE" } else { "more" })?;
-    writeln!(log, "{began} {}", monotonic())
+    print_line(if enough { "LOOP_COMPLETE" } else { "more" })?;
+    writeln!(log, "{started} {}", monotonic())
 }
 
 /// An agent that prints many short lines.
@@ -76,22 +76,22 @@ fn lines(count: &str) -> io::Result<()> {
     writeln!(out, "LOOP_COMPLETE")
 }
 
-/// An agent that says the time 50 times a second.
+/// An agent that prints the time 50 times per second.
 fn tick(count: &str) -> io::Result<()> {
     for _ in 0..count.parse::<u64>().unwrap_or(0) {
         std::thread::sleep(Duration::from_millis(20));
-        say(&format!("at {}", monotonic()))?;
+        print_line(&format!("at {}", monotonic()))?;
     }
-    say("LOOP_COMPLETE")
+    print_line("LOOP_COMPLETE")
 }
 
-/// Nanoseconds on a clock that all processes share.
+/// Nanoseconds of the system-wide monotonic clock.
 pub(crate) fn monotonic() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// What the reference reads of a line: as much as any reader of this format must.
+/// The fields that any reader of this format must parse.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow, rename = "type")]
@@ -102,7 +102,7 @@ struct Line<'a> {
     event: Option<&'a serde_json::value::RawValue>,
 }
 
-/// The floor of reading: start the agent, read its pipe, split, parse with types, append the raw bytes.
+/// The baseline for reading: starts the agent, reads its pipe, splits and parses lines, and appends the raw bytes to a file.
 fn reference(corpus: &str, raw: &str) -> io::Result<()> {
     let mut child = emitter(corpus)?.stdout(Stdio::piped()).spawn()?;
     let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -110,20 +110,20 @@ fn reference(corpus: &str, raw: &str) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-/// The same on a raw terminal.
-fn reference_on_a_terminal(corpus: &str, raw: &str) -> io::Result<()> {
+/// Like `reference`, on a raw terminal.
+fn reference_on_terminal(corpus: &str, raw: &str) -> io::Result<()> {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&controller)?;
     unlockpt(&controller)?;
     let name = ptsname(&controller, Vec::new())?;
-    let theirs = File::options()
+    let terminal = File::options()
         .write(true)
         .read(true)
         .open(OsStr::from_bytes(name.as_bytes()))?;
-    let mut attributes = tcgetattr(&theirs)?;
+    let mut attributes = tcgetattr(&terminal)?;
     attributes.make_raw();
-    tcsetattr(&theirs, OptionalActions::Now, &attributes)?;
-    let mut child = emitter(corpus)?.stdout(theirs).spawn()?;
+    tcsetattr(&terminal, OptionalActions::Now, &attributes)?;
+    let mut child = emitter(corpus)?.stdout(terminal).spawn()?;
     read_lines(File::from(controller), raw)?;
     child.wait().map(drop)
 }
@@ -137,41 +137,41 @@ fn emitter(corpus: &str) -> io::Result<Command> {
 fn read_lines(mut source: impl Read, raw: &str) -> io::Result<()> {
     let mut raw = File::options().create(true).append(true).open(raw)?;
     let mut buffer = vec![0; 256 * 1024];
-    let mut kept: Vec<u8> = Vec::new();
-    let mut known = 0_u64;
-    // The end of a terminal is an error.
+    let mut partial: Vec<u8> = Vec::new();
+    let mut matching = 0_u64;
+    // Reading from a closed terminal returns an error instead of EOF.
     while let Ok(count @ 1..) = source.read(&mut buffer) {
         raw.write_all(&buffer[..count])?;
         let mut rest = &buffer[..count];
         while let Some(end) = memchr::memchr(b'\n', rest) {
-            let line = if kept.is_empty() {
+            let line = if partial.is_empty() {
                 &rest[..end]
             } else {
-                kept.extend_from_slice(&rest[..end]);
-                &kept[..]
+                partial.extend_from_slice(&rest[..end]);
+                &partial[..]
             };
             let parsed = std::str::from_utf8(line)
                 .ok()
                 .and_then(|line| serde_json::from_str::<Line<'_>>(line).ok());
-            let told = parsed.is_some_and(|line| {
+            let matches = parsed.is_some_and(|line| {
                 !line.kind.is_empty() && (line.message.is_some() || line.event.is_some())
             });
-            known += u64::from(told);
-            kept.clear();
+            matching += u64::from(matches);
+            partial.clear();
             rest = &rest[end + 1..];
         }
-        kept.extend_from_slice(rest);
+        partial.extend_from_slice(rest);
     }
-    say(&known.to_string())
+    print_line(&matching.to_string())
 }
 
-/// An agent that has reached its usage limit for a long time.
+/// An agent that reports a usage limit far in the future.
 fn limited() -> io::Result<()> {
-    say(r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#)?;
-    say(
+    print_line(r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#)?;
+    print_line(
         r#"{"type":"rate_limit_event","session_id":"s","rate_limit_info":{"status":"rejected","resetsAt":4102444800,"rateLimitType":"five_hour"}}"#,
     )?;
-    say(
+    print_line(
         r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"session_id":"s","result":"You've hit your limit"}"#,
     )?;
     Err(io::ErrorKind::Other.into())

@@ -1,4 +1,4 @@
-//! F6: what waiting costs.
+//! F6: CPU time and wake-ups while ralph waits.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use crate::sample::{Figure, ralph, workspace};
 const SECONDS: u64 = 10;
 
 pub(crate) fn idle() -> Vec<Figure> {
-    let mut figures = waiting("the agent is silent", &["silent", "20"], "plain");
-    figures.extend(waiting("a usage limit lasts", &["limited"], "claude"));
+    let mut figures = measure_waiting("the agent is silent", &["silent", "20"], "plain");
+    figures.extend(measure_waiting("a usage limit lasts", &["limited"], "claude"));
     figures
 }
 
-fn waiting(why: &str, agent: &[&str], transcript: &str) -> Vec<Figure> {
-    let place = workspace("quiet", agent, transcript);
+fn measure_waiting(why: &str, agent: &[&str], transcript: &str) -> Vec<Figure> {
+    let directory = workspace("quiet", agent, transcript);
     let mut command = ralph();
-    command.args(["run", "-q", "-p", "x y"]).current_dir(place);
+    command.args(["run", "-q", "-p", "x y"]).current_dir(directory);
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -24,35 +24,35 @@ fn waiting(why: &str, agent: &[&str], transcript: &str) -> Vec<Figure> {
         .spawn();
     let Ok(mut child) = child else { return Vec::new() };
     std::thread::sleep(Duration::from_secs(2));
-    let before = Spent::of(child.id());
+    let before = CpuUse::of(child.id());
     std::thread::sleep(Duration::from_secs(SECONDS));
-    let after = Spent::of(child.id());
-    assert!(matches!(child.try_wait(), Ok(None)), "it was to wait");
+    let after = CpuUse::of(child.id());
+    assert!(matches!(child.try_wait(), Ok(None)), "ralph is still waiting");
     let _ = child.kill();
     let _ = child.wait();
     let share = share(&before, &after, SECONDS);
     let wakes = (after.wakes - before.wakes) as f64 / SECONDS as f64;
     vec![
         Figure::plain(
-            &format!("processor time while {why}"),
+            &format!("CPU time while {why}"),
             format!("{share:.2} %"),
             "≤ 0.1 %",
         ),
         Figure::plain(
-            &format!("wake-ups a second while {why}"),
+            &format!("wake-ups per second while {why}"),
             format!("{wakes:.1}"),
             "≤ 2",
         ),
     ]
 }
 
-/// Processor time, and how often each thread gave the processor up.
-pub(crate) struct Spent {
+/// CPU time and voluntary context switches of all threads of a process.
+pub(crate) struct CpuUse {
     pub(crate) time: Duration,
     pub(crate) wakes: u64,
 }
 
-impl Spent {
+impl CpuUse {
     pub(crate) fn of(pid: u32) -> Self {
         let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
         let threads: Vec<_> = threads
@@ -81,7 +81,7 @@ impl Spent {
             })
             .sum();
         Self {
-            // The one forgets threads that have ended, the other counts in hundredths: neither is ever too much.
+            // schedstat omits ended threads, and stat counts in units of 10 ms. Neither is too high, so take the larger.
             time: Duration::from_nanos(nanoseconds).max(ticks(pid)),
             wakes,
         }
@@ -98,7 +98,7 @@ fn ticks(pid: u32) -> Duration {
     Duration::from_millis(ticks.sum::<u64>() * 10)
 }
 
-/// Of a core, in per cent.
-pub(crate) fn share(before: &Spent, after: &Spent, seconds: u64) -> f64 {
+/// The share of a core, in percent.
+pub(crate) fn share(before: &CpuUse, after: &CpuUse, seconds: u64) -> f64 {
     after.time.saturating_sub(before.time).as_secs_f64() / seconds as f64 * 100.0
 }

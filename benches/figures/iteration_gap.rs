@@ -1,4 +1,4 @@
-//! F2: what lies between two iterations.
+//! F2: the gap between two iterations.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,32 +9,32 @@ use crate::sample::{Figure, interleaved, median, ralph, scratch, time, workspace
 
 const ITERATIONS: usize = 100;
 const MANY: usize = 1000;
-const PLACE: &str = "turns-";
-/// How long what a measurement left stays, so that the next one has nothing freshly deleted to pay for.
-const KEPT: Duration = Duration::from_secs(3600);
-/// Bytes of a prompt.
+const PREFIX: &str = "turns-";
+/// How long directories of earlier measurements are kept. Deleting them right away would slow down the next measurement.
+const RETENTION: Duration = Duration::from_secs(3600);
+/// Prompt sizes in bytes.
 const SHORT: usize = 1_000;
 const LONG: usize = 1_000_000;
 
 pub(crate) fn gap_between_iterations() -> Vec<Figure> {
-    let (ours, floor) = interleaved(
+    let (ours, baseline) = interleaved(
         5,
-        || median(ralphs_gaps(ITERATIONS, SHORT)),
-        || median(shells_gaps(ITERATIONS)),
+        || median(ralph_gaps(ITERATIONS, SHORT)),
+        || median(shell_gaps(ITERATIONS)),
     );
     let (long, short) = interleaved(
         3,
-        || median(ralphs_gaps(ITERATIONS, LONG)),
-        || median(ralphs_gaps(ITERATIONS, SHORT)),
+        || median(ralph_gaps(ITERATIONS, LONG)),
+        || median(ralph_gaps(ITERATIONS, SHORT)),
     );
-    let before = spent_by_children();
-    let gaps = ralphs_gaps(MANY, SHORT);
-    let of_ralph = spent_by_children() - before;
-    let before = spent_by_children();
-    shells_gaps(MANY);
-    let of_shell = spent_by_children() - before;
-    clear_away();
-    let each = of_ralph.saturating_sub(of_shell) / u32::try_from(MANY).unwrap_or(u32::MAX);
+    let before = cpu_time_of_children();
+    let gaps = ralph_gaps(MANY, SHORT);
+    let ralph_cpu = cpu_time_of_children() - before;
+    let before = cpu_time_of_children();
+    shell_gaps(MANY);
+    let shell_cpu = cpu_time_of_children() - before;
+    remove_old_directories();
+    let each = ralph_cpu.saturating_sub(shell_cpu) / u32::try_from(MANY).unwrap_or(u32::MAX);
     let (first, last) = (
         median(gaps[..100].to_vec()),
         median(gaps[gaps.len() - 100..].to_vec()),
@@ -43,7 +43,7 @@ pub(crate) fn gap_between_iterations() -> Vec<Figure> {
         Figure::times(
             "gap from agent's end to next agent's start",
             ours,
-            floor,
+            baseline,
             "≤ 2.5×",
         ),
         Figure::times(
@@ -52,22 +52,17 @@ pub(crate) fn gap_between_iterations() -> Vec<Figure> {
             first,
             "flat",
         ),
-        Figure::times(
-            "the same, a prompt of 1 MB against one of 1 KB",
-            long,
-            short,
-            "told",
-        ),
+        Figure::times("the same, a prompt of 1 MB against one of 1 KB", long, short, ""),
         Figure::plain(
-            "processor time for an iteration, less what a loop in sh takes",
+            "CPU time per iteration, minus that of a loop in sh",
             format!("{:.2} ms", each.as_secs_f64() * 1e3),
             "≤ 4 ms",
         ),
     ]
 }
 
-/// The processor time of all children that have been waited for, in ticks of ten milliseconds.
-fn spent_by_children() -> Duration {
+/// The CPU time of all children that have been waited for, with a resolution of 10 ms.
+fn cpu_time_of_children() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(") ").next().unwrap_or_default();
     let ticks = after_name.split(' ').skip(13).take(2);
@@ -75,38 +70,38 @@ fn spent_by_children() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// Every time in a place of its own. Some file systems look at each inode that was freed in the last minutes before they
-/// give one out, and a run must not pay for what has been deleted to make room for it, now or by an earlier measurement.
-fn ralphs_gaps(iterations: usize, prompt: usize) -> Vec<Duration> {
-    static PLACES: AtomicUsize = AtomicUsize::new(0);
+/// Each measurement uses a new directory. Some file systems check every recently freed inode before they allocate one, so
+/// deleting an earlier directory would slow down the measured run.
+fn ralph_gaps(iterations: usize, prompt: usize) -> Vec<Duration> {
+    static DIRECTORIES: AtomicUsize = AtomicUsize::new(0);
     let log = fresh_log("ralph.log");
-    let place = workspace(
+    let directory = workspace(
         &format!(
-            "{PLACE}{}-{}",
+            "{PREFIX}{}-{}",
             std::process::id(),
-            PLACES.fetch_add(1, Ordering::Relaxed)
+            DIRECTORIES.fetch_add(1, Ordering::Relaxed)
         ),
         &["stamp", &log.display().to_string(), &iterations.to_string()],
         "plain",
     );
-    let _ = std::fs::write(place.join("PROMPT.md"), "make it so\n".repeat(prompt / 11));
-    time(ralph().args(["run", "-q"]).current_dir(&place));
+    let _ = std::fs::write(directory.join("PROMPT.md"), "make it so\n".repeat(prompt / 11));
+    time(ralph().args(["run", "-q"]).current_dir(&directory));
     gaps(&log)
 }
 
-/// What was left so long ago that nobody measures any more.
-fn clear_away() {
-    let places = std::fs::read_dir(scratch()).into_iter().flatten().flatten();
-    let old = places.filter(|entry| {
-        let made = entry.metadata().and_then(|place| place.modified());
+/// Removes the directories of measurements that ended long ago.
+fn remove_old_directories() {
+    let directories = std::fs::read_dir(scratch()).into_iter().flatten().flatten();
+    let old = directories.filter(|entry| {
+        let made = entry.metadata().and_then(|metadata| metadata.modified());
         let age = made.ok().and_then(|made| made.elapsed().ok());
-        entry.file_name().to_string_lossy().starts_with(PLACE) && age > Some(KEPT)
+        entry.file_name().to_string_lossy().starts_with(PREFIX) && age > Some(RETENTION)
     });
     old.for_each(|entry| drop(std::fs::remove_dir_all(entry.path())));
 }
 
-/// The floor: a loop in sh.
-fn shells_gaps(iterations: usize) -> Vec<Duration> {
+/// The baseline: a loop in sh.
+fn shell_gaps(iterations: usize) -> Vec<Duration> {
     let log = fresh_log("shell.log");
     let program = std::env::current_exe().unwrap_or_default();
     let script = format!(
@@ -129,8 +124,8 @@ fn gaps(log: &Path) -> Vec<Duration> {
     let stamps: Vec<(u64, u64)> = text
         .lines()
         .filter_map(|line| {
-            let (began, ended) = line.split_once(' ')?;
-            Some((began.parse().ok()?, ended.parse().ok()?))
+            let (started, ended) = line.split_once(' ')?;
+            Some((started.parse().ok()?, ended.parse().ok()?))
         })
         .collect();
     stamps

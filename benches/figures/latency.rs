@@ -1,4 +1,4 @@
-//! F5: from the agent's line to whoever reads it.
+//! F5: latency from the agent printing a line to a reader receiving it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -7,35 +7,39 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::helpers::monotonic;
-use crate::sample::{Figure, median, part, quantile, ralph, workspace};
+use crate::sample::{Figure, helper, median, quantile, ralph, workspace};
 
 const TICKS: &str = "100";
-/// Where the scheduler puts a program's threads is decided anew each time, and makes a difference.
+/// Several rounds, because the placement of threads on cores differs from start to start and affects the result.
 const ROUNDS: usize = 7;
 
 pub(crate) fn from_line_to_reader() -> Vec<Figure> {
-    let place = || workspace("latency", &["tick", TICKS], "plain");
+    let directory = || workspace("latency", &["tick", TICKS], "plain");
     let on_stdout = || {
         let mut command = ralph();
-        delays(command.args(["run", "--json", "-p", "x y"]).current_dir(place()))
+        delays(
+            command
+                .args(["run", "--json", "-p", "x y"])
+                .current_dir(directory()),
+        )
     };
-    let floor = || delays(part("tick").arg(TICKS));
-    let (mut printed, mut kept, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let baseline = || delays(helper("tick").arg(TICKS));
+    let (mut printed, mut journaled, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        bare.extend(floor());
+        bare.extend(baseline());
         printed.extend(on_stdout());
-        kept.extend(delays_in_the_journal(&place()));
+        journaled.extend(delays_in_the_journal(&directory()));
     }
-    let floor = median(bare);
-    [("on ralph's stdout", printed), ("in the journal", kept)]
+    let baseline = median(bare);
+    [("on ralph's stdout", printed), ("in the journal", journaled)]
         .into_iter()
-        .flat_map(|(place, delays)| {
+        .flat_map(|(destination, delays)| {
             let p99 = quantile(delays.clone(), 0.99);
             [
                 Figure::times(
-                    &format!("agent's line {place}, median"),
+                    &format!("agent's line {destination}, median"),
                     median(delays),
-                    floor,
+                    baseline,
                     "≤ 4×",
                 ),
                 Figure::plain(
@@ -48,15 +52,15 @@ pub(crate) fn from_line_to_reader() -> Vec<Figure> {
         .collect()
 }
 
-/// How old each line is when it stands in the journal, for a reader that looks all the time.
-fn delays_in_the_journal(place: &Path) -> Vec<Duration> {
+/// The age of each line when it appears in the journal, for a reader that polls continuously.
+fn delays_in_the_journal(workspace: &Path) -> Vec<Duration> {
     let mut command = ralph();
-    command.args(["run", "-q", "-p", "x y"]).current_dir(place);
+    command.args(["run", "-q", "-p", "x y"]).current_dir(workspace);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     let Ok(mut child) = child else {
         return vec![Duration::ZERO];
     };
-    let journal = place.join(".agent/events.jsonl");
+    let journal = workspace.join(".agent/events.jsonl");
     let mut file = None;
     let (mut delays, mut text) = (Vec::new(), Vec::new());
     while matches!(child.try_wait(), Ok(None)) {
@@ -70,13 +74,13 @@ fn delays_in_the_journal(place: &Path) -> Vec<Duration> {
             delays.extend(lines.lines().filter_map(|line| age(line, now)));
             text.clear();
         }
-        // A sleep of a few microseconds would take sixty, and all of them would be counted.
+        // No sleep: the shortest one takes about 60 µs, which would be measured too.
         std::thread::yield_now();
     }
     delays
 }
 
-/// How long ago a line was said that tells when.
+/// The age of a line that contains its own time.
 fn age(line: &str, now: u64) -> Option<Duration> {
     let (_, rest) = line
         .split_once("at ")
@@ -85,7 +89,7 @@ fn age(line: &str, now: u64) -> Option<Duration> {
     Some(Duration::from_nanos(now.saturating_sub(digits.parse().ok()?)))
 }
 
-/// How old each line is when it is read.
+/// The age of each line when it is read from stdout.
 fn delays(command: &mut Command) -> Vec<Duration> {
     let child = command
         .stdin(Stdio::null())

@@ -1,8 +1,8 @@
-//! What ralph costs, as ratios to floors that are measured in the same run: `cargo bench --bench figures`.
-//! Name figures to measure only those: `cargo bench --bench figures -- F1 F4`.
+//! Performance figures of ralph, as ratios to baselines measured in the same run: `cargo bench --bench figures`.
+//! Arguments select figures: `cargo bench --bench figures -- F1 F4`.
 //!
-//! The program also plays the helpers that are measured against: it starts itself as the smallest program, as an agent
-//! that prints, and as the reference reader (see `helpers.rs`).
+//! The program also starts itself as a helper: as an empty program, as an agent, and as the reference reader (see
+//! `helpers.rs`).
 
 mod helpers;
 mod idle;
@@ -21,7 +21,7 @@ use sample::Figure;
 
 type Measure = fn() -> Vec<Figure>;
 
-/// In the order in which they are shown.
+/// In output order.
 const FIGURES: &[(&str, Measure)] = &[
     ("F1", start::start_up),
     ("F2", iteration_gap::gap_between_iterations),
@@ -29,10 +29,10 @@ const FIGURES: &[(&str, Measure)] = &[
     ("F4", stream::throughput),
     ("F5", latency::from_line_to_reader),
     ("F6", idle::idle),
-    ("F7", stream::odd_shapes),
-    ("F8", run_list::index),
+    ("F7", stream::unusual_lines),
+    ("F8", run_list::run_list),
     ("F9", start::size),
-    ("F10", tui::face),
+    ("F10", tui::measure),
 ];
 
 fn main() -> ExitCode {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         .skip(1)
         .filter(|argument| argument != "--bench")
         .collect();
-    if let Some(code) = helpers::play(&arguments) {
+    if let Some(code) = helpers::run_if_named(&arguments) {
         return code;
     }
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|argument| argument == name);
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let _ = writeln!(out, "load {}", sample::load());
     let _ = writeln!(
         out,
-        "| | figure | measured | floor | ratio | target |\n|---|---|---|---|---|---|"
+        "| | figure | measured | baseline | ratio | target |\n|---|---|---|---|---|---|"
     );
     for (name, measure) in FIGURES.iter().filter(|(name, _)| wanted(name)) {
         for figure in measure() {

@@ -1,42 +1,42 @@
-//! F8: how long it takes to look at what is there: ten thousand runs, and one journal of a gigabyte.
+//! F8: time to list 10,000 runs and to resume a run with a journal of 1 GB.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::sample::{Figure, interleaved, median, part, ralph, scratch, time, workspace};
+use crate::sample::{Figure, helper, interleaved, median, ralph, scratch, time, workspace};
 
 const RUNS: usize = 10_000;
 const REPEATS: usize = 11;
 const JOURNAL: u64 = 1 << 30;
-/// Written last: the shelf is full.
+/// The last run to be written; if it exists, all others do.
 const LAST: &str = "20261231-000000-0000";
 
-pub(crate) fn index() -> Vec<Figure> {
+pub(crate) fn run_list() -> Vec<Figure> {
     vec![
-        // None is like that: every one is looked at.
+        // No run has this outcome, so every run is read.
         ten_thousand_runs(
             "`ralph runs --outcome failed`, 10,000 runs",
             &["--outcome", "failed"],
         ),
         ten_thousand_runs("`ralph runs -n 0`, 10,000 runs, all shown", &["-n", "0"]),
         ten_thousand_runs("`ralph runs`, 10,000 runs, the newest shown", &[]),
-        gigabyte(),
+        resume_gigabyte(),
     ]
 }
 
-fn ten_thousand_runs(what: &str, arguments: &[&str]) -> Figure {
-    let place = scratch().join("shelf");
-    if !place.join(".agent/runs").join(LAST).exists() {
-        fill(&place.join(".agent/runs"));
+fn ten_thousand_runs(label: &str, arguments: &[&str]) -> Figure {
+    let directory = scratch().join("runs");
+    if !directory.join(".agent/runs").join(LAST).exists() {
+        write_runs(&directory.join(".agent/runs"));
     }
-    let measure = || time(ralph().arg("runs").args(arguments).current_dir(&place));
-    let (ours, floor) = interleaved(REPEATS, measure, || time(&mut part("nothing")));
-    Figure::times(what, ours, floor, "≤ 150 ms")
+    let measure = || time(ralph().arg("runs").args(arguments).current_dir(&directory));
+    let (ours, baseline) = interleaved(REPEATS, measure, || time(&mut helper("nothing")));
+    Figure::times(label, ours, baseline, "≤ 150 ms")
 }
 
-fn fill(runs: &Path) {
+fn write_runs(runs: &Path) {
     for number in 0..RUNS {
         let (day, rest) = (1 + number % 28, number / 28);
         let (hour, minute) = (rest / 60 % 24, rest % 60);
@@ -46,7 +46,7 @@ fn fill(runs: &Path) {
     write_run(&runs.join(LAST), LAST, 1);
 }
 
-/// A run as it is on disk, with so many lines of what the agent said.
+/// Writes the files of a run whose journal has this many transcript records.
 fn write_run(run: &Path, id: &str, lines: usize) {
     let _ = fs::create_dir_all(run.join("iterations/0001"));
     let _ = fs::write(
@@ -55,7 +55,7 @@ fn write_run(run: &Path, id: &str, lines: usize) {
     );
     let mut text = header(id);
     for seq in 2..lines + 2 {
-        text.push_str(&said(seq, 400));
+        text.push_str(&text_record(seq, 400));
     }
     text.push_str(&format!(
         "{{\"seq\":{},\"at\":\"2026-11-15T20:45:09Z\",\"type\":\"run_ended\",\"outcome\":\"complete\",\"marker\":\"LOOP_COMPLETE\",\
@@ -72,7 +72,7 @@ fn header(id: &str) -> String {
     )
 }
 
-fn said(seq: usize, length: usize) -> String {
+fn text_record(seq: usize, length: usize) -> String {
     format!(
         "{{\"seq\":{seq},\"at\":\"2026-11-15T20:45:02Z\",\"type\":\"transcript\",\"iteration\":1,\"event\":{{\"type\":\"text\",\
          \"tag\":\"AI\",\"text\":\"{}\"}}}}\n",
@@ -80,11 +80,11 @@ fn said(seq: usize, length: usize) -> String {
     )
 }
 
-/// A run that was cut off after a gigabyte, and goes on to its end at once.
-fn gigabyte() -> Figure {
-    let place = workspace("gigabyte", &["nothing"], "plain");
+/// Resumes a run that was interrupted after 1 GB of journal and completes in one iteration.
+fn resume_gigabyte() -> Figure {
+    let directory = workspace("gigabyte", &["nothing"], "plain");
     let id = "20261115-204501-aaaa";
-    let run = place.join(".agent/runs").join(id);
+    let run = directory.join(".agent/runs").join(id);
     let _ = fs::create_dir_all(run.join("iterations"));
     let template = run.join("template");
     let written = File::create(&template).and_then(|file| {
@@ -92,7 +92,7 @@ fn gigabyte() -> Figure {
         writer.write_all(header(id).as_bytes())?;
         let mut length = 0;
         for seq in 2.. {
-            let line = said(seq, 1000);
+            let line = text_record(seq, 1000);
             length += line.len() as u64;
             writer.write_all(line.as_bytes())?;
             if length >= JOURNAL {
@@ -107,16 +107,16 @@ fn gigabyte() -> Figure {
         let _ = fs::copy(&template, &journal);
         let start = Instant::now();
         let call = ["run", "--continue", id, "--yes", "-q", "-n", "1", "-p", "x"];
-        time(ralph().args(call).current_dir(&place));
+        time(ralph().args(call).current_dir(&directory));
         start.elapsed()
     });
     let measured = median(samples.collect());
-    let _ = fs::remove_dir_all(&place);
-    let (bare, target) = (time(&mut part("nothing")), "≤ 1 s");
+    let _ = fs::remove_dir_all(&directory);
+    let (baseline, target) = (time(&mut helper("nothing")), "≤ 1 s");
     Figure::times(
         "`ralph run --continue` on a journal of 1 GB, one iteration",
         measured,
-        bare,
+        baseline,
         target,
     )
 }

@@ -1,4 +1,4 @@
-//! Samples, medians, and how a figure is shown.
+//! Sampling, medians and the rows of the report.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,42 +7,42 @@ use std::time::{Duration, Instant};
 
 /// One row of the report.
 pub(crate) struct Figure {
-    pub(crate) what: String,
+    pub(crate) label: String,
     pub(crate) measured: String,
-    pub(crate) floor: String,
+    pub(crate) baseline: String,
     pub(crate) ratio: Option<f64>,
     pub(crate) target: &'static str,
 }
 
 impl Figure {
-    /// Two times, and how many times the floor the measured one is.
-    pub(crate) fn times(what: &str, measured: Duration, floor: Duration, target: &'static str) -> Self {
+    /// Two durations and their ratio.
+    pub(crate) fn times(label: &str, measured: Duration, baseline: Duration, target: &'static str) -> Self {
         Self {
-            what: what.to_owned(),
+            label: label.to_owned(),
             measured: format!("{:.2} ms", measured.as_secs_f64() * 1e3),
-            floor: format!("{:.2} ms", floor.as_secs_f64() * 1e3),
-            ratio: Some(measured.as_secs_f64() / floor.as_secs_f64()),
+            baseline: format!("{:.2} ms", baseline.as_secs_f64() * 1e3),
+            ratio: Some(measured.as_secs_f64() / baseline.as_secs_f64()),
             target,
         }
     }
 
-    /// Two rates, and which part of the floor's the measured one reaches.
-    pub(crate) fn rates(what: &str, measured: f64, floor: f64, target: &'static str) -> Self {
+    /// Two rates and their ratio.
+    pub(crate) fn rates(label: &str, measured: f64, baseline: f64, target: &'static str) -> Self {
         Self {
-            what: what.to_owned(),
+            label: label.to_owned(),
             measured: format!("{measured:.0} MB/s"),
-            floor: format!("{floor:.0} MB/s"),
-            ratio: Some(measured / floor),
+            baseline: format!("{baseline:.0} MB/s"),
+            ratio: Some(measured / baseline),
             target,
         }
     }
 
-    /// A figure that stands for itself.
-    pub(crate) fn plain(what: &str, measured: String, target: &'static str) -> Self {
+    /// A figure without a baseline.
+    pub(crate) fn plain(label: &str, measured: String, target: &'static str) -> Self {
         Self {
-            what: what.to_owned(),
+            label: label.to_owned(),
             measured,
-            floor: String::new(),
+            baseline: String::new(),
             ratio: None,
             target,
         }
@@ -55,7 +55,7 @@ impl fmt::Display for Figure {
         write!(
             f,
             "{} | {} | {} | {ratio} | {}",
-            self.what, self.measured, self.floor, self.target
+            self.label, self.measured, self.baseline, self.target
         )
     }
 }
@@ -64,8 +64,8 @@ pub(crate) fn json(figures: &[(&str, Figure)]) -> String {
     let rows: Vec<serde_json::Value> = figures
         .iter()
         .map(|(name, figure)| {
-            serde_json::json!({ "figure": name, "what": figure.what, "measured": figure.measured,
-                "floor": figure.floor, "ratio": figure.ratio, "target": figure.target })
+            serde_json::json!({ "figure": name, "label": figure.label, "measured": figure.measured,
+                "baseline": figure.baseline, "ratio": figure.ratio, "target": figure.target })
         })
         .collect();
     serde_json::json!({ "load": load(), "figures": rows }).to_string()
@@ -87,21 +87,21 @@ pub(crate) fn quantile<T: Copy + PartialOrd>(mut samples: Vec<T>, part: f64) -> 
     samples[index]
 }
 
-/// Medians of two things, measured in turn so that what disturbs one disturbs the other.
+/// The medians of two measurements that alternate, so that a disturbance affects both.
 pub(crate) fn interleaved<T: Copy + PartialOrd>(
     repeats: usize,
     mut measured: impl FnMut() -> T,
-    mut floor: impl FnMut() -> T,
+    mut baseline: impl FnMut() -> T,
 ) -> (T, T) {
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut baselines) = (Vec::new(), Vec::new());
     for _ in 0..repeats {
-        theirs.push(floor());
+        baselines.push(baseline());
         ours.push(measured());
     }
-    (median(ours), median(theirs))
+    (median(ours), median(baselines))
 }
 
-/// How long a command takes from start to end.
+/// The wall time of a command.
 pub(crate) fn time(command: &mut Command) -> Duration {
     let start = Instant::now();
     let status = command
@@ -117,21 +117,21 @@ pub(crate) fn ralph() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ralph"))
 }
 
-/// This program, playing a part.
-pub(crate) fn part(name: &str) -> Command {
+/// This program, started as a helper.
+pub(crate) fn helper(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap_or_default());
     command.arg(name);
     command
 }
 
-/// Where measuring leaves its files.
+/// The directory for temporary files.
 pub(crate) fn scratch() -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("figures");
     let _ = std::fs::create_dir_all(&path);
     path
 }
 
-/// A fresh workspace in which a part of this program is the agent.
+/// A new workspace in which a helper of this program is the agent.
 pub(crate) fn workspace(name: &str, agent: &[&str], transcript: &str) -> PathBuf {
     let path = scratch().join(name);
     let _ = std::fs::remove_dir_all(&path);
@@ -144,13 +144,12 @@ pub(crate) fn workspace(name: &str, agent: &[&str], transcript: &str) -> PathBuf
         args.join(", "),
     );
     let _ = std::fs::write(path.join("ralph.yml"), config);
-    settle();
+    sync_disk();
     path
 }
 
-/// Waits until the disk has done with what the last sample left behind and what was removed of it: the next one, which waits
-/// for the disk, would otherwise pay for it.
-pub(crate) fn settle() {
+/// Flushes pending writes and deletions of the last sample, so that they do not slow down the next one.
+pub(crate) fn sync_disk() {
     rustix::fs::sync();
 }
 

@@ -1,4 +1,4 @@
-//! F3, F4, F7: memory and speed while an agent prints.
+//! F3, F4 and F7: memory and throughput while an agent prints.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::sample::{Figure, interleaved, median, part, ralph, scratch, settle, time, workspace};
+use crate::sample::{Figure, helper, interleaved, median, ralph, scratch, sync_disk, time, workspace};
 
 const MEGABYTE: u64 = 1_000_000;
 
-/// A stream-json session of about this size: deltas above all, messages, tools, results.
+/// A stream-json session of about this size: mostly deltas, with messages, tool calls and tool results.
 fn corpus(megabytes: u64) -> PathBuf {
     let path = scratch().join(format!("corpus-{megabytes}.jsonl"));
     if path
@@ -25,22 +25,22 @@ fn corpus(megabytes: u64) -> PathBuf {
         return path;
     };
     let mut out = BufWriter::with_capacity(1 << 20, file);
-    let words = "the quick brown fox jumps over the lazy dog and goes on its way ".repeat(6);
+    let words = "the quick brown fox jumps over the lazy dog and runs up the hill ".repeat(6);
     let mut written = 0;
     let mut number = 0_u64;
     while written < megabytes * MEGABYTE {
         number += 1;
         let delta = json!({ "type": "stream_event", "session_id": "s", "parent_tool_use_id": null, "uuid": number,
             "event": { "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": &words[..200] } } });
-        let said = json!({ "type": "assistant", "session_id": "s", "parent_tool_use_id": null, "message": { "id": format!("m{number}"),
+        let message = json!({ "type": "assistant", "session_id": "s", "parent_tool_use_id": null, "message": { "id": format!("m{number}"),
             "role": "assistant", "model": "m", "usage": { "input_tokens": 10, "output_tokens": 1 },
             "content": [{ "type": "text", "text": words }] } });
-        let used = json!({ "type": "assistant", "session_id": "s", "parent_tool_use_id": null, "message": { "id": format!("n{number}"),
+        let tool_use = json!({ "type": "assistant", "session_id": "s", "parent_tool_use_id": null, "message": { "id": format!("n{number}"),
             "role": "assistant", "model": "m", "content": [{ "type": "tool_use", "id": format!("t{number}"), "name": "Bash",
             "input": { "command": &words[..100] } }] } });
-        let gave = json!({ "type": "user", "session_id": "s", "parent_tool_use_id": null, "message": { "role": "user",
+        let tool_result = json!({ "type": "user", "session_id": "s", "parent_tool_use_id": null, "message": { "role": "user",
             "content": [{ "type": "tool_result", "tool_use_id": format!("t{number}"), "content": words, "is_error": false }] } });
-        let block = format!("{delta}\n{delta}\n{delta}\n{delta}\n{said}\n{used}\n{gave}\n");
+        let block = format!("{delta}\n{delta}\n{delta}\n{delta}\n{message}\n{tool_use}\n{tool_result}\n");
         let _ = out.write_all(block.as_bytes());
         written += block.len() as u64;
     }
@@ -54,7 +54,7 @@ fn rate(megabytes: u64, took: Duration) -> f64 {
     megabytes as f64 / took.as_secs_f64()
 }
 
-pub(crate) fn place(name: &str, megabytes: u64) -> PathBuf {
+pub(crate) fn stream_workspace(name: &str, megabytes: u64) -> PathBuf {
     workspace(
         name,
         &["emit", &corpus(megabytes).display().to_string()],
@@ -63,52 +63,52 @@ pub(crate) fn place(name: &str, megabytes: u64) -> PathBuf {
 }
 
 const MEGABYTES: u64 = 200;
-/// A terminal is slower by far.
+/// Less than for a pipe, because a terminal is much slower.
 const TERMINAL_MEGABYTES: u64 = 50;
 
 pub(crate) fn throughput() -> Vec<Figure> {
     let quiet = || {
-        let place = place("stream", MEGABYTES);
-        rate(MEGABYTES, time(run_quietly().current_dir(place)))
+        let directory = stream_workspace("stream", MEGABYTES);
+        rate(MEGABYTES, time(run_quietly().current_dir(directory)))
     };
     let plain = || {
-        let place = place("stream", MEGABYTES);
-        let out = File::create(place.join("out.txt")).map_or_else(|_| Stdio::null(), Stdio::from);
+        let directory = stream_workspace("stream", MEGABYTES);
+        let out = File::create(directory.join("out.txt")).map_or_else(|_| Stdio::null(), Stdio::from);
         let start = Instant::now();
         let mut command = ralph();
         let status = command
             .args(["run", "-p", "x y"])
-            .current_dir(&place)
+            .current_dir(&directory)
             .stdin(Stdio::null())
             .stdout(out)
             .status();
         assert!(status.is_ok());
         rate(MEGABYTES, start.elapsed())
     };
-    let on_a_terminal = || {
-        let place = place("stream", TERMINAL_MEGABYTES);
-        let config = place.join("ralph.yml");
+    let on_terminal = || {
+        let directory = stream_workspace("stream", TERMINAL_MEGABYTES);
+        let config = directory.join("ralph.yml");
         let text = std::fs::read_to_string(&config).unwrap_or_default();
         let _ = std::fs::write(&config, text.replace("cli:\n", "cli:\n  pty_mode: true\n"));
-        rate(TERMINAL_MEGABYTES, time(run_quietly().current_dir(place)))
+        rate(TERMINAL_MEGABYTES, time(run_quietly().current_dir(directory)))
     };
-    let pipe_floor = || reference("reference", MEGABYTES);
-    let (ours, floor) = interleaved(9, quiet, pipe_floor);
-    let (shown, shown_floor) = interleaved(9, plain, pipe_floor);
-    let terminal_floor = || reference("reference-terminal", TERMINAL_MEGABYTES);
-    let (drawn, drawn_floor) = interleaved(9, on_a_terminal, terminal_floor);
+    let pipe_baseline = || reference("reference", MEGABYTES);
+    let (ours, baseline) = interleaved(9, quiet, pipe_baseline);
+    let (shown, shown_baseline) = interleaved(9, plain, pipe_baseline);
+    let terminal_baseline = || reference("reference-terminal", TERMINAL_MEGABYTES);
+    let (drawn, drawn_baseline) = interleaved(9, on_terminal, terminal_baseline);
     vec![
-        Figure::rates("200 MB of stream-json, quiet face", ours, floor, "≥ 0.7×"),
+        Figure::rates("200 MB of stream-json, -q", ours, baseline, "≥ 0.7×"),
         Figure::rates(
-            "200 MB of stream-json, plain face to a file",
+            "200 MB of stream-json, plain text to a file",
             shown,
-            shown_floor,
+            shown_baseline,
             "≥ 0.5×",
         ),
         Figure::rates(
-            "50 MB of stream-json from a terminal, quiet face",
+            "50 MB of stream-json from a terminal, -q",
             drawn,
-            drawn_floor,
+            drawn_baseline,
             "≥ 0.85×",
         ),
     ]
@@ -120,47 +120,47 @@ fn run_quietly() -> Command {
     command
 }
 
-/// How fast the floor reads a session of this size.
+/// The throughput of the reference reader on a session of this size.
 fn reference(name: &str, megabytes: u64) -> f64 {
     let corpus = corpus(megabytes).display().to_string();
     let raw = scratch().join("reference.raw");
     let _ = std::fs::remove_file(&raw);
-    settle();
-    let mut command = part(name);
+    sync_disk();
+    let mut command = helper(name);
     rate(
         megabytes,
         time(command.args([&corpus, &raw.display().to_string()])),
     )
 }
 
-pub(crate) fn odd_shapes() -> Vec<Figure> {
+pub(crate) fn unusual_lines() -> Vec<Figure> {
     let long = scratch().join("long.jsonl");
     let text = "z".repeat(50_000_000);
     let line = json!({ "type": "result", "subtype": "success", "is_error": false, "num_turns": 1, "session_id": "s",
         "result": format!("{text}\nLOOP_COMPLETE") });
     let _ = std::fs::write(&long, format!("{line}\n"));
     let one_line = || {
-        let place = workspace("long", &["emit", &long.display().to_string()], "claude");
+        let directory = workspace("long", &["emit", &long.display().to_string()], "claude");
         rate(
             50,
-            time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(place)),
+            time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(directory)),
         )
     };
     let many = || {
-        let place = workspace("short", &["lines", "1000000"], "plain");
-        1.0 / time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(place)).as_secs_f64()
+        let directory = workspace("short", &["lines", "1000000"], "plain");
+        1.0 / time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(directory)).as_secs_f64()
     };
     let normal = || {
-        let place = place("stream", 50);
+        let directory = stream_workspace("stream", 50);
         rate(
             50,
-            time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(place)),
+            time(ralph().args(["run", "-q", "-p", "x y"]).current_dir(directory)),
         )
     };
-    let (ours, floor) = interleaved(9, one_line, normal);
+    let (ours, baseline) = interleaved(9, one_line, normal);
     let (lines, _) = interleaved(3, many, || 0.0);
     vec![
-        Figure::rates("one line of 50 MB", ours, floor, "≥ 0.5×"),
+        Figure::rates("one line of 50 MB", ours, baseline, "≥ 0.5×"),
         Figure::plain(
             "1,000,000 short plain lines",
             format!("{lines:.2} million lines/s"),
@@ -174,13 +174,13 @@ pub(crate) fn memory() -> Vec<Figure> {
         .into_iter()
         .map(|(megabytes, repeats)| {
             let peak = || {
-                let place = place("memory", megabytes);
-                peak_of(ralph().args(["run", "-q", "-p", "x y"]).current_dir(place))
+                let directory = stream_workspace("memory", megabytes);
+                peak_of(ralph().args(["run", "-q", "-p", "x y"]).current_dir(directory))
             };
             let peaks: Vec<u64> = std::iter::repeat_with(peak).take(repeats).collect();
-            let what = format!("peak memory at {megabytes} MB, ralph and keeper together");
+            let label = format!("peak memory at {megabytes} MB, ralph and supervisor together");
             Figure::plain(
-                &what,
+                &label,
                 format!("{:.1} MB", median(peaks) as f64 / 1e6),
                 "≤ 20 MB, growth < 5 %",
             )
@@ -188,7 +188,7 @@ pub(crate) fn memory() -> Vec<Figure> {
         .collect()
 }
 
-/// The most memory that a command and its keeper held, each at its own worst moment.
+/// The sum of the peak memory of a command and of its supervisors.
 fn peak_of(command: &mut Command) -> u64 {
     let child = command
         .stdin(Stdio::null())
@@ -201,17 +201,17 @@ fn peak_of(command: &mut Command) -> u64 {
         own = own.max(high_water(child.id()));
         let children =
             std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
-        let kept = children.split_whitespace().filter_map(|pid| pid.parse().ok());
-        supervisors = supervisors.max(kept.filter(|pid| is_keeper(*pid)).map(high_water).sum());
-        // A short session is over within a few looks, and its last moment is its worst.
+        let pids = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+        supervisors = supervisors.max(pids.filter(|pid| is_supervisor(*pid)).map(high_water).sum());
+        // Polls without sleeping: a short session ends within a few polls, and its peak is at the end.
         std::thread::yield_now();
     }
     own + supervisors
 }
 
-/// A child that has not become its own program yet has its parent's memory, which is counted there.
-fn is_keeper(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "agent-keeper")
+/// A child that has not called exec yet shares the memory of its parent, which is already counted.
+fn is_supervisor(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "supervisor")
 }
 
 fn high_water(pid: u32) -> u64 {

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Stands in for a model's command line: `llama.sh run MODEL` reads a prompt on stdin, up to its end, and prints an answer
-# in plain text, a piece at a time.
+# A scripted stand-in for `ollama run MODEL`: reads the prompt from stdin and prints an answer as plain text, in pieces.
 set -eu
 
 if [ "${1:-}" != run ] || [ $# -ne 2 ]; then
@@ -9,7 +8,7 @@ if [ "${1:-}" != run ] || [ $# -ne 2 ]; then
 fi
 
 question=$(head -n 1)
-cat >/dev/null # what ralph adds to the prompt is read, too
+cat >/dev/null # read the rest of the prompt, which ralph adds
 
 printf 'You ask: %s\n' "$question"
 printf 'It does the same '

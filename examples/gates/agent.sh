@@ -1,6 +1,6 @@
 #!/bin/sh
-# Stands in for a coding agent, and for a hasty one: says that it is done after half of the work. It does the other half
-# when the prompt, its argument, holds what the gate printed.
+# A scripted stand-in for a coding agent that reports completion too early. It does the rest of the work when the prompt (its
+# argument) contains the output of the gate.
 set -eu
 
 case $1 in
@@ -14,7 +14,7 @@ for number; do
 done
 echo "$total"
 END
-    echo "I see: any number of arguments, not only two. Now it adds them all."
+    echo "sum.sh must accept any number of arguments, not only two. Now it adds them all."
     ;;
 *)
     cat >sum.sh <<'END'
@@ -22,7 +22,7 @@ END
 # Prints the sum of its arguments.
 echo $(($1 + $2))
 END
-    echo "sum.sh added the first number to itself. I mended it, and all tests pass."
+    echo "sum.sh added the first number to itself. I fixed it, and all tests pass."
     ;;
 esac
 echo LOOP_COMPLETE

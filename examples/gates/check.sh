@@ -1,12 +1,12 @@
 #!/bin/sh
-# The check that the agent must pass, and may not talk its way around.
+# The check that the gate runs: sum.sh must print the right sums.
 failed=0
 expect() {
-    wanted=$1
+    expected=$1
     shift
     got=$(sh sum.sh "$@" 2>&1)
-    if [ "$got" != "$wanted" ]; then
-        echo "sum of $*: expected $wanted, got $got"
+    if [ "$got" != "$expected" ]; then
+        echo "sum of $*: expected $expected, got $got"
         failed=1
     fi
 }

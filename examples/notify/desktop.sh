@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# A hook for ralph: shows what happened on your desktop.
+# A hook for ralph: shows a desktop notification.
 #
 #   hooks:
 #     on_complete: ./notify/desktop.sh
 #     on_fail: ./notify/desktop.sh
 #
-# Uses notify-send (Linux) or osascript (macOS). ralph gives the event's name in RALPH_HOOK, the sentence in
-# RALPH_HOOK_MESSAGE, and a JSON document on stdin, which is not needed here. Always exits with 0.
+# Uses notify-send (Linux) or osascript (macOS). ralph sets RALPH_HOOK to the name of the event and RALPH_HOOK_MESSAGE to a
+# one-line message, and writes a JSON document to stdin, which this script ignores. Always exits with 0.
 
 cat >/dev/null
 
 title="ralph: ${RALPH_HOOK:-test}"
-message="${RALPH_HOOK_MESSAGE:-this is how a notification looks}"
+message="${RALPH_HOOK_MESSAGE:-test notification}"
 urgency=normal
 if [ "${RALPH_HOOK:-}" = fail ]; then
     urgency=critical
 fi
 
-# Ends a command that takes longer than five seconds, where there is a program for that.
-briefly() {
+# Runs a command with a timeout of five seconds, if the `timeout` program exists.
+with_timeout() {
     if command -v timeout >/dev/null 2>&1; then
         timeout 5 "$@"
     else
@@ -27,14 +27,14 @@ briefly() {
 }
 
 if command -v notify-send >/dev/null 2>&1; then
-    briefly notify-send --app-name=ralph --urgency="$urgency" -- "$title" "$message"
+    with_timeout notify-send --app-name=ralph --urgency="$urgency" -- "$title" "$message"
 elif command -v osascript >/dev/null 2>&1; then
-    # The texts are arguments, not part of the script: whatever an agent wrote, it is not run.
-    briefly osascript -e 'on run argv' \
+    # The texts are arguments, not part of the script, so text from an agent is never executed.
+    with_timeout osascript -e 'on run argv' \
         -e 'display notification (item 2 of argv) with title (item 1 of argv)' \
         -e 'end run' -- "$title" "$message"
 else
-    echo "desktop.sh: neither notify-send nor osascript is here" >&2
+    echo "desktop.sh: neither notify-send nor osascript is installed" >&2
 fi
 
 exit 0

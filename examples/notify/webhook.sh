@@ -1,23 +1,26 @@
 #!/usr/bin/env bash
-# A hook for ralph: posts the JSON document to a web address.
+# A hook for ralph: posts the event as JSON to a URL.
 #
 #   hooks:
 #     on_complete: ./notify/webhook.sh https://example.org/ralph
 #     on_fail: ./notify/webhook.sh https://example.org/ralph
 #
-# The address may also be in WEBHOOK_URL (keep one that holds a secret out of ralph.yml), with WEBHOOK_TOKEN as the
-# bearer token, if there is one. With WEBHOOK_FORMAT=text the body is {"text": "…"}, which Slack, Mattermost and Rocket.Chat
-# take. It has WEBHOOK_TIMEOUT seconds (10). Needs curl. Always exits with 0.
+# WEBHOOK_URL      the URL, if it is not given as an argument; use this for a URL that contains a secret
+# WEBHOOK_TOKEN    a bearer token (optional)
+# WEBHOOK_FORMAT   set to text to send {"text": "…"}, which Slack, Mattermost and Rocket.Chat accept
+# WEBHOOK_TIMEOUT  timeout in seconds (default: 10)
+#
+# Needs curl. Always exits with 0.
 
 url="${1:-${WEBHOOK_URL:-}}"
 document=$(cat)
 
 if [ -z "$url" ]; then
-    echo "webhook.sh: no address; give it as the argument or in WEBHOOK_URL" >&2
+    echo "webhook.sh: no URL; pass it as an argument or set WEBHOOK_URL" >&2
     exit 0
 fi
 
-# A text as a JSON string. What ralph puts into RALPH_HOOK_MESSAGE is one line without control characters.
+# Prints a text as a JSON string. RALPH_HOOK_MESSAGE is one line without control characters.
 quoted() {
     local text=$1
     text=${text//\\/\\\\}
@@ -29,7 +32,7 @@ if [ "${WEBHOOK_FORMAT:-json}" = text ]; then
     document="{\"text\": $(quoted "ralph: ${RALPH_HOOK_MESSAGE:-a test}")}"
 fi
 
-# The token goes by a private descriptor: everybody can read the arguments of a program.
+# The token is passed through a file descriptor, because other users can read the arguments of a process.
 options=""
 if [ -n "${WEBHOOK_TOKEN:-}" ]; then
     options="header = $(quoted "Authorization: Bearer $WEBHOOK_TOKEN")"

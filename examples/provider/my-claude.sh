@@ -1,6 +1,6 @@
 #!/bin/sh
-# A wrapper that is called as claude is (`-p PROMPT`) and answers in claude's stream of JSON. Here it asks nobody and writes
-# the file itself; yours would hand the prompt to a model, and turn what comes back into these lines.
+# A Claude-compatible wrapper: it is called with `-p PROMPT` and prints claude's stream-json. This one writes the file itself.
+# A real wrapper passes the prompt to a model and converts the answer to these lines.
 set -eu
 
 prompt=

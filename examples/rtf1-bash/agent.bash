@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# An agent that speaks RTF1: a line that begins with "@@RALPH@@ " holds one event as JSON, all other lines are the answer.
-# Works with bash 3.2 and later, and needs no jq.
+# A scripted agent that prints RTF1: a line that starts with "@@RALPH@@ " contains one event as JSON. All other lines are the
+# answer. Works with bash 3.2 or later and does not need jq.
 set -u
 
 event() { printf '@@RALPH@@ %s\n' "$1"; }
 
-# A text as a JSON string.
+# Prints a text as a JSON string.
 quoted() {
     local text=$1
     text=${text//\\/\\\\}
@@ -16,7 +16,7 @@ quoted() {
     printf '"%s"' "$text"
 }
 
-# Runs a command as a tool, and tells what it printed and how it ended. Usage: tool ID COMMAND
+# Runs a command as a tool call and reports its output and status. Usage: tool ID COMMAND
 tool() {
     local id=$1 command=$2 output status=ok
     event "{\"type\":\"tool_start\",\"tool\":{\"id\":\"$id\",\"name\":\"shell\",\"input\":{\"cmd\":$(quoted "$command")}}}"
@@ -29,13 +29,13 @@ tool() {
 prompt=$(cat)
 
 event '{"type":"meta","meta":{"kind":"session","session_id":"bash-1"}}'
-event '{"type":"text","tag":"THINK","text":"List the scripts, count them, write the number down."}'
-tool t1 'ls *.sh'               # there are none: a tool that fails is shown as such
+event '{"type":"text","tag":"THINK","text":"List the scripts, count them, write the number to count.txt."}'
+tool t1 'ls *.sh'               # matches no file, so this tool call fails
 tool t2 'ls *.bash | wc -l | tr -d " " >count.txt && cat count.txt'
 event "{\"type\":\"usage\",\"usage\":{\"prompt_tokens\":$((${#prompt} / 4)),\"completion_tokens\":40,\"model\":\"none\"}}"
 
 if [ -s count.txt ]; then
-    echo "There is one script here, and count.txt says so."
+    echo "There is one script here. The number is in count.txt."
     echo LOOP_COMPLETE
 else
     echo "count.txt could not be written."

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An agent that speaks RTF1: a line that begins with "@@RALPH@@ " holds one event as JSON, all other lines are the
-answer. Needs nothing but Python 3."""
+"""A scripted agent that prints RTF1: a line that starts with "@@RALPH@@ " contains one event as JSON. All other lines are
+the answer. Uses only the standard library of Python 3."""
 
 import json
 import sys
@@ -15,22 +15,22 @@ def event(**fields):
 
 @contextmanager
 def tool(id, name, **arguments):
-    """Tells that a tool starts, what it puts out, and how it ends."""
+    """Reports the start, the output and the end of a tool call."""
     event(type="tool_start", tool={"id": id, "name": name, "input": arguments})
-    began = time.monotonic()
+    started = time.monotonic()
     status = "fail"
     try:
         yield lambda text: event(type="tool_output", tool={"id": id}, text=text)
         status = "ok"
     finally:
-        milliseconds = int((time.monotonic() - began) * 1000)
+        milliseconds = int((time.monotonic() - started) * 1000)
         event(type="tool_end", tool={"id": id, "status": status, "duration_ms": milliseconds})
 
 
 prompt = sys.stdin.read()
 
 event(type="meta", meta={"kind": "session", "session_id": "python-1"})
-event(type="text", tag="THINK", text="Read the notes, count, write the number down.")
+event(type="text", tag="THINK", text="Read the notes, count the words, write the number to count.txt.")
 
 with tool("t1", "read", path="notes.txt") as output:
     words = Path("notes.txt").read_text().split()
@@ -40,5 +40,5 @@ with tool("t2", "write", path="count.txt") as output:
     Path("count.txt").write_text(f"{len(words)}\n")
 
 event(type="usage", usage={"prompt_tokens": len(prompt) // 4, "completion_tokens": 40, "model": "none"})
-print(f"notes.txt has {len(words)} words, and count.txt says so.")
+print(f"notes.txt has {len(words)} words. The number is in count.txt.")
 print("LOOP_COMPLETE")

@@ -1,16 +1,17 @@
 #!/bin/sh
-# Stands in for a coding agent: does the first open item of TODO.md, as PROMPT.md asks. The prompt is its argument.
+# A scripted stand-in for a coding agent. It does the first open item of TODO.md, as PROMPT.md asks, and ignores its argument,
+# the prompt.
 set -eu
 
 item=$(sed -n 's/^- \[ \] //p' TODO.md | head -n 1)
 if [ -z "$item" ]; then
-    echo "Every item is ticked; there is nothing left to do."
+    echo "All items are ticked. There is nothing left to do."
     echo LOOP_COMPLETE
     exit 0
 fi
 
 file=${item%%:*}
-text=${item#*: say }
+text=${item#*: }
 echo "$text" >"$file"
 echo "I wrote \"$text\" to $file."
 

@@ -1,3 +1,5 @@
+//! Fuzzes the transcript format `codex-text`.
+
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ralph_fuzz::transcript("codex-text", bytes));

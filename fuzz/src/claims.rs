@@ -1,49 +1,54 @@
-//! Markers and topics in arbitrary answers, through the engine itself: no panic, no "done" that was not said, no
-//! topic that was not published, and the same verdict however the answer was cut into pieces.
+//! Markers and topics in arbitrary answers, evaluated by the engine: no panic, no completion without a marker in the
+//! text, no topic that is not in the text, and the same verdict however the answer is split.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 use ralph::engine::{
-    Action, CostFigures, CostRules, Ending, Engine, Hats, Input, Limits, Markers, Messages,
-    OnDeclaredFailure, Placement, Policy, Reading, SessionRule, Timing,
+    Action, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy, SessionSource,
+    TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{
-    FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent, TranscriptEvent,
+    AgentIdentity, FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent,
+    TranscriptEvent,
+};
+use ralph::policy::{
+    CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
 };
 
 const PROMPT: &str = "Do the task.\nWhen done, print\nLOOP_COMPLETE\n";
 
-/// The first byte chooses the rules, the second the size of the pieces, the rest is the answer.
+/// The first byte selects the rules and the second the size of the pieces. The rest is the answer.
 pub fn claims(bytes: &[u8]) {
     let [rules, size, answer @ ..] = bytes else {
         return;
     };
     let text = String::from_utf8_lossy(answer);
     let messages = if rules & 1 == 0 {
-        Messages::Delimited
+        MessageBoundaries::Delimited
     } else {
-        Messages::Absent
+        MessageBoundaries::LinesOnly
     };
     let placement = if rules & 2 == 0 {
-        Placement::Line
+        MarkerPlacement::Line
     } else {
-        Placement::Anywhere
+        MarkerPlacement::Anywhere
     };
     let whole = verdict(messages, placement, whole(messages, &text));
-    check_said(&whole, &text);
-    if messages == Messages::Delimited {
+    check_verdict(&whole, &text);
+    if messages == MessageBoundaries::Delimited {
         let pieces = verdict(messages, placement, in_pieces(&text, usize::from(*size) + 1));
         assert_eq!(whole, pieces, "in pieces of {size}");
     }
 }
 
-/// How the iteration ended, and what was published in it.
+/// The outcome of the iteration and the topics published in it.
 type Verdict = (Option<IterationOutcome>, Vec<TopicEvent>);
 
-fn check_said((outcome, topics): &Verdict, text: &str) {
+fn check_verdict((outcome, topics): &Verdict, text: &str) {
     if let Some(IterationOutcome::Completed { marker }) = outcome {
-        assert!(text.contains(marker.as_str()), "{marker} was never said");
+        assert!(text.contains(marker.as_str()), "{marker} is not in the text");
     }
     for topic in topics {
         assert!(
@@ -53,10 +58,10 @@ fn check_said((outcome, topics): &Verdict, text: &str) {
     }
 }
 
-fn whole(messages: Messages, text: &str) -> Vec<TranscriptEvent> {
+fn whole(messages: MessageBoundaries, text: &str) -> Vec<TranscriptEvent> {
     match messages {
-        Messages::Delimited => vec![TranscriptEvent::message(Tag::Ai, text)],
-        Messages::Absent | Messages::Watched => text
+        MessageBoundaries::Delimited => vec![TranscriptEvent::message(Tag::Ai, text)],
+        MessageBoundaries::LinesOnly | MessageBoundaries::Screen => text
             .split('\n')
             .map(|line| TranscriptEvent::line(Tag::Ai, line))
             .collect(),
@@ -83,23 +88,23 @@ fn in_pieces(text: &str, size: usize) -> Vec<TranscriptEvent> {
     events
 }
 
-fn verdict(messages: Messages, placement: Placement, said: Vec<TranscriptEvent>) -> Verdict {
+fn verdict(messages: MessageBoundaries, placement: MarkerPlacement, events: Vec<TranscriptEvent>) -> Verdict {
     let mut engine = Engine::new(policy(messages, placement));
     let begin = [
         Input::Started(Box::new(header())),
         Input::Prompt(Ok(PROMPT.to_owned())),
-        Input::Launched {
-            pid: 1,
+        Input::AgentStarted {
+            identity: AgentIdentity::Process { pid: 1 },
             command: Vec::new(),
         },
     ];
-    let end = Input::Exited {
-        end: ProcessEnd::Exited { code: 0 },
+    let end = Input::AgentEnded {
+        end: ProcessEnd::Exited { code: 0 }.into(),
         swept: 0,
     };
     let inputs = begin
         .into_iter()
-        .chain(said.into_iter().map(Input::Transcript))
+        .chain(events.into_iter().map(Input::Transcript))
         .chain([end]);
     let mut verdict = (None, Vec::new());
     for action in inputs.flat_map(|input| engine.step(Duration::ZERO, input)) {
@@ -121,6 +126,8 @@ fn header() -> RunHeader {
         agent_version: None,
         transcript: String::new(),
         workspace: String::new(),
+        project_root: None,
+        directory: None,
         max_iterations: 1,
         max_runtime_seconds: None,
         max_tokens: None,
@@ -128,7 +135,7 @@ fn header() -> RunHeader {
     }
 }
 
-fn policy(messages: Messages, placement: Placement) -> Policy {
+fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
     let long = Duration::from_secs(1 << 20);
     Policy {
         started_at: Timestamp::UNIX_EPOCH,
@@ -140,12 +147,13 @@ fn policy(messages: Messages, placement: Placement) -> Policy {
             cost_usd: None,
             tokens: None,
             consecutive_failures: 5,
+            limit_wait: Duration::from_secs(3600),
             no_progress: 0,
         },
         costs: CostRules {
             prices: None,
             model: None,
-            figures: CostFigures::Possible,
+            availability: CostAvailability::Available,
         },
         timing: Timing {
             wall: None,
@@ -158,13 +166,17 @@ fn policy(messages: Messages, placement: Placement) -> Policy {
         markers: Markers::new(Vec::new(), placement),
         gates: Vec::new(),
         hats: Hats::default(),
-        reading: Reading {
+        transcript: TranscriptFeatures {
             messages,
-            ending: Ending::ExitOnly,
+            end: EndSignal::ExitOnly,
         },
         auth_hint: String::new(),
         limit_phrases: Vec::new(),
         on_declared_failure: OnDeclaredFailure::Stop,
-        session: SessionRule::Fresh,
+        session: Session::Fresh,
+        session_source: SessionSource::Transcript,
+        permission_denial_help: None,
+        workspace_checks: WorkspaceChecks::default(),
+        hooks: BTreeSet::new(),
     }
 }

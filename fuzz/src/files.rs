@@ -1,43 +1,43 @@
-//! Files that a user, another Ralph or an earlier run wrote, with anything whatever in them.
+//! Files with arbitrary contents: `ralph.yml`, configuration files of other Ralphs, and journals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph::config::{ImportedFile, Partial, Request, Theirs, equivalent_yaml, load};
+use ralph::config::{ImportSource, ImportedFile, LoadRequest, PartialSettings, convert_to_yaml, load};
 use ralph::event::{Record, RunEvent};
-use ralph::store::{Entry, Journal, RestoredRecord, recall};
+use ralph::store::{Journal, JournalEntry, RestoredRecord, restore_records};
 
 const AGENTS: &[&str] = &["claude", "codex", "gemini"];
 const TRANSCRIPTS: &[&str] = &["plain", "rtf1", "claude"];
 
-/// `ralph.yml`: it is read, or the mistake names the file.
+/// `ralph.yml` either loads, or the error names the file.
 pub fn config(bytes: &[u8]) {
     let directory = directory();
     let file = directory.join("ralph.yml");
-    fs::write(&file, bytes).expect("a file can be written");
-    let request = Request {
+    fs::write(&file, bytes).expect("the temporary file is writable");
+    let request = LoadRequest {
         cwd: &directory,
         user_dir: None,
         file: Some(&file),
         environment: &[],
-        flags: Partial::default(),
+        flags: PartialSettings::default(),
         agents: AGENTS,
         transcripts: TRANSCRIPTS,
     };
     match load(&request) {
         Ok(loaded) => {
             loaded.origin("event_loop.max_iterations");
-            loaded.executes();
+            loaded.file_commands();
         }
-        Err(mistake) => assert!(mistake.to_string().contains("ralph.yml"), "{mistake}"),
+        Err(error) => assert!(error.to_string().contains("ralph.yml"), "{error}"),
     }
 }
 
-/// Another Ralph's file: whatever is in it, its counterpart is a `ralph.yml` that ralph can read as YAML.
-pub fn foreign(whose: ImportedFile, bytes: &[u8]) {
+/// The configuration file of another Ralph converts to a `ralph.yml` that is valid YAML.
+pub fn imported_config(format: ImportedFile, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let converted = equivalent_yaml(&Theirs {
-        whose,
+    let converted = convert_to_yaml(&ImportSource {
+        format,
         path: Path::new("/project/theirs"),
         text: &text,
         agents: AGENTS,
@@ -45,65 +45,70 @@ pub fn foreign(whose: ImportedFile, bytes: &[u8]) {
     });
     config(converted.as_bytes());
     let directory = directory();
-    let name = match whose {
+    let name = match format {
         ImportedFile::Ralphrc => ".ralphrc",
         ImportedFile::Ralphex => ".ralphex/config",
     };
     let file = directory.join(name);
-    fs::create_dir_all(file.parent().expect("it is in a directory")).expect("a directory can be made");
-    fs::write(&file, bytes).expect("a file can be written");
-    let read = load(&Request {
+    fs::create_dir_all(file.parent().expect("the path has a parent"))
+        .expect("the temporary directory is writable");
+    fs::write(&file, bytes).expect("the temporary file is writable");
+    let loaded = load(&LoadRequest {
         cwd: &directory,
         user_dir: None,
         file: None,
         environment: &[],
-        flags: Partial::default(),
+        flags: PartialSettings::default(),
         agents: AGENTS,
         transcripts: TRANSCRIPTS,
     });
-    if let Err(mistake) = read {
-        assert!(!mistake.to_string().is_empty());
+    if let Err(error) = loaded {
+        assert!(!error.to_string().is_empty());
     }
 }
 
-/// A journal: every record in it is found by both readers, whatever stands between.
+/// Both readers of the journal find every record, whatever is between the records.
 pub fn journal(bytes: &[u8]) {
     let file = directory().join("events.jsonl");
-    fs::write(&file, bytes).expect("a file can be written");
-    let all: Vec<Record> = Journal::read(&file).expect("it can be read").collect();
-    let entries = Journal::entries(&file).expect("it can be read");
-    let among_entries = entries
-        .filter(|entry| matches!(entry, Ok(Entry::Record(_))))
+    fs::write(&file, bytes).expect("the temporary file is writable");
+    let all: Vec<Record> = Journal::read(&file).expect("the journal is readable").collect();
+    let entries = Journal::entries(&file).expect("the journal is readable");
+    let record_count = entries
+        .filter(|entry| matches!(entry, Ok(JournalEntry::Record(_))))
         .count();
-    assert_eq!(among_entries, all.len());
+    assert_eq!(record_count, all.len());
 
-    let mut recalled = Vec::new();
-    recall(&file, |told| match told {
-        RestoredRecord::Whole(record) => recalled.push(*record),
-        RestoredRecord::Passed { .. } => {}
+    let mut restored = Vec::new();
+    restore_records(&file, |read| match read {
+        RestoredRecord::Parsed(record) => restored.push(*record),
+        RestoredRecord::Skipped { .. } => {}
     })
-    .expect("it can be read");
-    let mut rest = recalled.iter();
-    for record in all.iter().filter(|record| !was_said(record)) {
-        assert!(rest.any(|told| same(told, record)), "not recalled: {record:?}");
+    .expect("the journal is readable");
+    let mut rest = restored.iter();
+    for record in all.iter().filter(|record| !is_output(record)) {
+        assert!(
+            rest.any(|other| is_same(other, record)),
+            "not restored: {record:?}"
+        );
     }
 }
 
-fn was_said(record: &Record) -> bool {
+/// Records of the agent's output, which the restoring reader may skip.
+fn is_output(record: &Record) -> bool {
     matches!(
         record.event,
         RunEvent::Transcript { .. } | RunEvent::Stderr { .. }
     )
 }
 
-/// A cost may be no number, which equals nothing.
-fn same(one: &Record, other: &Record) -> bool {
+/// Compares the debug output, because a cost may be NaN, which is not equal to itself.
+fn is_same(one: &Record, other: &Record) -> bool {
     format!("{one:?}") == format!("{other:?}")
 }
 
-/// A directory of this process alone.
+/// A directory that only this process uses.
 fn directory() -> PathBuf {
     let directory = std::env::temp_dir().join(format!("ralph-fuzz-{}", std::process::id()));
-    fs::create_dir_all(&directory).expect("a directory can be made");
+    fs::create_dir_all(&directory).expect("the temporary directory is writable");
     directory
 }

@@ -1,9 +1,9 @@
-//! A jq filter and what it is put to: both may be anything, and neither may stop the reader.
+//! Arbitrary jq filters on arbitrary lines: every filter terminates, and no input causes a panic.
 
 use ralph::transcript::jq::{Filter, open};
 
-/// The first line is the filter, each other one a line of the agent's.
-pub fn filter(bytes: &[u8]) {
+/// The first line is the filter; the other lines are the agent's output.
+pub fn jq_filter(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.split('\n');
     let code = lines.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What must hold for any bytes whatever. Each target in `fuzz_targets` is one line that calls one of these.
+//! Properties that hold for arbitrary input. Each target in `fuzz_targets` calls one of these functions.
 
 mod claims;
 mod files;
@@ -6,6 +6,6 @@ mod filter;
 mod transcript;
 
 pub use claims::claims;
-pub use files::{config, foreign, journal};
-pub use filter::filter;
+pub use files::{config, imported_config, journal};
+pub use filter::jq_filter;
 pub use transcript::transcript;

@@ -1,21 +1,21 @@
-//! A transcript format on arbitrary output: no panic, no lost line, no call that begins and never ends.
+//! Transcript formats on arbitrary output: no panic, no lost line, and every tool call that starts also ends.
 
 use ralph::event::{Tag, TranscriptEvent};
-use ralph::transcript::{Adapter, Opening, find};
+use ralph::transcript::{Adapter, AdapterContext, find};
 use serde_json::value::RawValue;
 
 const PROMPT: &str = "Do the task described in README.md, then finish.\n\nPrint LOOP_COMPLETE when done.";
 
-/// Formats whose every line is a JSON object. `codex` is one only when its first line says so.
+/// Formats in which every line is a JSON object. `codex` is excluded: its first line decides between JSON and text.
 const STRUCTURED: &[&str] = &["claude", "gemini", "opencode", "copilot", "cursor", "amp"];
 
-/// An answer after everything else: it must be heard whatever went before it.
-const LAST_WORDS: &str = "last words 7f3a91";
+/// An answer after the fuzzed input. It must appear in the events whatever came before it.
+const FINAL_ANSWER: &str = "final answer 7f3a91";
 
 pub fn transcript(format: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let row = find(format).expect("a format of this name");
-    let mut adapter = (row.open)(&Opening { prompt: PROMPT });
+    let row = find(format).expect("the format exists");
+    let mut adapter = (row.open)(&AdapterContext { prompt: PROMPT });
     let mut events = Vec::new();
     for line in text.split('\n') {
         let before = events.len();
@@ -23,21 +23,21 @@ pub fn transcript(format: &str, bytes: &[u8]) {
         check_line(format, line, &events[before..]);
     }
     let before = events.len();
-    speak_last(adapter.as_mut(), &mut events);
-    let heard = events[before..]
+    feed_final_answer(adapter.as_mut(), &mut events);
+    let found = events[before..]
         .iter()
-        .any(|event| words(event).contains(LAST_WORDS));
-    assert!(heard, "{format}: the last words were lost");
+        .any(|event| text_of(event).contains(FINAL_ANSWER));
+    assert!(found, "{format}: the final answer was lost");
     check_calls(format, &events);
     for event in &events {
-        let json = serde_json::to_string(event).expect("an event is JSON");
-        serde_json::from_str::<TranscriptEvent>(&json).expect("the journal is readable");
+        let json = serde_json::to_string(event).expect("the event serializes");
+        serde_json::from_str::<TranscriptEvent>(&json).expect("the event can be read back");
     }
 }
 
-/// In text for people an empty line and a heading go before an answer; in a stream of JSON they are shown, too.
-fn speak_last(adapter: &mut dyn Adapter, events: &mut Vec<TranscriptEvent>) {
-    for line in ["", "codex", LAST_WORDS] {
+/// The text formats expect an empty line and a heading before an answer. The JSON formats show them as unreadable lines.
+fn feed_final_answer(adapter: &mut dyn Adapter, events: &mut Vec<TranscriptEvent>) {
+    for line in ["", "codex", FINAL_ANSWER] {
         adapter.feed(line, events);
     }
     adapter.flush(events);
@@ -47,7 +47,7 @@ fn check_line(format: &str, line: &str, events: &[TranscriptEvent]) {
     let shown = |tag: Tag| {
         events
             .iter()
-            .any(|event| matches!(event, TranscriptEvent::Text { tag: whose, text, .. } if *whose == tag && text == line))
+            .any(|event| matches!(event, TranscriptEvent::Text { tag: found, text, .. } if *found == tag && text == line))
     };
     match format {
         "plain" => assert!(shown(Tag::Ai), "plain: {line:?}"),
@@ -60,23 +60,23 @@ fn check_line(format: &str, line: &str, events: &[TranscriptEvent]) {
     }
 }
 
-/// There is something in this line, and no reader of JSON takes it for an object.
+/// True if the line is not empty and is not a JSON object.
 fn is_unreadable(line: &str) -> bool {
     let text = anstream::adapter::strip_str(line).to_string();
     let text = text.trim();
     !text.is_empty() && (!text.starts_with('{') || serde_json::from_str::<&RawValue>(text).is_err())
 }
 
-/// Every call that starts ends, and none ends that is not running.
+/// Every tool call that starts ends, and only running calls end.
 fn check_calls(format: &str, events: &[TranscriptEvent]) {
     let mut open: Vec<&str> = Vec::new();
     for event in events {
         match event {
             TranscriptEvent::ToolStart { tool } => {
-                assert!(!open.contains(&tool.id.as_str()), "{format}: began twice");
+                assert!(!open.contains(&tool.id.as_str()), "{format}: started twice");
                 open.push(&tool.id);
             }
-            // An author of RTF1 may end what never began: it is shown as it was said.
+            // An RTF1 agent may end a call that never started; the event is passed on unchanged.
             TranscriptEvent::ToolEnd { tool } => {
                 assert!(
                     format == "rtf1" || open.contains(&tool.id.as_str()),
@@ -93,7 +93,7 @@ fn check_calls(format: &str, events: &[TranscriptEvent]) {
     assert!(open.is_empty(), "{format}: still running: {open:?}");
 }
 
-fn words(event: &TranscriptEvent) -> &str {
+fn text_of(event: &TranscriptEvent) -> &str {
     match event {
         TranscriptEvent::Text { text, .. } | TranscriptEvent::ToolOutput { text, .. } => text,
         TranscriptEvent::ToolStart { .. }

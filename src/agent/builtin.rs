@@ -1,41 +1,52 @@
-//! The built-in agents: one row of data each. Detection order, help, doctor and error texts all read this table;
-//! no other file names a product.
+//! The table of built-in agents, one row per product. Detection order, help, doctor and error texts come from this
+//! table; no other file names a product.
 
 use super::interactive::{FirstPrompt, Interactive};
+use super::permission_mode::PermissionMode;
 use super::table::{
-    Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt, Structured,
+    Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt, StructuredOutput,
     Terminal,
 };
 
-/// In the order of detection.
+/// The built-in agents in detection order.
 pub static AGENTS: &[Agent] = &[
     Agent {
         name: "claude",
         display_name: "Claude Code",
         programs: &["claude"],
         headless: &["--dangerously-skip-permissions"],
-        structured: Some(Structured {
+        structured: Some(StructuredOutput {
             flags: &["--output-format", "stream-json", "--verbose"],
             format: "claude",
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: ShortPrompt::Flag("-p"),
-            large: LongPrompt::Stdin(&["-p"]),
+            short: ShortPrompt::Flag("-p"),
+            long: LongPrompt::Stdin(&["-p"]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Positional,
+            // Newer versions start in a mode that approves most tools by itself.
+            permission_mode: Some(PermissionMode {
+                flag: "--permission-mode",
+                replaced_by: &["--dangerously-skip-permissions", "--settings"],
+                asking: "default",
+                directory_variable: "CLAUDE_CONFIG_DIR",
+                directory: ".claude",
+                file: "settings.json",
+                pointer: "/permissions/defaultMode",
+            }),
         }),
         resume: Some(Resume::Before("--resume")),
-        misreads: PromptQuirk::FirstSlash,
+        prompt_quirk: PromptQuirk::FirstSlash,
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(10_000_000)),
         environment: &[],
-        environment_of_root: &[("IS_SANDBOX", "1")],
+        root_environment: &[("IS_SANDBOX", "1")],
         auth_hint: "Run `claude` once and log in, or set ANTHROPIC_API_KEY.",
-        limits: &[
+        limit_phrases: &[
             "Claude AI usage limit reached",
             "Claude usage limit reached",
             "You've hit your limit",
@@ -53,8 +64,8 @@ pub static AGENTS: &[Agent] = &[
             "Request rejected (429)",
         ],
         install: "https://docs.claude.com/en/docs/claude-code",
-        tested_with: Evidence::Version("2.1.197"),
-        oldest: Some("2.1.197"),
+        tested_with: Evidence::Version("2.1.327"),
+        min_version: Some("2.1.197"),
     },
     Agent {
         name: "kiro",
@@ -64,58 +75,89 @@ pub static AGENTS: &[Agent] = &[
         structured: None,
         usage_flag: None,
         prompt: Delivery {
-            small: ShortPrompt::Positional,
-            large: LongPrompt::Stdin(&[]),
+            short: ShortPrompt::Positional,
+            long: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &["chat"],
             prompt: FirstPrompt::Positional,
+            permission_mode: None,
         }),
         resume: None,
-        misreads: PromptQuirk::Nothing,
+        prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
-        environment_of_root: &[],
+        root_environment: &[],
         auth_hint: "Run `kiro-cli login`, or set KIRO_API_KEY.",
-        limits: &[
+        limit_phrases: &[
             "ThrottlingException",
             "Monthly request limit reached",
             "You've reached your monthly request limit",
         ],
         install: "https://kiro.dev/docs/cli",
         tested_with: Evidence::Documentation,
-        oldest: None,
+        min_version: None,
+    },
+    Agent {
+        name: "agy",
+        display_name: "Antigravity CLI",
+        programs: &["agy"],
+        // Without a longer limit, it stops after five minutes.
+        headless: &["--dangerously-skip-permissions", "--print-timeout", "24h"],
+        structured: Some(StructuredOutput {
+            flags: &["--output-format", "stream-json"],
+            format: "agy",
+        }),
+        usage_flag: None,
+        prompt: Delivery {
+            short: ShortPrompt::Flag("-p"),
+            long: LongPrompt::ReadFile,
+        },
+        interactive: None,
+        resume: Some(Resume::Before("--conversation")),
+        prompt_quirk: PromptQuirk::Nothing,
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[],
+        root_environment: &[],
+        auth_hint: "Run `agy` once and log in.",
+        limit_phrases: &["RESOURCE_EXHAUSTED", "Resource exhausted"],
+        install: "https://antigravity.google/docs/cli/overview",
+        tested_with: Evidence::Documentation,
+        min_version: None,
     },
     Agent {
         name: "gemini",
         display_name: "Gemini CLI",
         programs: &["gemini"],
         headless: &["--yolo", "--skip-trust"],
-        structured: Some(Structured {
+        structured: Some(StructuredOutput {
             flags: &["-o", "stream-json"],
             format: "gemini",
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: ShortPrompt::Flag("-p"),
-            large: LongPrompt::Stdin(&[]),
+            short: ShortPrompt::Flag("-p"),
+            long: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Flag("-i"),
+            permission_mode: None,
         }),
         resume: Some(Resume::Before("--resume")),
-        misreads: PromptQuirk::AtSign,
+        prompt_quirk: PromptQuirk::AtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Bytes(8 << 20)),
-        // Without its wrapper process it starts in half the time.
+        // Skipping the wrapper process halves the startup time.
         environment: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
-        environment_of_root: &[],
-        auth_hint: "Run `gemini` once and log in, or set GEMINI_API_KEY.",
-        limits: &[
+        root_environment: &[],
+        auth_hint: "Set GEMINI_API_KEY. Personal Google accounts need Antigravity (`agy`) instead.",
+        limit_phrases: &[
             "You exceeded your current quota",
             "You have exhausted your capacity on this model",
             "You have exhausted your daily quota on this model",
@@ -125,135 +167,139 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://github.com/google-gemini/gemini-cli",
         tested_with: Evidence::Version("0.61.0"),
-        oldest: Some("0.61.0"),
+        min_version: Some("0.61.0"),
     },
     Agent {
         name: "codex",
         display_name: "OpenAI Codex",
         programs: &["codex"],
         headless: &["exec", "--dangerously-bypass-approvals-and-sandbox"],
-        structured: Some(Structured {
+        structured: Some(StructuredOutput {
             flags: &["--json"],
             format: "codex",
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: ShortPrompt::Positional,
-            large: LongPrompt::Stdin(&["-"]),
+            short: ShortPrompt::Positional,
+            long: LongPrompt::Stdin(&["-"]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Positional,
+            permission_mode: None,
         }),
         resume: Some(Resume::Before("resume")),
-        misreads: PromptQuirk::Nothing,
+        prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: Some(PromptLimit::Characters(1_048_576)),
         environment: &[],
-        environment_of_root: &[],
+        root_environment: &[],
         auth_hint: "Run `codex login`, or set CODEX_API_KEY.",
-        limits: &[
+        limit_phrases: &[
             "You've hit your usage limit",
             "exceeded retry limit, last status: 429 ",
             "Rate limit reached for ",
             "usage_limit_reached",
         ],
         install: "https://github.com/openai/codex",
-        tested_with: Evidence::Version("0.166.0"),
-        oldest: Some("0.166.0"),
+        tested_with: Evidence::Version("0.169.0"),
+        min_version: Some("0.166.0"),
     },
     Agent {
         name: "amp",
         display_name: "Amp",
         programs: &["amp"],
         headless: &["--dangerously-allow-all"],
-        structured: Some(Structured {
+        structured: Some(StructuredOutput {
             flags: &["--stream-json"],
             format: "amp",
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: ShortPrompt::Flag("-x"),
-            large: LongPrompt::Stdin(&["-x"]),
+            short: ShortPrompt::Flag("-x"),
+            long: LongPrompt::Stdin(&["-x"]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Stdin,
+            permission_mode: None,
         }),
         resume: None,
-        misreads: PromptQuirk::Nothing,
+        prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
         prompt_limit: None,
         environment: &[],
-        environment_of_root: &[],
+        root_environment: &[],
         auth_hint: "Run `amp login`, or set AMP_API_KEY.",
-        limits: &[],
+        limit_phrases: &[],
         install: "https://ampcode.com/manual",
         tested_with: Evidence::Documentation,
-        oldest: None,
+        min_version: None,
     },
     Agent {
         name: "opencode",
         display_name: "OpenCode",
         programs: &["opencode"],
         headless: &["run", "--auto"],
-        structured: Some(Structured {
+        structured: Some(StructuredOutput {
             flags: &["--format", "json", "--thinking"],
             format: "opencode",
         }),
         usage_flag: None,
-        // It wraps an argument in quotes; on stdin the prompt arrives as it is.
+        // OpenCode wraps a prompt argument in quotes; stdin is passed unchanged.
         prompt: Delivery {
-            small: ShortPrompt::AsLarge,
-            large: LongPrompt::Stdin(&[]),
+            short: ShortPrompt::AsLong,
+            long: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Flag("--prompt"),
+            permission_mode: None,
         }),
         resume: Some(Resume::Before("--session")),
-        misreads: PromptQuirk::Nothing,
+        prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
-        environment_of_root: &[],
+        root_environment: &[],
         auth_hint: "Run `opencode auth login`.",
-        limits: &["Rate limit reached for "],
+        limit_phrases: &["Rate limit reached for "],
         install: "https://opencode.ai/docs",
         tested_with: Evidence::Version("1.18.33"),
-        oldest: Some("1.18.33"),
+        min_version: Some("1.18.33"),
     },
     Agent {
         name: "copilot",
         display_name: "GitHub Copilot CLI",
         programs: &["copilot"],
         headless: &["--allow-all", "--no-ask-user"],
-        structured: Some(Structured {
+        structured: Some(StructuredOutput {
             flags: &["--output-format", "json"],
             format: "copilot",
         }),
         usage_flag: Some("--usage-output-file"),
         prompt: Delivery {
-            small: ShortPrompt::Flag("-p"),
-            large: LongPrompt::Stdin(&[]),
+            short: ShortPrompt::Flag("-p"),
+            long: LongPrompt::Stdin(&[]),
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Flag("-i"),
+            permission_mode: None,
         }),
         resume: Some(Resume::Joined("--resume=")),
-        misreads: PromptQuirk::Nothing,
-        // On a pipe it ends without waiting for a slow reader, and the rest of its output is lost.
+        prompt_quirk: PromptQuirk::Nothing,
+        // On a pipe, Copilot exits without waiting for a slow reader and loses the rest of its output.
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
-        environment_of_root: &[],
+        root_environment: &[],
         auth_hint: "Run `copilot` once and `/login`, or set GH_TOKEN.",
-        limits: &[
+        limit_phrases: &[
             "Rate limit reached for ",
             "Sorry, you've hit a rate limit ",
             "You've hit your rate limit",
@@ -262,43 +308,192 @@ pub static AGENTS: &[Agent] = &[
         ],
         install: "https://docs.github.com/copilot/how-tos/copilot-cli",
         tested_with: Evidence::Version("1.0.102"),
-        oldest: Some("1.0.102"),
+        min_version: Some("1.0.102"),
     },
     Agent {
         name: "cursor",
         display_name: "Cursor CLI",
         programs: &["cursor-agent"],
         headless: &["-p", "--force", "--trust"],
-        structured: Some(Structured {
+        structured: Some(StructuredOutput {
             flags: &["--output-format", "stream-json"],
             format: "cursor",
         }),
         usage_flag: None,
         prompt: Delivery {
-            small: ShortPrompt::Positional,
-            large: LongPrompt::ReadFile,
+            short: ShortPrompt::Positional,
+            long: LongPrompt::ReadFile,
         },
         interactive: Some(Interactive {
             args: &[],
             prompt: FirstPrompt::Positional,
+            permission_mode: None,
         }),
         resume: None,
-        misreads: PromptQuirk::Nothing,
+        prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
         prompt_limit: None,
         environment: &[],
-        environment_of_root: &[],
+        root_environment: &[],
         auth_hint: "Run `cursor-agent login`, or set CURSOR_API_KEY.",
-        limits: &["You've hit your usage limit", "resource_exhausted"],
+        limit_phrases: &["You've hit your usage limit", "resource_exhausted"],
         install: "https://cursor.com/cli",
         tested_with: Evidence::Documentation,
-        oldest: None,
+        min_version: None,
+    },
+    Agent {
+        name: "qwen",
+        display_name: "Qwen Code",
+        programs: &["qwen"],
+        headless: &["--yolo"],
+        structured: Some(StructuredOutput {
+            flags: &["-o", "stream-json"],
+            format: "qwen",
+        }),
+        usage_flag: None,
+        prompt: Delivery {
+            short: ShortPrompt::AsLong,
+            long: LongPrompt::Stdin(&[]),
+        },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Flag("-i"),
+            permission_mode: None,
+        }),
+        resume: Some(Resume::Before("--resume")),
+        prompt_quirk: PromptQuirk::FirstSlashAndAtSign,
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1")],
+        root_environment: &[],
+        auth_hint: "Run `qwen` once and log in, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL.",
+        limit_phrases: &["Rate limit reached for "],
+        install: "https://qwenlm.github.io/qwen-code-docs",
+        tested_with: Evidence::Version("0.24.4"),
+        min_version: Some("0.24.4"),
+    },
+    Agent {
+        name: "pi",
+        display_name: "Pi",
+        programs: &["pi"],
+        headless: &["-p"],
+        structured: Some(StructuredOutput {
+            flags: &["--mode", "json"],
+            format: "pi",
+        }),
+        usage_flag: None,
+        prompt: Delivery {
+            short: ShortPrompt::AsLong,
+            long: LongPrompt::Stdin(&[]),
+        },
+        interactive: Some(Interactive {
+            args: &[],
+            prompt: FirstPrompt::Positional,
+            permission_mode: None,
+        }),
+        resume: Some(Resume::Before("--session")),
+        prompt_quirk: PromptQuirk::Nothing,
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[],
+        root_environment: &[],
+        auth_hint: "Run `pi` once and `/login`, or set the API key of a provider.",
+        limit_phrases: &["Rate limit reached for "],
+        install: "https://pi.dev/docs",
+        tested_with: Evidence::Version("0.87.1"),
+        min_version: Some("0.87.1"),
+    },
+    Agent {
+        name: "kimi",
+        display_name: "Kimi Code",
+        programs: &["kimi"],
+        headless: &[],
+        structured: Some(StructuredOutput {
+            flags: &["--output-format", "stream-json"],
+            format: "kimi",
+        }),
+        usage_flag: None,
+        prompt: Delivery {
+            short: ShortPrompt::Flag("-p"),
+            long: LongPrompt::ReadFile,
+        },
+        interactive: None,
+        resume: Some(Resume::Before("--session")),
+        prompt_quirk: PromptQuirk::Nothing,
+        terminal: Terminal::Pipe,
+        model_flag: Some("--model"),
+        prompt_limit: None,
+        environment: &[],
+        root_environment: &[],
+        auth_hint: "Run `kimi` once and `/login`.",
+        limit_phrases: &[],
+        install: "https://www.kimi.com/code/docs",
+        tested_with: Evidence::Version("2.1.0"),
+        min_version: Some("2.1.0"),
+    },
+    Agent {
+        name: "vibe",
+        display_name: "Mistral Vibe",
+        programs: &["vibe"],
+        headless: &["--auto-approve", "--trust"],
+        structured: Some(StructuredOutput {
+            flags: &["--output", "streaming"],
+            format: "vibe",
+        }),
+        usage_flag: None,
+        prompt: Delivery {
+            short: ShortPrompt::AsLong,
+            long: LongPrompt::Stdin(&["-p"]),
+        },
+        interactive: None,
+        resume: Some(Resume::Before("--resume")),
+        prompt_quirk: PromptQuirk::Nothing,
+        terminal: Terminal::Pipe,
+        model_flag: None,
+        prompt_limit: None,
+        environment: &[],
+        root_environment: &[],
+        auth_hint: "Run `vibe --setup`, or set MISTRAL_API_KEY.",
+        limit_phrases: &[],
+        install: "https://docs.mistral.ai/mistral-vibe",
+        tested_with: Evidence::Captured("3.0.2"),
+        min_version: None,
+    },
+    Agent {
+        name: "cline",
+        display_name: "Cline",
+        programs: &["cline"],
+        headless: &[],
+        structured: Some(StructuredOutput {
+            flags: &["--json"],
+            format: "cline",
+        }),
+        usage_flag: None,
+        prompt: Delivery {
+            short: ShortPrompt::Positional,
+            long: LongPrompt::ReadFile,
+        },
+        interactive: None,
+        resume: None,
+        prompt_quirk: PromptQuirk::Nothing,
+        terminal: Terminal::Pipe,
+        model_flag: None,
+        prompt_limit: None,
+        environment: &[],
+        root_environment: &[],
+        auth_hint: "Run `cline auth`.",
+        limit_phrases: &[],
+        install: "https://docs.cline.bot/cline-cli",
+        tested_with: Evidence::Captured("3.0.65"),
+        min_version: None,
     },
 ];
 
-/// How the message of a usage limit begins in any agent, the user's own included.
-pub static GENERAL_LIMITS: &[&str] = &[
+/// Beginnings of usage-limit messages that any agent may print, including custom commands.
+pub static GENERAL_LIMIT_PHRASES: &[&str] = &[
     "429 Too Many Requests",
     "429 {",
     "HTTP 429",
@@ -309,8 +504,7 @@ pub static GENERAL_LIMITS: &[&str] = &[
     "rate_limit_exceeded",
 ];
 
-/// Variables that make an agent believe that it runs inside another agent's session; it then refuses to start, or
-/// hangs in silence.
+/// Environment variables that mark a nested agent session. An agent that inherits them refuses to start or hangs.
 pub static NESTED_SESSION: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -329,30 +523,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_in_what_programs_say_and_compared() {
-        let row = |oldest| {
+    fn version_is_parsed_from_version_output_and_compared() {
+        let row = |has_min_version| {
             AGENTS
                 .iter()
-                .find(|agent| agent.oldest.is_some() == oldest)
+                .find(|agent| agent.min_version.is_some() == has_min_version)
                 .unwrap()
         };
         let known = row(true);
-        let oldest = known.oldest.unwrap();
-        for (answer, older) in [
+        let min_version = known.min_version.unwrap();
+        for (output, outdated) in [
             ("0.0.9 (Claude Code)".to_owned(), true),
-            (format!("codex-cli {oldest}"), false),
-            (format!("v{oldest}, commit abc"), false),
+            (format!("codex-cli {min_version}"), false),
+            (format!("v{min_version}, commit abc"), false),
             ("v999.0.0".to_owned(), false),
             ("no number here".to_owned(), false),
             ("0.0.9, commit abc".to_owned(), true),
         ] {
-            assert_eq!(known.is_outdated(&answer), older, "{answer}");
+            assert_eq!(known.is_outdated(&output), outdated, "{output}");
         }
         assert!(!row(false).is_outdated("0.0.1"));
     }
 
     #[test]
-    fn no_row_needs_more_than_it_was_tested_with() {
+    fn tested_version_satisfies_the_minimum_version() {
         for agent in AGENTS {
             if let Evidence::Version(tested) = agent.tested_with {
                 assert!(!agent.is_outdated(tested), "{}", agent.name);

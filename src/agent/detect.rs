@@ -1,45 +1,45 @@
-//! Which of the built-in agents can be used here.
+//! Detects which built-in agents are installed and usable.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
-use std::thread;
 
 use crate::config::Settings;
 use crate::event::ProcessEnd;
-use crate::panic_hook;
+use crate::failpoint;
 
 use super::{AGENTS, Agent, AgentError, Probe};
 
-/// An agent that answered.
+/// The agent that detection selected.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct DetectedAgent {
     pub agent: &'static Agent,
     pub program: PathBuf,
     pub version: String,
 }
 
-/// Why an agent cannot be used.
+/// The reason why an agent cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     #[error("not found in PATH")]
     NotFound,
     #[error("disabled in the configuration")]
     Disabled,
-    #[error("`--version` ended with {end}")]
+    #[error("`--version` failed with {end}")]
     Refused { end: ProcessEnd },
-    #[error("`--version` did not answer within {seconds} s")]
+    #[error("`--version` timed out after {seconds}s")]
     TimedOut { seconds: u64 },
-    #[error("could not be started: {reason}")]
+    #[error("failed to start: {reason}")]
     CouldNotStart { reason: String },
 }
 
-/// What was found out about one agent.
+/// The result of checking one agent.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct AgentCheck {
     pub agent: &'static Agent,
     pub program: Option<PathBuf>,
-    pub answer: Result<String, Unusable>,
+    /// The output of `--version`.
+    pub version: Result<String, Unusable>,
 }
 
 pub(super) fn enabled(agent: &Agent, settings: &Settings) -> bool {
@@ -49,14 +49,14 @@ pub(super) fn enabled(agent: &Agent, settings: &Settings) -> bool {
         .is_none_or(|adapter| adapter.enabled)
 }
 
-/// The first usable agent in the table's order. All are asked at the same time; the answer is given as soon as no
-/// earlier one can still answer.
-pub fn detect(probe: &Arc<dyn Probe>, settings: &Settings) -> Result<Found, AgentError> {
-    let mut survey = Survey::start(probe, settings);
+/// Returns the first usable agent in table order. All agents are probed in parallel; the result is returned as soon
+/// as no earlier agent can still turn out to be usable.
+pub fn detect(probe: &Arc<dyn Probe>, settings: &Settings) -> Result<DetectedAgent, AgentError> {
+    let mut detection = Detection::start(probe, settings);
     for (index, agent) in AGENTS.iter().enumerate() {
-        let checked = survey.wait_for(index);
-        if let (Some(program), Ok(version)) = (&checked.program, &checked.answer) {
-            return Ok(Found {
+        let checked = detection.wait_for(index);
+        if let (Some(program), Ok(version)) = (&checked.program, &checked.version) {
+            return Ok(DetectedAgent {
                 agent,
                 program: program.clone(),
                 version: version.clone(),
@@ -64,77 +64,84 @@ pub fn detect(probe: &Arc<dyn Probe>, settings: &Settings) -> Result<Found, Agen
         }
     }
     Err(AgentError::NoneFound {
-        checked: survey.finish(),
+        checked: detection.finish(),
     })
 }
 
-/// What there is to know about every agent, in the table's order.
-pub fn survey(probe: &Arc<dyn Probe>, settings: &Settings) -> Vec<Checked> {
-    Survey::start(probe, settings).finish()
+/// Checks every agent and returns the results in table order.
+pub fn check_all(probe: &Arc<dyn Probe>, settings: &Settings) -> Vec<AgentCheck> {
+    Detection::start(probe, settings).finish()
 }
 
-/// Questions that are out, and answers that are in.
-struct Survey {
-    answers: BTreeMap<usize, Checked>,
-    incoming: mpsc::Receiver<(usize, Checked)>,
+/// Parallel `--version` probes and the results received so far.
+struct Detection {
+    checks: BTreeMap<usize, AgentCheck>,
+    incoming: mpsc::Receiver<(usize, AgentCheck)>,
 }
 
-impl Survey {
+impl Detection {
     fn start(probe: &Arc<dyn Probe>, settings: &Settings) -> Self {
         let (sender, incoming) = mpsc::channel();
-        let mut answers = BTreeMap::new();
+        let panics = probe.panics();
+        let mut checks = BTreeMap::new();
         for (index, agent) in AGENTS.iter().enumerate() {
             let program = agent.programs.iter().find_map(|program| probe.find(program));
-            let settled = |program, why| Checked {
+            let rejected = |program, why| AgentCheck {
                 agent,
                 program,
-                answer: Err(why),
+                version: Err(why),
             };
             match program {
-                None => drop(answers.insert(index, settled(None, Unusable::NotFound))),
+                None => drop(checks.insert(index, rejected(None, Unusable::NotFound))),
                 program if !enabled(agent, settings) => {
-                    answers.insert(index, settled(program, Unusable::Disabled));
+                    checks.insert(index, rejected(program, Unusable::Disabled));
                 }
                 Some(program) => {
-                    let (probe, sender) = (Arc::clone(probe), sender.clone());
-                    thread::spawn(move || {
-                        panic_hook::failpoint("detection");
-                        let answer = probe.version(&program);
-                        // Nobody waits for an answer that came too late to matter.
+                    let (probe, sender, scope) = (Arc::clone(probe), sender.clone(), panics.clone());
+                    let check_program = program.clone();
+                    let check = move || {
+                        let program = check_program;
+                        failpoint!(scope, Detection);
+                        let version = probe.version(&program);
+                        // The receiver is gone if an earlier agent has already been selected.
                         let _ = sender.send((
                             index,
-                            Checked {
+                            AgentCheck {
                                 agent,
                                 program: Some(program),
-                                answer,
+                                version,
                             },
                         ));
-                    });
+                    };
+                    if let Err(error) = panics.spawn("detection", check) {
+                        let reason = error.to_string();
+                        checks.insert(index, rejected(Some(program), Unusable::CouldNotStart { reason }));
+                    }
                 }
             }
         }
-        Self { answers, incoming }
+        Self { checks, incoming }
     }
 
-    fn wait_for(&mut self, index: usize) -> &Checked {
-        while !self.answers.contains_key(&index) {
-            let reason = "the question was lost".to_owned();
-            let lost = Checked {
+    fn wait_for(&mut self, index: usize) -> &AgentCheck {
+        while !self.checks.contains_key(&index) {
+            let reason = "the version probe crashed".to_owned();
+            let lost = AgentCheck {
                 agent: &AGENTS[index],
                 program: None,
-                answer: Err(Unusable::CouldNotStart { reason }),
+                version: Err(Unusable::CouldNotStart { reason }),
             };
-            let (answered, checked) = self.incoming.recv().unwrap_or((index, lost));
-            self.answers.insert(answered, checked);
+            let (received, check) = self.incoming.recv().unwrap_or((index, lost));
+            self.checks.insert(received, check);
         }
-        &self.answers[&index]
+        &self.checks[&index]
     }
 
-    fn finish(mut self) -> Vec<Checked> {
+    fn finish(mut self) -> Vec<AgentCheck> {
         for index in 0..AGENTS.len() {
             self.wait_for(index);
         }
-        self.answers.into_values().collect()
+        self.checks.into_values().collect()
     }
 }
 
@@ -145,16 +152,16 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
-    /// Knows some programs; a program named in `slow` never answers.
+    /// A probe with a fixed set of programs. Programs in `slow` never respond.
     #[derive(Default)]
-    struct Fake {
+    struct FakeProbe {
         present: Vec<&'static str>,
         broken: Vec<&'static str>,
         slow: Vec<&'static str>,
-        asked: Mutex<Vec<String>>,
+        probed: Mutex<Vec<String>>,
     }
 
-    impl Probe for Fake {
+    impl Probe for FakeProbe {
         fn find(&self, program: &str) -> Option<PathBuf> {
             self.present
                 .contains(&program)
@@ -163,9 +170,9 @@ mod tests {
 
         fn version(&self, program: &Path) -> Result<String, Unusable> {
             let name = program.file_name().unwrap().to_string_lossy().into_owned();
-            self.asked.lock().unwrap().push(name.clone());
+            self.probed.lock().unwrap().push(name.clone());
             if self.slow.contains(&name.as_str()) {
-                thread::park();
+                std::thread::park();
             }
             if self.broken.contains(&name.as_str()) {
                 return Err(Unusable::Refused {
@@ -176,17 +183,17 @@ mod tests {
         }
     }
 
-    fn detected(fake: Fake, settings: &Settings) -> Result<&'static str, AgentError> {
+    fn detected(fake: FakeProbe, settings: &Settings) -> Result<&'static str, AgentError> {
         let probe: Arc<dyn Probe> = Arc::new(fake);
         detect(&probe, settings).map(|found| found.agent.name)
     }
 
     #[test]
-    fn the_first_usable_agent_in_order_wins() {
+    fn first_usable_agent_in_table_order_is_selected() {
         let settings = Settings::default();
-        let fake = |present: &[&'static str]| Fake {
+        let fake = |present: &[&'static str]| FakeProbe {
             present: present.to_vec(),
-            ..Fake::default()
+            ..FakeProbe::default()
         };
         assert_eq!(
             detected(fake(&["codex", "gemini", "claude"]), &settings).unwrap(),
@@ -197,43 +204,43 @@ mod tests {
     }
 
     #[test]
-    fn disabling_one_agent_disables_no_other() {
+    fn disabled_agent_is_skipped() {
         let mut settings = Settings::default();
         let off = AdapterSettings {
             enabled: false,
             ..AdapterSettings::default()
         };
         settings.adapters.insert("claude".into(), off);
-        let fake = Fake {
+        let fake = FakeProbe {
             present: vec!["claude", "opencode"],
-            ..Fake::default()
+            ..FakeProbe::default()
         };
         assert_eq!(detected(fake, &settings).unwrap(), "opencode");
     }
 
     #[test]
-    fn a_later_agent_that_never_answers_is_not_waited_for() {
-        let fake = Fake {
+    fn detection_does_not_wait_for_a_later_agent() {
+        let fake = FakeProbe {
             present: vec!["claude", "gemini"],
             slow: vec!["gemini"],
-            ..Fake::default()
+            ..FakeProbe::default()
         };
         assert_eq!(detected(fake, &Settings::default()).unwrap(), "claude");
     }
 
     #[test]
-    fn when_none_is_usable_every_reason_is_given() {
-        let fake = Fake {
+    fn without_a_usable_agent_every_reason_is_reported() {
+        let fake = FakeProbe {
             present: vec!["claude"],
             broken: vec!["claude"],
-            ..Fake::default()
+            ..FakeProbe::default()
         };
         let Err(AgentError::NoneFound { checked }) = detected(fake, &Settings::default()) else {
             panic!()
         };
         assert_eq!(checked.len(), AGENTS.len());
         assert_eq!(
-            checked[0].answer,
+            checked[0].version,
             Err(Unusable::Refused {
                 end: ProcessEnd::Exited { code: 1 }
             })
@@ -241,7 +248,7 @@ mod tests {
         assert!(
             checked[1..]
                 .iter()
-                .all(|checked| checked.answer == Err(Unusable::NotFound))
+                .all(|checked| checked.version == Err(Unusable::NotFound))
         );
     }
 }

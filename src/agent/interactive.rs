@@ -1,60 +1,67 @@
-//! The same agent with its own screen: how it is called when somebody sits in front of it. It asks before it does
-//! something, as it does when it is started by hand: what approves everything unseen is left out.
+//! Interactive mode: how an agent's own TUI is started. Auto-approval flags are left out, so the agent asks for
+//! permission as it does when the user starts it by hand.
 
 use std::path::Path;
 
 use crate::config::Settings;
 
-use super::invocation::{PromptDelivery, is_small_and_safe, read_the_file, wishes};
+use super::invocation::{PromptDelivery, is_safe_argument, read_file_instruction, user_args};
+use super::permission_mode::{PermissionMode, Variables};
 use super::table::Agent;
 use super::{AGENTS, AgentError, ResolvedAgent, StdinSource, Terminal};
 
-/// How an agent's own screen is opened with a first prompt.
+/// How to start an agent's own TUI with a first prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interactive {
     pub args: &'static [&'static str],
     pub prompt: FirstPrompt,
+    pub permission_mode: Option<PermissionMode>,
 }
 
-/// How the first prompt reaches it. A long one, or one that may be misread, is named instead: read this file.
+/// How the first prompt is passed. A long prompt, or one with a special first character, is replaced by an
+/// instruction to read the prompt file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstPrompt {
     /// `-i PROMPT`
     Flag(&'static str),
     Positional,
-    /// On stdin, from the prompt's file; keys come from the terminal all the same.
+    /// On stdin, from the prompt file. The agent still reads keys from the terminal.
     Stdin,
 }
 
 impl ResolvedAgent {
-    /// This agent, to be shown and typed into.
-    pub fn on_a_screen(self, settings: &Settings) -> Result<Self, AgentError> {
+    /// Converts this agent to interactive mode.
+    pub fn into_interactive(
+        mut self,
+        settings: &Settings,
+        variables: Variables<'_>,
+    ) -> Result<Self, AgentError> {
         let row = AGENTS.iter().find(|agent| agent.name == self.name);
         let (args, delivery) = match &self.delivery {
             PromptDelivery::Builtin(_) => {
                 let (agent, interactive) = row
                     .and_then(|agent| Some((agent, agent.interactive?)))
-                    .ok_or_else(|| self.has_no_screen("its row names no call that opens one"))?;
-                let args = interactive_args(agent, interactive, settings);
+                    .ok_or_else(|| self.not_interactive("ralph does not know how to start its TUI"))?;
+                let args = self.interactive_args(agent, interactive, settings, variables);
                 (args, PromptDelivery::Interactive(interactive.prompt))
             }
             PromptDelivery::CustomArgument { .. } => (self.args.clone(), self.delivery.clone()),
             PromptDelivery::CustomStdin => {
-                return Err(self.has_no_screen("`prompt_mode: stdin` takes the place of the keyboard"));
+                return Err(self.not_interactive("`prompt_mode: stdin` occupies the keyboard input"));
             }
-            PromptDelivery::Provider => {
-                return Err(self.has_no_screen("a provider in claude's place is only ever called with -p"));
+            PromptDelivery::Wrapper => {
+                return Err(self.not_interactive("a Claude-compatible wrapper only supports `-p`"));
             }
             PromptDelivery::Driver(_) => {
-                return Err(self.has_no_screen("a driver script builds a call without one"));
+                return Err(self.not_interactive("driver scripts build non-interactive commands"));
             }
             PromptDelivery::Interactive(_) => return Ok(self),
         };
         Ok(Self {
             args,
             delivery,
-            terminal: Terminal::Screen,
-            // A screen is text, whatever the program could print elsewhere, and names no session.
+            terminal: Terminal::Interactive,
+            // A TUI prints no structured output and reports no session id.
             format: "plain".to_owned(),
             filter: None,
             usage_flag: None,
@@ -63,41 +70,68 @@ impl ResolvedAgent {
         })
     }
 
-    fn has_no_screen(&self, why: &'static str) -> AgentError {
-        let agent = self.display_name.clone();
-        AgentError::NoScreen { agent, why }
+    fn interactive_args(
+        &mut self,
+        agent: &Agent,
+        interactive: Interactive,
+        settings: &Settings,
+        variables: Variables<'_>,
+    ) -> Vec<String> {
+        let user_args = user_args(agent, settings);
+        let mut args: Vec<String> = interactive.args.iter().map(ToString::to_string).collect();
+        if let Some(permission) = interactive.permission_mode
+            && !permission.is_replaced(&user_args)
+        {
+            let configured = permission.configured(variables);
+            let source = if configured.is_some() {
+                "set in the user's settings"
+            } else {
+                "the user's settings name none"
+            };
+            let mode = configured.unwrap_or_else(|| permission.asking.to_owned());
+            self.warnings.push(format!(
+                "{} runs in permission mode `{mode}` ({source})",
+                agent.name
+            ));
+            args.extend([permission.flag.to_owned(), mode]);
+        }
+        args.extend(user_args);
+        args
     }
 
-    /// The end of the arguments, and what stdin is.
+    fn not_interactive(&self, reason: &'static str) -> AgentError {
+        let agent = self.display_name.clone();
+        AgentError::NotInteractive { agent, reason }
+    }
+
+    /// The last arguments and the source of stdin.
     pub(super) fn first_prompt(
         &self,
-        way: FirstPrompt,
+        first: FirstPrompt,
         prompt: &str,
         prompt_file: &Path,
     ) -> (Vec<String>, StdinSource) {
-        let words = match way {
+        let argument = match first {
             FirstPrompt::Stdin => {
                 return (Vec::new(), StdinSource::PromptFile(prompt_file.to_owned()));
             }
-            // A single word in the place of a prompt may be the name of a subcommand.
+            // A single positional word could be parsed as a subcommand.
             FirstPrompt::Flag(_) | FirstPrompt::Positional
-                if is_small_and_safe(prompt) && prompt.contains(' ') =>
+                if is_safe_argument(prompt) && prompt.contains(' ') =>
             {
                 prompt.to_owned()
             }
-            FirstPrompt::Flag(_) | FirstPrompt::Positional => read_the_file(prompt_file),
+            FirstPrompt::Flag(_) | FirstPrompt::Positional => read_file_instruction(prompt_file),
         };
-        let flag = match way {
+        let flag = match first {
             FirstPrompt::Flag(flag) => Some(flag.to_owned()),
             FirstPrompt::Positional | FirstPrompt::Stdin => None,
         };
-        (flag.into_iter().chain([words]).collect(), StdinSource::Screen)
+        (
+            flag.into_iter().chain([argument]).collect(),
+            StdinSource::Terminal,
+        )
     }
-}
-
-fn interactive_args(agent: &Agent, interactive: Interactive, settings: &Settings) -> Vec<String> {
-    let own = interactive.args.iter().map(ToString::to_string);
-    own.chain(wishes(agent, settings)).collect()
 }
 
 #[cfg(test)]
@@ -105,100 +139,149 @@ mod tests {
     use super::*;
     use crate::config::PromptMode;
 
-    fn called(name: &str, prompt: &str, settings: &Settings) -> String {
+    fn command_line(name: &str, prompt: &str, settings: &Settings) -> String {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
-        let selected = ResolvedAgent::builtin(agent, agent.programs[0].into(), None, settings);
-        let call = selected
-            .on_a_screen(settings)
+        let resolved = ResolvedAgent::builtin(agent, agent.programs[0].into(), None, settings);
+        let call = resolved
+            .into_interactive(settings, &|_| None)
             .unwrap()
             .invocation(prompt, Path::new("/run/prompt.md"))
             .unwrap();
-        assert_eq!(call.terminal, Terminal::Screen);
+        assert_eq!(call.terminal, Terminal::Interactive);
         let stdin = match &call.stdin {
             StdinSource::Null => "/dev/null".to_owned(),
             StdinSource::PromptFile(path) => path.display().to_string(),
-            StdinSource::Screen => "screen".to_owned(),
+            StdinSource::Terminal => "terminal".to_owned(),
         };
         let args = call.args.join(" ".as_ref());
         format!("{} {} < {stdin}", call.program.display(), args.display())
     }
 
     #[test]
-    fn each_agents_screen_is_opened_as_its_row_says() {
+    fn interactive_command_line_matches_the_table_row() {
         let calls: Vec<String> = AGENTS
             .iter()
+            .filter(|agent| agent.interactive.is_some())
             .flat_map(|agent| {
-                ["say hi", "- a list"].map(|prompt| called(agent.name, prompt, &Settings::default()))
+                ["say hi", "- a list"].map(|prompt| command_line(agent.name, prompt, &Settings::default()))
             })
             .collect();
         insta::assert_snapshot!(calls.join("\n"), @"
-        claude say hi < screen
-        claude Read the file /run/prompt.md and do what it says; it is your whole task. < screen
-        kiro-cli chat say hi < screen
-        kiro-cli chat Read the file /run/prompt.md and do what it says; it is your whole task. < screen
-        gemini -i say hi < screen
-        gemini -i Read the file /run/prompt.md and do what it says; it is your whole task. < screen
-        codex say hi < screen
-        codex Read the file /run/prompt.md and do what it says; it is your whole task. < screen
+        claude --permission-mode default say hi < terminal
+        claude --permission-mode default Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
+        kiro-cli chat say hi < terminal
+        kiro-cli chat Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
+        gemini -i say hi < terminal
+        gemini -i Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
+        codex say hi < terminal
+        codex Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
         amp  < /run/prompt.md
         amp  < /run/prompt.md
-        opencode --prompt say hi < screen
-        opencode --prompt Read the file /run/prompt.md and do what it says; it is your whole task. < screen
-        copilot -i say hi < screen
-        copilot -i Read the file /run/prompt.md and do what it says; it is your whole task. < screen
-        cursor-agent say hi < screen
-        cursor-agent Read the file /run/prompt.md and do what it says; it is your whole task. < screen
+        opencode --prompt say hi < terminal
+        opencode --prompt Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
+        copilot -i say hi < terminal
+        copilot -i Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
+        cursor-agent say hi < terminal
+        cursor-agent Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
+        qwen -i say hi < terminal
+        qwen -i Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
+        pi say hi < terminal
+        pi Read the file /run/prompt.md and do what it says; it is your whole task. < terminal
         ");
     }
 
     #[test]
-    fn no_screen_is_opened_with_everything_approved_unseen() {
+    fn interactive_mode_never_auto_approves() {
         let approving = ["dangerously", "yolo", "trust", "force", "allow-all", "auto"];
-        for agent in AGENTS {
-            let call = called(agent.name, "say hi", &Settings::default());
+        for agent in AGENTS.iter().filter(|agent| agent.interactive.is_some()) {
+            let call = command_line(agent.name, "say hi", &Settings::default());
             let found = approving.iter().find(|word| call.contains(*word));
             assert_eq!(found, None, "{call}");
         }
     }
 
+    /// The arguments and the warnings of Claude Code with these user settings.
+    fn claude_with(json: &str, extra_args: &[&str]) -> (Vec<std::ffi::OsString>, Vec<String>) {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".claude")).unwrap();
+        std::fs::write(home.path().join(".claude/settings.json"), json).unwrap();
+        let mut settings = Settings::default();
+        settings.cli.extra_args = extra_args.iter().map(ToString::to_string).collect();
+        let agent = AGENTS.iter().find(|agent| agent.name == "claude").unwrap();
+        let resolved = ResolvedAgent::builtin(agent, "claude".into(), None, &settings);
+        let variables = |name: &str| (name == "HOME").then(|| home.path().into());
+        let agent = resolved.into_interactive(&settings, &variables).unwrap();
+        let call = agent.invocation("say hi", Path::new("p")).unwrap();
+        (call.args, agent.warnings)
+    }
+
     #[test]
-    fn models_and_the_users_own_arguments_come_before_the_prompt() {
+    fn permission_mode_of_the_users_settings_is_used_and_reported() {
+        let (args, warnings) = claude_with(r#"{"permissions":{"defaultMode":"plan"}}"#, &[]);
+        assert_eq!(args, ["--permission-mode", "plan", "say hi"]);
+        assert_eq!(
+            warnings,
+            ["claude runs in permission mode `plan` (set in the user's settings)"]
+        );
+        for json in ["", "{}", r#"{"permissions":{"defaultMode":"--yes really"}}"#] {
+            let (args, warnings) = claude_with(json, &[]);
+            assert_eq!(args, ["--permission-mode", "default", "say hi"], "{json}");
+            assert_eq!(
+                warnings,
+                ["claude runs in permission mode `default` (the user's settings name none)"]
+            );
+        }
+    }
+
+    #[test]
+    fn permission_mode_of_the_users_arguments_is_not_overridden() {
+        for given in ["--permission-mode=acceptEdits", "--dangerously-skip-permissions"] {
+            let (args, warnings) = claude_with(r#"{"permissions":{"defaultMode":"plan"}}"#, &[given]);
+            assert_eq!(args, [given, "say hi"]);
+            assert!(warnings.is_empty());
+        }
+    }
+
+    #[test]
+    fn model_and_user_args_precede_the_prompt() {
         let mut settings = Settings::default();
         settings.cli.model = Some("opus".into());
         settings.cli.extra_args = vec!["--debug".into()];
         settings.adapters.entry("claude".into()).or_default().args = vec!["--add-dir".into(), "..".into()];
         assert_eq!(
-            called("claude", "say hi", &settings),
-            "claude --model opus --add-dir .. --debug say hi < screen"
+            command_line("claude", "say hi", &settings),
+            "claude --permission-mode default --model opus --add-dir .. --debug say hi < terminal"
         );
     }
 
     #[test]
-    fn the_manual_says_what_the_rows_say() {
+    fn agents_manual_matches_the_interactive_command_lines() {
         let manual = include_str!("../../docs/agents.md");
-        for agent in AGENTS.iter().filter(|agent| agent.resume.is_some()) {
-            let call = called(agent.name, "THE PROMPT", &Settings::default());
-            let call = call.replace("THE PROMPT < screen", "PROMPT");
-            let line = format!("- on its own screen: `{call}`\n");
+        let known = |agent: &&Agent| agent.resume.is_some() && agent.interactive.is_some();
+        for agent in AGENTS.iter().filter(known) {
+            let call = command_line(agent.name, "THE PROMPT", &Settings::default());
+            let call = call.replace("THE PROMPT < terminal", "PROMPT");
+            let line = format!("- interactive: `{call}`\n");
             assert!(manual.contains(&line), "{line}");
         }
     }
 
     #[test]
-    fn a_command_of_ones_own_is_called_as_ever_if_its_prompt_is_an_argument() {
+    fn custom_command_is_interactive_if_its_prompt_is_an_argument() {
         let mut settings = Settings::default();
         settings.cli.args = vec!["--ui".into()];
-        let own =
-            |settings: &Settings| ResolvedAgent::custom("/opt/my-ai".into(), settings).on_a_screen(settings);
+        let own = |settings: &Settings| {
+            ResolvedAgent::custom("/opt/my-ai".into(), settings).into_interactive(settings, &|_| None)
+        };
         let call = own(&settings).unwrap().invocation("hi", Path::new("p")).unwrap();
         assert_eq!(
             (call.args, call.stdin),
-            (vec!["--ui".into(), "hi".into()], StdinSource::Screen)
+            (vec!["--ui".into(), "hi".into()], StdinSource::Terminal)
         );
         settings.cli.prompt_mode = PromptMode::Stdin;
         assert_eq!(
             own(&settings).unwrap_err().to_string(),
-            "my-ai has no screen to type into: `prompt_mode: stdin` takes the place of the keyboard"
+            "my-ai has no interactive mode: `prompt_mode: stdin` occupies the keyboard input"
         );
     }
 }

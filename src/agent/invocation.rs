@@ -1,4 +1,4 @@
-//! How the selected agent is called with one prompt: arguments, stdin, terminal, environment.
+//! Builds the command line of an agent for one prompt: arguments, stdin, terminal, environment.
 
 #[cfg(test)]
 mod tests;
@@ -10,92 +10,93 @@ use std::sync::Arc;
 
 use crate::config::{PromptMode, Settings};
 
-use super::driven::adapter_name;
 use super::driver::Driver;
+use super::driver_agent::adapter_name;
 use super::interactive::FirstPrompt;
 use super::{
-    Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMITS, LongPrompt, PromptLimit, PromptQuirk, Resume,
+    Agent, AgentError, CUSTOM, Delivery, GENERAL_LIMIT_PHRASES, LongPrompt, PromptLimit, PromptQuirk, Resume,
     ShortPrompt, Terminal,
 };
 
-/// Prompts up to this many characters go as an argument, as the agents' own documentation shows.
-const SMALL_PROMPT: usize = 7000;
-/// What an agent used, beside its prompt, where it is asked to write that down.
+/// Longest prompt, in characters, that is passed as an argument.
+const SHORT_PROMPT_CHARS: usize = 7000;
+/// Name of the file, next to the prompt file, to which an agent with a `usage_flag` writes its usage.
 const USAGE_FILE: &str = "usage.json";
-/// The kernel refuses a single argument of this many bytes or more.
-const LONGEST_ARGUMENT: usize = 131_072;
+/// The kernel rejects a single argument of this many bytes or more (`MAX_ARG_STRLEN`).
+const ARGUMENT_BYTE_LIMIT: usize = 131_072;
 
-/// The agent that works in this run, and everything about it that does not depend on the prompt.
+/// The agent selected for a run, with everything that does not depend on the prompt.
 #[derive(Debug, Clone)]
 pub struct ResolvedAgent {
     pub name: String,
     pub display_name: String,
     pub program: PathBuf,
     pub version: Option<String>,
-    /// The transcript format in which it speaks.
+    /// The transcript format of its output.
     pub format: String,
     pub terminal: Terminal,
     pub auth_hint: String,
-    /// How its message of a usage limit begins.
-    pub limits: Vec<&'static str>,
-    /// Set in its environment.
+    /// Beginnings of its usage-limit messages.
+    pub limit_phrases: Vec<&'static str>,
+    /// Variables set in its environment.
     pub environment: Vec<(String, String)>,
-    /// The jq filter that says what of its output is to be read.
+    /// The jq filter that extracts text from its output.
     pub filter: Option<FilterCode>,
-    /// What the user should be told about it, though it stops nothing.
+    /// Non-fatal problems to report to the user.
     pub warnings: Vec<String>,
-    /// How its sessions are taken up again, where that is known.
+    /// How to resume a session, if known.
     pub resume: Option<Resume>,
     pub(super) args: Vec<String>,
     pub(super) usage_flag: Option<&'static str>,
     pub(super) delivery: PromptDelivery,
-    pub(super) misreads: PromptQuirk,
+    pub(super) prompt_quirk: PromptQuirk,
     pub(super) prompt_limit: Option<PromptLimit>,
 }
 
 /// A jq filter, not yet compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilterCode {
-    /// The user's own: a mistake in it is an error.
+    /// From the user's configuration. A filter that does not compile is an error.
     User(String),
-    /// A driver's: a mistake in it is told, and the raw lines are shown.
-    Driver { code: String, place: String },
+    /// From a driver script. A filter that does not compile is reported as a warning, and raw lines are shown.
+    Driver { code: String, script: String },
 }
 
-/// How prompts reach it.
+/// How the resolved agent receives its prompts.
 #[derive(Debug, Clone)]
 pub(super) enum PromptDelivery {
     Builtin(Delivery),
-    /// The user's own command, told by the configuration.
+    /// A custom command that takes the prompt as an argument.
     CustomArgument {
         flag: Option<String>,
     },
     CustomStdin,
-    /// In claude's place: `-p PROMPT`, and no other way.
-    Provider,
-    /// A script makes the whole command line.
+    /// A Claude-compatible wrapper: always `-p PROMPT`.
+    Wrapper,
+    /// A driver script builds the whole command line.
     Driver(Arc<Driver>),
-    /// On the agent's own screen.
+    /// The agent's own TUI.
     Interactive(FirstPrompt),
 }
 
-/// One call.
+/// The command line of one agent process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub stdin: StdinSource,
     pub terminal: Terminal,
-    /// Where the agent will have written what it used, when it has ended.
+    /// The file to which the agent writes its usage when it exits.
     pub usage_file: Option<PathBuf>,
 }
 
+/// What the agent's stdin is connected to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StdinSource {
     Null,
     PromptFile(PathBuf),
-    /// What the user types.
-    Screen,
+    /// The pseudo-terminal that the user types into.
+    Terminal,
 }
 
 impl ResolvedAgent {
@@ -105,8 +106,8 @@ impl ResolvedAgent {
         version: Option<String>,
         settings: &Settings,
     ) -> Self {
-        let wants_plain = settings.cli.transcript.as_deref() == Some("plain");
-        let structured = agent.structured.as_ref().filter(|_| !wants_plain);
+        let is_plain = settings.cli.transcript.as_deref() == Some("plain");
+        let structured = agent.structured.as_ref().filter(|_| !is_plain);
         let mut args: Vec<String> = agent.headless.iter().map(ToString::to_string).collect();
         args.extend(
             structured
@@ -114,7 +115,7 @@ impl ResolvedAgent {
                 .flat_map(|structured| structured.flags)
                 .map(ToString::to_string),
         );
-        args.extend(wishes(agent, settings));
+        args.extend(user_args(agent, settings));
         let own_format = structured.map_or("plain", |structured| structured.format);
         Self {
             name: agent.name.to_owned(),
@@ -128,15 +129,20 @@ impl ResolvedAgent {
                 .unwrap_or_else(|| own_format.to_owned()),
             terminal: terminal(agent.terminal, settings),
             auth_hint: agent.auth_hint.to_owned(),
-            limits: agent.limits.iter().chain(GENERAL_LIMITS).copied().collect(),
-            environment: environment(agent, User::current()),
+            limit_phrases: agent
+                .limit_phrases
+                .iter()
+                .chain(GENERAL_LIMIT_PHRASES)
+                .copied()
+                .collect(),
+            environment: environment(agent, UserKind::current()),
             filter: None,
             warnings: Vec::new(),
             args,
             usage_flag: structured.and(agent.usage_flag),
             delivery: PromptDelivery::Builtin(agent.prompt),
             resume: agent.resume,
-            misreads: agent.misreads,
+            prompt_quirk: agent.prompt_quirk,
             prompt_limit: agent.prompt_limit,
         }
     }
@@ -144,7 +150,7 @@ impl ResolvedAgent {
     pub(super) fn custom(program: PathBuf, settings: &Settings) -> Self {
         let cli = &settings.cli;
         let adapter = settings.adapters.get(CUSTOM);
-        let own = adapter.iter().flat_map(|adapter| adapter.args.iter());
+        let adapter_args = adapter.iter().flat_map(|adapter| adapter.args.iter());
         let name = program
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
@@ -155,14 +161,14 @@ impl ResolvedAgent {
             format: cli.transcript.clone().unwrap_or_else(|| "plain".to_owned()),
             terminal: terminal(Terminal::Pipe, settings),
             auth_hint: String::new(),
-            limits: GENERAL_LIMITS.to_vec(),
+            limit_phrases: GENERAL_LIMIT_PHRASES.to_vec(),
             environment: Vec::new(),
             filter: None,
             warnings: Vec::new(),
             args: cli
                 .args
                 .iter()
-                .chain(own)
+                .chain(adapter_args)
                 .chain(&cli.extra_args)
                 .cloned()
                 .collect(),
@@ -174,29 +180,36 @@ impl ResolvedAgent {
                 PromptMode::Stdin => PromptDelivery::CustomStdin,
             },
             resume: None,
-            misreads: PromptQuirk::Nothing,
+            prompt_quirk: PromptQuirk::Nothing,
             prompt_limit: None,
             program,
         }
     }
 
-    /// The prompt as this agent must be given it for its model to read what the user wrote.
+    /// Escapes the prompt so that the model receives the user's text unchanged.
     pub fn escape_prompt<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
-        match self.misreads {
+        match self.prompt_quirk {
             PromptQuirk::FirstSlash if prompt.starts_with('/') => format!("\n{prompt}").into(),
             PromptQuirk::AtSign if prompt.contains('@') => prompt.replace('@', "\\@").into(),
-            PromptQuirk::Nothing | PromptQuirk::FirstSlash | PromptQuirk::AtSign => prompt.into(),
+            PromptQuirk::FirstSlashAndAtSign if prompt.starts_with('/') || prompt.contains('@') => {
+                let line_break = if prompt.starts_with('/') { "\n" } else { "" };
+                format!("{line_break}{}", prompt.replace('@', "\\@")).into()
+            }
+            PromptQuirk::Nothing
+            | PromptQuirk::FirstSlash
+            | PromptQuirk::AtSign
+            | PromptQuirk::FirstSlashAndAtSign => prompt.into(),
         }
     }
 
-    /// The call for one prompt, as `escape_prompt` gave it, which is also (or will be) in `prompt_file`; a driver's
-    /// file must be there.
+    /// The command line for one prompt. `prompt` is the result of `escape_prompt`; `prompt_file` has the same
+    /// content. Drivers read `prompt_file` immediately, so it must exist by then.
     pub fn invocation(&self, prompt: &str, prompt_file: &Path) -> Result<Invocation, AgentError> {
-        self.resuming(prompt, prompt_file, None)
+        self.invocation_in_session(prompt, prompt_file, None)
     }
 
-    /// The same, in a session that an earlier iteration left.
-    pub fn resuming(
+    /// Like `invocation`, but resumes the session of an earlier iteration.
+    pub fn invocation_in_session(
         &self,
         prompt: &str,
         prompt_file: &Path,
@@ -205,22 +218,24 @@ impl ResolvedAgent {
         self.check_length(prompt)?;
         let file = || StdinSource::PromptFile(prompt_file.to_owned());
         let (tail, stdin) = match &self.delivery {
-            PromptDelivery::Builtin(delivery) => match (delivery.small, delivery.large) {
-                (ShortPrompt::Flag(flag), _) if is_small_and_safe(prompt) => {
+            PromptDelivery::Builtin(delivery) => match (delivery.short, delivery.long) {
+                (ShortPrompt::Flag(flag), _) if is_safe_argument(prompt) => {
                     (vec![flag.to_owned(), prompt.to_owned()], StdinSource::Null)
                 }
-                // A single word in this place may be the name of a subcommand.
-                (ShortPrompt::Positional, _) if is_small_and_safe(prompt) && prompt.contains(' ') => {
+                // A single positional word could be parsed as a subcommand.
+                (ShortPrompt::Positional, _) if is_safe_argument(prompt) && prompt.contains(' ') => {
                     (vec![prompt.to_owned()], StdinSource::Null)
                 }
                 (_, LongPrompt::Stdin(args)) => (args.iter().map(ToString::to_string).collect(), file()),
-                (small, LongPrompt::ReadFile) => {
-                    let flag = match small {
+                (short, LongPrompt::ReadFile) => {
+                    let flag = match short {
                         ShortPrompt::Flag(flag) => Some(flag.to_owned()),
-                        ShortPrompt::Positional | ShortPrompt::AsLarge => None,
+                        ShortPrompt::Positional | ShortPrompt::AsLong => None,
                     };
                     (
-                        flag.into_iter().chain([read_the_file(prompt_file)]).collect(),
+                        flag.into_iter()
+                            .chain([read_file_instruction(prompt_file)])
+                            .collect(),
                         StdinSource::Null,
                     )
                 }
@@ -229,17 +244,20 @@ impl ResolvedAgent {
                 let argument = self.custom_argument(prompt)?;
                 let stdin = match self.terminal {
                     Terminal::Pipe | Terminal::Pty => StdinSource::Null,
-                    Terminal::Screen => StdinSource::Screen,
+                    Terminal::Interactive => StdinSource::Terminal,
                 };
                 (flag.iter().cloned().chain([argument]).collect(), stdin)
             }
             PromptDelivery::CustomStdin => (Vec::new(), file()),
-            PromptDelivery::Interactive(way) => self.first_prompt(*way, prompt, prompt_file),
-            PromptDelivery::Provider => (vec!["-p".to_owned(), self.fitting(prompt)?], StdinSource::Null),
-            PromptDelivery::Driver(driver) => return self.driven(driver, prompt_file, session),
+            PromptDelivery::Interactive(first) => self.first_prompt(*first, prompt, prompt_file),
+            PromptDelivery::Wrapper => (
+                vec!["-p".to_owned(), self.as_argument(prompt)?],
+                StdinSource::Null,
+            ),
+            PromptDelivery::Driver(driver) => return self.driver_invocation(driver, prompt_file, session),
         };
         let session = self.resume.zip(session).map(|(resume, id)| resume.args(id));
-        let usage_file = self.usage_flag.map(|_| prompt_file.with_file_name(USAGE_FILE));
+        let usage_file = self.usage_file(prompt_file);
         let usage = self
             .usage_flag
             .map(OsString::from)
@@ -259,8 +277,14 @@ impl ResolvedAgent {
         })
     }
 
-    /// The same agent, given its prompts on stdin; only of the user's own, for which that is a guess like any other.
-    pub fn on_stdin(&self) -> Option<Self> {
+    /// The file beside the prompt to which the agent writes its usage, if it does.
+    pub fn usage_file(&self, prompt_file: &Path) -> Option<PathBuf> {
+        self.usage_flag.map(|_| prompt_file.with_file_name(USAGE_FILE))
+    }
+
+    /// This custom command with prompts on stdin instead of as an argument. `None` for all other agents, whose
+    /// delivery is known.
+    pub fn with_stdin_prompt(&self) -> Option<Self> {
         match &self.delivery {
             PromptDelivery::CustomArgument { .. } => Some(Self {
                 delivery: PromptDelivery::CustomStdin,
@@ -268,25 +292,25 @@ impl ResolvedAgent {
             }),
             PromptDelivery::Builtin(_)
             | PromptDelivery::CustomStdin
-            | PromptDelivery::Provider
+            | PromptDelivery::Wrapper
             | PromptDelivery::Interactive(_)
             | PromptDelivery::Driver(_) => None,
         }
     }
 
-    /// The driver, where there is one.
+    /// The driver script that builds the command line, if any.
     pub fn driver(&self) -> Option<&Driver> {
         match &self.delivery {
             PromptDelivery::Driver(driver) => Some(driver),
             PromptDelivery::Builtin(_)
             | PromptDelivery::CustomArgument { .. }
             | PromptDelivery::CustomStdin
-            | PromptDelivery::Provider
+            | PromptDelivery::Wrapper
             | PromptDelivery::Interactive(_) => None,
         }
     }
 
-    /// Under which name its settings are in `adapters`.
+    /// The name of its settings under `adapters`.
     pub fn adapter(&self) -> &str {
         match self.driver() {
             Some(driver) => adapter_name(driver),
@@ -294,7 +318,7 @@ impl ResolvedAgent {
         }
     }
 
-    fn driven(
+    fn driver_invocation(
         &self,
         driver: &Driver,
         prompt_file: &Path,
@@ -305,7 +329,7 @@ impl ResolvedAgent {
             .into_iter();
         let program = argv.next().unwrap_or_default().into();
         let args: Vec<OsString> = argv.chain(self.args.iter().map(OsString::from)).collect();
-        if let Some(long) = args.iter().find(|argument| argument.len() >= LONGEST_ARGUMENT) {
+        if let Some(long) = args.iter().find(|argument| argument.len() >= ARGUMENT_BYTE_LIMIT) {
             return Err(self.too_long(long.len()));
         }
         Ok(Invocation {
@@ -331,21 +355,21 @@ impl ResolvedAgent {
         Err(AgentError::PromptTooLong { agent, size, limit })
     }
 
-    /// A prompt that begins with a dash would be read as an option; a line break before it is not.
+    /// Prepends a line break to a prompt that starts with a dash, so that it is not parsed as an option.
     fn custom_argument(&self, prompt: &str) -> Result<String, AgentError> {
         if prompt.starts_with('-') {
-            self.fitting(&format!("\n{prompt}"))
+            self.as_argument(&format!("\n{prompt}"))
         } else {
-            self.fitting(prompt)
+            self.as_argument(prompt)
         }
     }
 
-    /// The prompt, if the kernel can carry it as one argument.
-    fn fitting(&self, prompt: &str) -> Result<String, AgentError> {
+    /// The prompt as a single argument, if the kernel accepts it.
+    fn as_argument(&self, prompt: &str) -> Result<String, AgentError> {
         if prompt.contains('\0') {
             return Err(AgentError::NulInPrompt);
         }
-        if prompt.len() < LONGEST_ARGUMENT {
+        if prompt.len() < ARGUMENT_BYTE_LIMIT {
             return Ok(prompt.to_owned());
         }
         Err(self.too_long(prompt.len()))
@@ -353,15 +377,15 @@ impl ResolvedAgent {
 
     fn too_long(&self, bytes: usize) -> AgentError {
         AgentError::PromptTooLong {
-            agent: format!("{}, which takes it as one argument", self.display_name),
+            agent: format!("{} (passed as a single argument)", self.display_name),
             size: format!("{bytes} bytes"),
-            limit: format!("{} bytes", LONGEST_ARGUMENT - 1),
+            limit: format!("{} bytes", ARGUMENT_BYTE_LIMIT - 1),
         }
     }
 }
 
-/// What the user wants of an agent, as its arguments: a model, and words of one's own.
-pub(super) fn wishes(agent: &Agent, settings: &Settings) -> Vec<String> {
+/// Arguments from the user's settings: the model, `adapters.NAME.args`, and the arguments after `--`.
+pub(super) fn user_args(agent: &Agent, settings: &Settings) -> Vec<String> {
     let adapter = settings.adapters.get(agent.name);
     let model = settings
         .cli
@@ -378,14 +402,14 @@ pub(super) fn wishes(agent: &Agent, settings: &Settings) -> Vec<String> {
     args
 }
 
-/// For whom the agent works.
+/// Whether ralph runs as root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum User {
+enum UserKind {
     Root,
     Ordinary,
 }
 
-impl User {
+impl UserKind {
     fn current() -> Self {
         if rustix::process::geteuid().is_root() {
             Self::Root
@@ -395,31 +419,36 @@ impl User {
     }
 }
 
-fn environment(agent: &Agent, user: User) -> Vec<(String, String)> {
-    let of_root = match user {
-        User::Root => agent.environment_of_root,
-        User::Ordinary => &[],
+fn environment(agent: &Agent, user: UserKind) -> Vec<(String, String)> {
+    let root_only = match user {
+        UserKind::Root => agent.root_environment,
+        UserKind::Ordinary => &[],
     };
-    let set = agent.environment.iter().chain(of_root);
+    let set = agent.environment.iter().chain(root_only);
     set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect()
 }
 
-/// An agent's own need for a terminal stands, whatever `pty_mode` says.
-fn terminal(own: Terminal, settings: &Settings) -> Terminal {
-    if settings.cli.pty_mode { Terminal::Pty } else { own }
+/// `pty_mode` can add a terminal but never removes one that the agent needs.
+fn terminal(default: Terminal, settings: &Settings) -> Terminal {
+    if settings.cli.pty_mode {
+        Terminal::Pty
+    } else {
+        default
+    }
 }
 
-/// Short, and without a first character that a CLI may take for something else.
-pub(super) fn is_small_and_safe(prompt: &str) -> bool {
-    let small = prompt.len() <= 4 * SMALL_PROMPT && prompt.chars().count() <= SMALL_PROMPT;
-    small
+/// True for a short prompt whose first character has no special meaning for a CLI.
+pub(super) fn is_safe_argument(prompt: &str) -> bool {
+    let short = prompt.len() <= 4 * SHORT_PROMPT_CHARS && prompt.chars().count() <= SHORT_PROMPT_CHARS;
+    short
         && !prompt.trim_start().starts_with(['-', '/', '@'])
         && !prompt.contains('\0')
         && !prompt.trim().is_empty()
 }
 
-pub(super) fn read_the_file(path: &Path) -> String {
+/// The prompt argument that refers to the prompt file.
+pub(super) fn read_file_instruction(path: &Path) -> String {
     format!(
         "Read the file {} and do what it says; it is your whole task.",
         path.display()

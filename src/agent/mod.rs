@@ -1,20 +1,21 @@
-//! Who: which agent works for us, and how it is called. Starts nothing but `--version`; reads no output of a
-//! session; knows no loop.
+//! Agents: selects the agent of a run and builds its command line.
+//!
+//! This module starts only `--version` probes and driver scripts. It does not read session output.
 
 mod builtin;
 mod detect;
-mod driven;
 pub mod driver;
+mod driver_agent;
 mod interactive;
 mod invocation;
+mod permission_mode;
 mod probe;
-mod provider;
 mod table;
+mod wrapper;
 
-pub use builtin::{AGENTS, GENERAL_LIMITS, NESTED_SESSION};
-pub use detect::{Checked, Unusable, detect, survey};
-pub use driven::{driver_places, load_driver};
-pub use interactive::{FirstPrompt, Interactive};
+pub use builtin::{AGENTS, GENERAL_LIMIT_PHRASES, NESTED_SESSION};
+pub use detect::{AgentCheck, Unusable, check_all, detect};
+pub use driver_agent::{driver_dirs, load_driver};
 pub use invocation::{FilterCode, Invocation, ResolvedAgent, StdinSource};
 pub use probe::{PathProbe, Probe};
 pub use table::{
@@ -26,80 +27,80 @@ use std::sync::Arc;
 
 use crate::config::{Settings, SplitError};
 
-/// The backend that is the user's own command line.
+/// Backend name of a custom command.
 pub const CUSTOM: &str = "custom";
 const AUTO: &str = "auto";
-/// What a backend that is a driver script begins with.
+/// Prefix of a backend that is a driver script.
 pub const DRIVER: &str = "driver:";
 const JQ: &str = "jq";
 
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    #[error("no usable agent was found")]
-    NoneFound { checked: Vec<Checked> },
-    #[error("{} was requested (backend: {}) but `{program}` is not in PATH", agent.display_name, agent.name)]
+    #[error("no usable agent found")]
+    NoneFound { checked: Vec<AgentCheck> },
+    #[error("cannot use {} (backend: {}): `{program}` not found in PATH", agent.display_name, agent.name)]
     NotInstalled { agent: &'static Agent, program: String },
-    #[error("{name} was requested but is disabled (adapters.{name}.enabled: false)")]
+    #[error("agent `{name}` is disabled (adapters.{name}.enabled: false)")]
     Disabled { name: String },
     #[error("unknown agent `{name}`")]
     Unknown {
         name: String,
         nearest: Option<&'static str>,
     },
-    #[error("backend: custom needs a command")]
+    #[error("`backend: custom` requires a command")]
     CustomWithoutCommand,
-    #[error("the custom command `{command}` was not found")]
+    #[error("custom command `{command}` not found")]
     CustomNotFound { command: String },
-    #[error("`{command}` (cli.claude_command) was not found")]
-    ProviderNotFound { command: String },
-    #[error("`{line}`, of cli.claude_command or cli.claude_args, {error}")]
-    ProviderArguments { line: String, error: SplitError },
+    #[error("cli.claude_command: `{command}` not found")]
+    WrapperNotFound { command: String },
+    #[error("cannot parse `{line}` (cli.claude_command or cli.claude_args): {error}")]
+    WrapperArguments { line: String, error: SplitError },
     #[error(transparent)]
     Driver(#[from] driver::DriverError),
-    #[error("{agent} has no screen to type into: {why}")]
-    NoScreen { agent: String, why: &'static str },
-    #[error("--transcript jq needs a filter")]
+    #[error("{agent} has no interactive mode: {reason}")]
+    NotInteractive { agent: String, reason: &'static str },
+    #[error("the `jq` transcript format requires a filter")]
     NoFilter,
-    #[error("the prompt is too long for {agent}: {size}, and the limit is {limit}")]
+    #[error("prompt too long for {agent}: {size} (limit: {limit})")]
     PromptTooLong {
         agent: String,
         size: String,
         limit: String,
     },
-    #[error("the prompt contains a NUL byte, which no command line can carry")]
+    #[error("the prompt contains a NUL byte, which cannot be passed as an argument")]
     NulInPrompt,
 }
 
-/// Names of the built-in agents, in the order of detection.
+/// Names of the built-in agents in detection order.
 pub fn names() -> Vec<&'static str> {
     AGENTS.iter().map(|agent| agent.name).collect()
 }
 
-/// Finds the agent that the settings ask for. Never a silent substitute.
+/// Resolves the agent that the settings select. Never substitutes another one silently.
 pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<ResolvedAgent, AgentError> {
-    let mut selected = choose(settings, probe)?;
-    // A filter for an agent of one's own can mean only one thing.
-    if selected.name == CUSTOM && settings.cli.jq_filter.is_some() && settings.cli.transcript.is_none() {
-        selected.format = JQ.to_owned();
+    let mut agent = choose(settings, probe)?;
+    // A filter for a custom command implies the jq format.
+    if agent.name == CUSTOM && settings.cli.jq_filter.is_some() && settings.cli.transcript.is_none() {
+        agent.format = JQ.to_owned();
     }
-    match (&settings.cli.jq_filter, selected.format.as_str()) {
-        (Some(code), JQ) => selected.filter = Some(FilterCode::User(code.clone())),
-        (None, JQ) if selected.filter.is_none() => return Err(AgentError::NoFilter),
+    match (&settings.cli.jq_filter, agent.format.as_str()) {
+        (Some(code), JQ) => agent.filter = Some(FilterCode::User(code.clone())),
+        (None, JQ) if agent.filter.is_none() => return Err(AgentError::NoFilter),
         (Some(_), format) => {
-            let warning = format!("cli.jq_filter has no effect: the transcript is {format}, not jq");
-            selected.warnings.push(warning);
+            let warning = format!("cli.jq_filter has no effect: the transcript format is {format}, not jq");
+            agent.warnings.push(warning);
         }
         (None, _) => {}
     }
-    Ok(selected)
+    Ok(agent)
 }
 
 fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<ResolvedAgent, AgentError> {
     let backend = settings.cli.backend.as_str();
     match backend {
         AUTO if settings.cli.command.is_some() => custom(settings, probe.as_ref()),
-        AUTO | provider::CLAUDE if provider::is_wanted(settings) => {
-            provider::provider(settings, probe.as_ref())
+        AUTO | wrapper::CLAUDE if wrapper::is_configured(settings) => {
+            wrapper::wrapper_agent(settings, probe.as_ref())
         }
         AUTO => {
             let found = detect(probe, settings)?;
@@ -112,7 +113,7 @@ fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<ResolvedAgent, 
         }
         CUSTOM => custom(settings, probe.as_ref()),
         name => match name.strip_prefix(DRIVER) {
-            Some(driver) => driven::driven(driver, settings, probe.as_ref()),
+            Some(driver) => driver_agent::driver_agent(driver, settings, probe.as_ref()),
             None => named(name, settings, probe.as_ref()),
         },
     }
@@ -157,7 +158,7 @@ fn custom(settings: &Settings, probe: &dyn Probe) -> Result<ResolvedAgent, Agent
     Ok(ResolvedAgent::custom(program, settings))
 }
 
-/// The known name that a misspelt one may have meant.
+/// The known name closest to a misspelled one.
 fn nearest(name: &str) -> Option<&'static str> {
     let known = AGENTS.iter().map(|agent| agent.name).chain([AUTO, CUSTOM]);
     let scored = known.map(|known| (strsim::damerau_levenshtein(name, known), known));

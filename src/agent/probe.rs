@@ -1,30 +1,36 @@
-//! Looking for programs on this machine.
+//! Finds programs in PATH and runs `--version`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::panic_hook::PanicScope;
 use crate::process::{self, Supervisors};
 
 use super::Unusable;
 
-/// Some CLIs need six seconds to say their version.
+/// Some CLIs take six seconds to print their version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Finds programs and asks them who they are.
+/// Finds programs and queries their versions.
 pub trait Probe: Send + Sync {
     fn find(&self, program: &str) -> Option<PathBuf>;
 
-    /// The first line of what `--version` prints.
+    /// The first line of the output of `--version`.
     fn version(&self, program: &Path) -> Result<String, Unusable>;
 
-    /// Where and under whom a driver's script can be run; nowhere, for one that only pretends.
-    fn place(&self) -> Option<(Supervisors, PathBuf)> {
+    /// The scope of the threads that call `version`.
+    fn panics(&self) -> PanicScope {
+        PanicScope::detached()
+    }
+
+    /// The supervisors and working directory for driver scripts. `None` for a fake probe in tests.
+    fn script_host(&self) -> Option<(Supervisors, PathBuf)> {
         None
     }
 }
 
-/// The real one: the user's PATH.
+/// Searches the user's PATH.
 #[derive(Debug)]
 pub struct PathProbe {
     pub path: Option<OsString>,
@@ -37,8 +43,12 @@ impl Probe for PathProbe {
         which::which_in(program, self.path.as_ref(), &self.cwd).ok()
     }
 
-    fn place(&self) -> Option<(Supervisors, PathBuf)> {
+    fn script_host(&self) -> Option<(Supervisors, PathBuf)> {
         Some((self.supervisors.clone(), self.cwd.clone()))
+    }
+
+    fn panics(&self) -> PanicScope {
+        self.supervisors.panics().clone()
     }
 
     fn version(&self, program: &Path) -> Result<String, Unusable> {

@@ -1,93 +1,94 @@
-//! What the table of built-in agents can say of one.
+//! Types of the built-in agent table: one `Agent` row and the enums of its columns.
 
 use super::interactive::Interactive;
 
-/// A coding agent's command line, as it is today.
+/// One row of the table: how to call a coding agent's command line.
 #[derive(Debug)]
 pub struct Agent {
     pub name: &'static str,
     pub display_name: &'static str,
     /// Looked up in PATH; the first one found is used.
     pub programs: &'static [&'static str],
-    /// What makes it work without a person: subcommand, auto-approval.
+    /// Arguments for an unattended run: subcommand and auto-approval.
     pub headless: &'static [&'static str],
-    /// What makes it say in structure what it does, and the format in which it then speaks.
-    pub structured: Option<Structured>,
-    /// With which flag it writes to a file, at its end, what it used; where it does not say so in its output.
+    /// Arguments that select structured output, and the transcript format of that output.
+    pub structured: Option<StructuredOutput>,
+    /// Flag that makes the agent write its usage to a file when it exits, if its output does not contain the usage.
     pub usage_flag: Option<&'static str>,
     pub prompt: Delivery,
-    /// How its own screen is opened with a first prompt, where it has one.
+    /// How to start the agent's own TUI with a first prompt, if it has one.
     pub interactive: Option<Interactive>,
-    /// How a session of its own is taken up again; these arguments come last before the prompt.
+    /// How to resume a session. These arguments come right before the prompt.
     pub resume: Option<Resume>,
-    pub misreads: PromptQuirk,
+    pub prompt_quirk: PromptQuirk,
     pub terminal: Terminal,
     pub model_flag: Option<&'static str>,
-    /// Longest prompt that the program itself takes.
+    /// Longest prompt that the program accepts.
     pub prompt_limit: Option<PromptLimit>,
-    /// Set in the agent's environment.
+    /// Variables set in the agent's environment.
     pub environment: &'static [(&'static str, &'static str)],
-    /// Also set when the user is root, for whom some agents refuse to work unattended without it.
-    pub environment_of_root: &'static [(&'static str, &'static str)],
+    /// Additional variables for root. Some agents refuse to run unattended as root without them.
+    pub root_environment: &'static [(&'static str, &'static str)],
     pub auth_hint: &'static str,
-    /// How its own message of a usage limit begins, where it says it in words only. A phrase that ends in a blank
-    /// may go on in any way; any other is the whole thought.
-    pub limits: &'static [&'static str],
+    /// Beginnings of the usage-limit messages that the agent prints as plain text. After a phrase that ends in a
+    /// space, any text may follow; any other phrase must be a complete statement.
+    pub limit_phrases: &'static [&'static str],
     pub install: &'static str,
-    /// The version that this row was checked against.
+    /// How this row was verified.
     pub tested_with: Evidence,
-    /// The oldest version that the row is known to be true of.
-    pub oldest: Option<&'static str>,
+    /// The oldest version that this row is known to work with.
+    pub min_version: Option<&'static str>,
 }
 
 impl Agent {
-    /// Whether what a program says of itself (`tool 1.2.3 (build)`) is older than the row is true of.
-    pub fn is_outdated(&self, answer: &str) -> bool {
-        let Some(oldest) = self
-            .oldest
+    /// True if the output of `--version` (`tool 1.2.3 (build)`) names a version older than `min_version`.
+    pub fn is_outdated(&self, output: &str) -> bool {
+        let Some(min_version) = self
+            .min_version
             .and_then(|version| semver::Version::parse(version).ok())
         else {
             return false;
         };
-        let mut words = answer.split(|c: char| c.is_whitespace() || c == ',');
+        let mut words = output.split(|c: char| c.is_whitespace() || c == ',');
         let found = words.find_map(|word| semver::Version::parse(word.trim_start_matches('v')).ok());
-        found.is_some_and(|found| found < oldest)
+        found.is_some_and(|found| found < min_version)
     }
 }
 
+/// Arguments that select structured output, and its transcript format.
 #[derive(Debug)]
-pub struct Structured {
+pub struct StructuredOutput {
     pub flags: &'static [&'static str],
     pub format: &'static str,
 }
 
-/// How a prompt reaches an agent.
+/// How prompts are passed to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    pub small: ShortPrompt,
-    pub large: LongPrompt,
+    pub short: ShortPrompt,
+    pub long: LongPrompt,
 }
 
-/// The way of a short and harmless prompt.
+/// How a short prompt is passed if it cannot be mistaken for an option or a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShortPrompt {
     /// `-p PROMPT`
     Flag(&'static str),
     Positional,
-    /// As the large ones: this agent does not take an argument byte for byte.
-    AsLarge,
+    /// Like a long prompt, because the agent changes prompts passed as an argument.
+    AsLong,
 }
 
-/// The way of any other prompt.
+/// How any other prompt is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LongPrompt {
-    /// On stdin, from the prompt's file, with these arguments.
+    /// On stdin, from the prompt file, with these arguments.
     Stdin(&'static [&'static str]),
-    /// The argument asks the agent to read the prompt's file.
+    /// As an argument that refers the agent to the prompt file.
     ReadFile,
 }
 
-/// How an agent is told which of its sessions to go on with.
+/// The arguments that resume a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
     /// `--resume ID`; also a subcommand: `resume ID`.
@@ -105,24 +106,25 @@ impl Resume {
     }
 }
 
-/// What a program takes for a command of its own in a prompt, however the prompt reaches it.
+/// Prompt text that a program interprets as its own syntax, however the prompt is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptQuirk {
     Nothing,
-    /// A first `/` is a command, and no model is asked; after a line break it is text.
+    /// A leading `/` is a command that never reaches the model. After a line break it is plain text.
     FirstSlash,
-    /// `@name` is a file whose content it adds, and whose name it rewrites; `\@name` is text.
+    /// `@name` includes a file; `\@name` is plain text.
     AtSign,
+    FirstSlashAndAtSign,
 }
 
-/// What the agent's stdout is.
+/// What the agent's stdout is connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terminal {
     Pipe,
     /// A raw pseudo-terminal.
     Pty,
-    /// One that is shown to the user, who types into it; its stderr too.
-    Screen,
+    /// A pseudo-terminal that the user sees and types into; also used for stderr.
+    Interactive,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,11 +133,13 @@ pub enum PromptLimit {
     Characters(usize),
 }
 
-/// How a row came to be believed.
+/// How a table row was verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// This version was run.
+    /// The suite runs ralph with this version of the program.
     Version(&'static str),
-    /// From its documentation only.
+    /// The output of this version was captured, and its parser is tested with it; ralph was not run with the program.
+    Captured(&'static str),
+    /// Taken from the agent's documentation only.
     Documentation,
 }

@@ -1,38 +1,41 @@
-//! `ralph agents`: which there are, as a table or as JSON.
+//! `ralph agents`: lists the agents with their status and command lines.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::agent::{self, AGENTS, Agent, Checked, Evidence, ResolvedAgent, StdinSource};
+use crate::agent::{self, AGENTS, Agent, AgentCheck, Evidence, ResolvedAgent, StdinSource};
 use crate::config::Settings;
+use crate::run::Host;
 use crate::transcript::{self, Capabilities};
-use crate::ui::{Cell, Table, Terminal, Tone};
+use crate::ui::{Cell, Table, Terminal, Tone, pretty_json};
 
 use super::args::ListArguments;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 
-/// One agent, as listed.
+/// A row of the list.
 #[derive(Debug, Serialize)]
 struct AgentRow {
     name: &'static str,
     display_name: &'static str,
     found: bool,
     enabled: bool,
-    /// The one that `backend: auto` takes.
+    /// Whether `backend: auto` uses this agent.
     selected: bool,
     version: Option<String>,
     problem: Option<String>,
     transcript: String,
     capabilities: Option<AgentCapabilities>,
-    /// `PROMPT` stands for the prompt.
+    /// The command line, with `PROMPT` in place of the prompt.
     command: Vec<String>,
     stdin: &'static str,
-    /// The version that ralph was tested with; absent where it is known from documentation only.
+    /// How the row was verified: `measured` with the program, `captured` output only, or `documentation` only.
+    evidence: &'static str,
+    /// The version that was measured or captured.
     tested_with: Option<&'static str>,
-    /// The oldest version that will do, where that is known, and whether the one found is older.
+    /// The oldest supported version, if known, and whether the installed one is older.
     oldest: Option<&'static str>,
     outdated: bool,
     install: &'static str,
@@ -47,18 +50,18 @@ struct AgentCapabilities {
     prompt_hiding: bool,
 }
 
-pub(super) fn agents(arguments: &ListArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
+pub(super) fn agents(arguments: &ListArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
+    let context = Context::here(host)?;
     let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref())?;
-    let checked = agent::survey(&context.probe(), &loaded.settings);
-    let selected = checked.iter().position(|checked| checked.answer.is_ok());
+    let checked = agent::check_all(&context.probe(), &loaded.settings);
+    let selected = checked.iter().position(|checked| checked.version.is_ok());
     let rows: Vec<AgentRow> = checked
         .iter()
         .enumerate()
         .map(|(index, checked)| row(checked, Some(index) == selected, &loaded.settings))
         .collect();
     let text = if arguments.json {
-        json(&rows)
+        pretty_json(&rows)
     } else {
         agents_text(&rows, terminal)
     };
@@ -66,15 +69,15 @@ pub(super) fn agents(arguments: &ListArguments, terminal: &Terminal) -> Result<E
     Ok(Exit::Success)
 }
 
-fn row(checked: &Checked, selected: bool, settings: &Settings) -> AgentRow {
+fn row(checked: &AgentCheck, selected: bool, settings: &Settings) -> AgentRow {
     let agent = checked.agent;
     let program = checked
         .program
         .clone()
         .unwrap_or_else(|| agent.programs[0].into());
-    let chosen = ResolvedAgent::builtin(agent, program, None, settings);
-    let (command, stdin) = sample_call(agent, &chosen);
-    let capabilities = transcript::find(&chosen.format).map(|format| format.capabilities);
+    let resolved = ResolvedAgent::builtin(agent, program, None, settings);
+    let (command, stdin) = sample_call(agent, &resolved);
+    let capabilities = transcript::find(&resolved.format).map(|format| format.capabilities);
     AgentRow {
         name: agent.name,
         display_name: agent.display_name,
@@ -84,19 +87,24 @@ fn row(checked: &Checked, selected: bool, settings: &Settings) -> AgentRow {
             .get(agent.name)
             .is_none_or(|adapter| adapter.enabled),
         selected,
-        version: checked.answer.clone().ok(),
-        problem: checked.answer.as_ref().err().map(ToString::to_string),
-        transcript: chosen.format,
+        version: checked.version.clone().ok(),
+        problem: checked.version.as_ref().err().map(ToString::to_string),
+        transcript: resolved.format,
         capabilities: capabilities.map(agent_capabilities),
         command,
         stdin,
+        evidence: match agent.tested_with {
+            Evidence::Version(_) => "measured",
+            Evidence::Captured(_) => "captured",
+            Evidence::Documentation => "documentation",
+        },
         tested_with: match agent.tested_with {
-            Evidence::Version(version) => Some(version),
+            Evidence::Version(version) | Evidence::Captured(version) => Some(version),
             Evidence::Documentation => None,
         },
-        oldest: agent.oldest,
+        oldest: agent.min_version,
         outdated: checked
-            .answer
+            .version
             .as_ref()
             .is_ok_and(|version| agent.is_outdated(version)),
         install: agent.install,
@@ -121,14 +129,14 @@ fn agent_capabilities(capabilities: Capabilities) -> AgentCapabilities {
     }
 }
 
-fn sample_call(agent: &Agent, chosen: &ResolvedAgent) -> (Vec<String>, &'static str) {
+fn sample_call(agent: &Agent, resolved: &ResolvedAgent) -> (Vec<String>, &'static str) {
     let program = agent.programs[0].to_owned();
-    match chosen.invocation("THE PROMPT", Path::new("prompt.md")) {
+    match resolved.invocation("THE PROMPT", Path::new("prompt.md")) {
         Ok(call) => {
             let stdin = match call.stdin {
                 StdinSource::Null => "/dev/null",
                 StdinSource::PromptFile(_) => "the prompt",
-                StdinSource::Screen => "screen",
+                StdinSource::Terminal => "screen",
             };
             let args = call.args.into_iter().map(|arg| {
                 arg.to_string_lossy()
@@ -142,7 +150,7 @@ fn sample_call(agent: &Agent, chosen: &ResolvedAgent) -> (Vec<String>, &'static 
 }
 
 fn agents_text(rows: &[AgentRow], terminal: &Terminal) -> String {
-    let mut table = Table::new(["", "AGENT", "STATUS", "TRANSCRIPT", "TELLS"]);
+    let mut table = Table::new(["", "AGENT", "STATUS", "TRANSCRIPT", "REPORTS"]);
     for row in rows {
         let (status, tone) = match (&row.version, &row.problem) {
             (Some(version), _) if row.outdated => {
@@ -161,19 +169,21 @@ fn agents_text(rows: &[AgentRow], terminal: &Terminal) -> String {
         ]);
     }
     let mut text = terminal.render(&table);
-    text.push_str("\nHow each is called:\n");
+    text.push_str("\nCommand lines:\n");
     for row in rows {
         let stdin = if row.stdin == "/dev/null" {
             ""
         } else {
             "   < PROMPT"
         };
-        let unproven = if row.tested_with.is_none() {
-            "   (from its documentation, not tested)"
-        } else {
-            ""
+        let tested = match (row.evidence, row.tested_with) {
+            ("measured", Some(version)) => format!("   (measured with {version})"),
+            ("captured", Some(version)) => {
+                format!("   (output of {version} measured; the command is from documentation)")
+            }
+            _ => "   (from documentation, not measured)".to_owned(),
         };
-        text.push_str(&format!("  {}{stdin}{unproven}\n", row.command.join(" ")));
+        text.push_str(&format!("  {}{stdin}{tested}\n", row.command.join(" ")));
     }
     debug_assert_eq!(rows.len(), AGENTS.len());
     text
@@ -200,8 +210,4 @@ fn capability_list(capabilities: Option<&AgentCapabilities>) -> String {
     } else {
         words.join(" ")
     }
-}
-
-pub(super) fn json(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

@@ -1,43 +1,42 @@
-//! `ralph agents test`: one small prompt for an agent, before a night is trusted to it.
-
-use std::time::Duration;
+//! `ralph agents test`: sends an agent a short prompt and reports whether it works.
 
 use serde::Serialize;
 
 use crate::agent::{self, AgentError, CUSTOM, ResolvedAgent, StdinSource, Terminal as AgentTerminal};
-use crate::doctor::{AgentTest, Finding, PROMPT, Verdict, next_call, unusable};
+use crate::doctor::{AgentTest, AgentVerdict, Finding, PROMPT, next_call, unusable};
 use crate::event::ProcessEnd;
-use crate::run::{Trial, TrialError, TrialOutput, Way};
-use crate::ui::{Terminal, clean};
+use crate::policy::Seconds;
+use crate::run::{Host, Trial, TrialError, TrialOutput, Way};
+use crate::trust::Consent;
+use crate::ui::{Terminal, clean, pretty_json};
 
-use super::agents::json;
 use super::args::AgentTestArguments;
+use super::common::findings_text;
+use super::consent;
 use super::context::Context;
-use super::doctor::doctor_text;
 use super::error::CliError;
 use super::exit::Exit;
 use super::transcript_format::resolve_format;
-use super::trust::{self, Consent};
 
-/// All of it, for a program.
+/// The result of the test, as printed with `--json`.
 #[derive(Debug, Serialize)]
 struct TestReport {
     agent: String,
     display_name: String,
-    verdict: Verdict,
+    verdict: AgentVerdict,
     prompt: &'static str,
     calls: Vec<TestCall>,
     findings: Vec<Finding>,
 }
 
-/// One call that was made.
+/// One call of the agent.
 #[derive(Debug, Serialize)]
 struct TestCall {
     way: Way,
     command: Vec<String>,
     stdin: &'static str,
     stdout: &'static str,
-    /// Absent if it had to be stopped.
+    /// Absent if the call timed out.
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<ProcessEnd>,
     seconds: f64,
@@ -46,16 +45,20 @@ struct TestCall {
     leftovers: u64,
 }
 
-pub(super) fn test(arguments: &AgentTestArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
+pub(super) fn test(
+    arguments: &AgentTestArguments,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Exit, CliError> {
+    let context = Context::here(host)?;
     let mut overrides = arguments.choice.overrides()?;
     overrides.cli.backend = arguments.name.clone().or(overrides.cli.backend);
     let loaded = context.load(overrides, arguments.choice.config.as_ref())?;
-    trust::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
+    consent::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
     let probe = context.probe();
     let mut selected = match agent::resolve(&loaded.settings, &probe) {
         Ok(selected) => selected,
-        Err(error) => return nothing_to_call(&loaded.settings.cli.backend, error, arguments, terminal),
+        Err(error) => return report_unresolved(&loaded.settings.cli.backend, error, arguments, terminal),
     };
     if selected.version.is_none() && selected.adapter() != CUSTOM {
         selected.version = probe.version(&selected.program).ok();
@@ -69,8 +72,8 @@ pub(super) fn test(arguments: &AgentTestArguments, terminal: &Terminal) -> Resul
         filter: filter.as_ref(),
         prompt: PROMPT,
         workspace: context.cwd.clone(),
-        supervisors: context.supervisors.clone(),
-        timeout: Duration::from_secs(arguments.timeout),
+        supervisors: host.supervisors().clone(),
+        timeout: arguments.timeout.duration(),
     };
     if !arguments.json {
         let announced = terminal.print(&clean::clean(&announcement(&selected, arguments.timeout)));
@@ -84,9 +87,9 @@ fn execute(trial: &Trial<'_>, arguments: &AgentTestArguments, terminal: &Termina
     let mut calls = Vec::new();
     while let Some(way) = next_call(agent, &calls) {
         match trial.call(way) {
-            Ok(heard) => calls.push(heard),
+            Ok(output) => calls.push(output),
             Err(TrialError::Process(error)) => {
-                return no_call(
+                return report_unusable(
                     &agent.name,
                     unusable(error.to_string(), None),
                     arguments,
@@ -108,18 +111,18 @@ fn execute(trial: &Trial<'_>, arguments: &AgentTestArguments, terminal: &Termina
         display_name: agent.display_name.clone(),
         verdict: tested.verdict(),
         prompt: PROMPT,
-        calls: calls.iter().map(call).collect(),
+        calls: calls.iter().map(test_call).collect(),
         findings: tested.findings(),
     };
     show(&report, arguments, terminal)?;
     Ok(match report.verdict {
-        Verdict::Works => Exit::Success,
-        Verdict::Unproven | Verdict::Broken => Exit::Failed,
+        AgentVerdict::Works => Exit::Success,
+        AgentVerdict::Unproven | AgentVerdict::Broken => Exit::Failed,
     })
 }
 
-/// A program that is not there is an answer like any other; whatever else is wrong is a mistake.
-fn nothing_to_call(
+/// Reports a missing program as a finding; other errors are returned.
+fn report_unresolved(
     backend: &str,
     error: AgentError,
     arguments: &AgentTestArguments,
@@ -129,11 +132,12 @@ fn nothing_to_call(
     if error.exit() != Exit::NoAgent {
         return Err(error);
     }
-    let finding = unusable(error.to_string(), error.hints().into_iter().next());
-    no_call(backend, finding, arguments, terminal)
+    let hint = error.hints().into_iter().find(|hint| !hint.starts_with(' '));
+    let finding = unusable(error.to_string(), hint);
+    report_unusable(backend, finding, arguments, terminal)
 }
 
-fn no_call(
+fn report_unusable(
     agent: &str,
     finding: Finding,
     arguments: &AgentTestArguments,
@@ -142,7 +146,7 @@ fn no_call(
     let report = TestReport {
         agent: agent.to_owned(),
         display_name: agent.to_owned(),
-        verdict: Verdict::Broken,
+        verdict: AgentVerdict::Broken,
         prompt: PROMPT,
         calls: Vec::new(),
         findings: vec![finding],
@@ -151,36 +155,36 @@ fn no_call(
     Ok(Exit::NoAgent)
 }
 
-fn call(heard: &TrialOutput) -> TestCall {
+fn test_call(output: &TrialOutput) -> TestCall {
     TestCall {
-        way: heard.way,
-        command: heard.command.clone(),
-        stdin: match heard.stdin {
+        way: output.way,
+        command: output.command.clone(),
+        stdin: match output.stdin {
             StdinSource::Null => "/dev/null",
             StdinSource::PromptFile(_) => "the prompt",
-            StdinSource::Screen => "the terminal",
+            StdinSource::Terminal => "the terminal",
         },
-        stdout: match heard.terminal {
+        stdout: match output.terminal {
             AgentTerminal::Pipe => "pipe",
-            AgentTerminal::Pty | AgentTerminal::Screen => "pty",
+            AgentTerminal::Pty | AgentTerminal::Interactive => "pty",
         },
-        end: heard.end,
-        seconds: (heard.took.as_secs_f64() * 1000.0).round() / 1000.0,
-        stdout_bytes: heard.stdout.len(),
-        stderr_bytes: heard.stderr.len(),
-        leftovers: heard.swept,
+        end: output.end,
+        seconds: (output.took.as_secs_f64() * 1000.0).round() / 1000.0,
+        stdout_bytes: output.stdout.len(),
+        stderr_bytes: output.stderr.len(),
+        leftovers: output.swept,
     }
 }
 
-/// What will be done, before it is: it may cost something.
-fn announcement(agent: &ResolvedAgent, seconds: u64) -> String {
+/// Announces the call before it is made, because it may cost money.
+fn announcement(agent: &ResolvedAgent, timeout: Seconds) -> String {
     let more = if agent.adapter() == CUSTOM {
-        ", and, if no answer comes, up to twice more in other ways"
+        "; without an answer, up to two more calls follow"
     } else {
         ""
     };
     format!(
-        "Calling {} once, as `ralph run` would, with a prompt of {} bytes{more}.\nA call may take {seconds} s.\n\n",
+        "Calling {} as `ralph run` would, with a prompt of {} bytes{more}.\nTimeout per call: {timeout}.\n\n",
         agent.display_name,
         PROMPT.len()
     )
@@ -188,7 +192,7 @@ fn announcement(agent: &ResolvedAgent, seconds: u64) -> String {
 
 fn show(report: &TestReport, arguments: &AgentTestArguments, terminal: &Terminal) -> Result<(), CliError> {
     let text = if arguments.json {
-        json(report)
+        pretty_json(report)
     } else {
         text(report, terminal)
     };
@@ -209,18 +213,18 @@ fn text(report: &TestReport, terminal: &Terminal) -> String {
         })
         .collect();
     let sent = match report.calls.len() {
-        0 => "nothing was called".to_owned(),
-        1 => "the prompt was sent once".to_owned(),
-        times => format!("the prompt was sent {times} times"),
+        0 => "not called".to_owned(),
+        1 => "prompt sent once".to_owned(),
+        times => format!("prompt sent {times} times"),
     };
     let verdict = match report.verdict {
-        Verdict::Works => "works",
-        Verdict::Unproven => "may work, but that is not proven",
-        Verdict::Broken => "does not work as it is configured",
+        AgentVerdict::Works => "works",
+        AgentVerdict::Unproven => "inconclusive: no sign that the prompt arrived",
+        AgentVerdict::Broken => "does not work as configured",
     };
     format!(
-        "{}\n{} {verdict}; {sent}.\n",
-        doctor_text(&cleaned, terminal),
+        "{}\n{}: {verdict} ({sent})\n",
+        findings_text(&cleaned, terminal),
         clean::clean(&report.display_name)
     )
 }

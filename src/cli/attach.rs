@@ -1,132 +1,106 @@
-//! `ralph attach`: the screen of a run that another process drives, or that is over. Reads its journal as it grows, and
-//! what it wants of the run it leaves in the run's inbox: whatever happens to the viewer, the run does not notice.
+//! `ralph attach`: shows a run in the TUI while another process drives it, or after it has ended. It reads the journal
+//! and writes commands to the run's inbox, so the viewer cannot affect the run in any other way.
 
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-
-use crate::event::{Command, RunEvent, Sink};
-use crate::store::{Entry, Inbox, LATEST, StoreError, Tail, is_at_work, journal_at};
-use crate::ui::tui::{CommandSender, OnEnd, Role, Tui, UserCommand, UserCommandKind};
+use crate::event::{RunEvent, Sink};
+use crate::run::Host;
+use crate::store::{Inbox, JournalEntry, JournalTail, LATEST, StoreError, is_running, journal_at};
+use crate::ui::tui::{OnEnd, Role, Tui};
 use crate::ui::{FrontEnd, Terminal};
 
 use super::args::AttachArguments;
 use super::error::CliError;
 use super::exit::Exit;
-use super::replay::named_run;
 use super::run_files::StoredRunFiles;
+use super::run_lookup::named_run;
 
-/// How often the journal is looked at: soon while it grows, less often while it does not.
+/// Polling intervals of the journal, while it grows and while it does not.
 const POLL_ACTIVE: Duration = Duration::from_millis(100);
 const POLL_IDLE: Duration = Duration::from_millis(500);
-/// A run that is silent for so long may have lost its process.
+/// After this much silence, check whether the run's process is alive.
 const LIVENESS_CHECK: Duration = Duration::from_secs(2);
 
-pub(super) fn attach(arguments: &AttachArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn attach(
+    arguments: &AttachArguments,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Exit, CliError> {
     let what = arguments.run.as_deref().unwrap_or(Path::new(LATEST));
-    let place = named_run(what)?.unwrap_or_else(|| what.to_owned());
-    let not_a_run = || StoreError::NotARun { path: place.clone() };
-    let journal = journal_at(&place)?.ok_or_else(not_a_run)?;
-    if !terminal.can_be_taken() {
+    let path = named_run(what)?.unwrap_or_else(|| what.to_owned());
+    let not_a_run = || StoreError::NotARun { path: path.clone() };
+    let journal = journal_at(&path)?.ok_or_else(not_a_run)?;
+    if !terminal.supports_tui() {
         return Err(CliError::NoTerminal { what: "ralph attach" });
     }
     let directory = journal.parent().unwrap_or(Path::new(".")).to_owned();
-    let index = directory.clone();
-    let open_shelf = Box::new(move |_: &_| Box::new(StoredRunFiles::at(index.clone())) as Box<_>);
+    let run_directory = directory.clone();
+    let open_run_files = Box::new(move |_: &_| Box::new(StoredRunFiles::at(run_directory.clone())) as Box<_>);
     let mut tui = terminal
-        .tui(Role::Viewer, OnEnd::Stay, open_shelf, super::front_end::guard())
+        .tui(
+            Role::Viewer,
+            OnEnd::StayOpen,
+            open_run_files,
+            super::front_end::terminal_guard(host),
+        )
         .map_err(CliError::Output)?;
-    let _ = tui.set_commands(Box::new(InboxSender(Inbox::of(&directory))));
-    watch(Tail::open(&journal)?, &directory, &mut tui).map_err(|source| CliError::InputUnreadable {
-        path: journal,
-        source,
+    let _ = tui.set_commands(Inbox::new(&directory).sender("attach"));
+    watch(JournalTail::open(&journal)?, &directory, &mut tui).map_err(|source| {
+        CliError::InputUnreadable {
+            path: journal,
+            source,
+        }
     })?;
     Ok(Exit::Success)
 }
 
-/// Shows what is there and what is added, until the watcher leaves.
-fn watch(mut tail: Tail, directory: &Path, tui: &mut Tui) -> io::Result<()> {
+/// Shows the journal and its additions until the user quits.
+fn watch(mut tail: JournalTail, directory: &Path, tui: &mut Tui) -> io::Result<()> {
     let mut wait = POLL_ACTIVE;
     let mut silent_since = Instant::now();
-    let mut last = Progress::None;
+    let mut last = NewRecords::None;
     loop {
-        let news = forward_new_records(&mut tail, tui)?;
-        if news != Progress::None {
-            (silent_since, last) = (Instant::now(), news);
-        } else if last != Progress::End && silent_since.elapsed() >= LIVENESS_CHECK {
+        let new_records = forward_new_records(&mut tail, tui)?;
+        if new_records != NewRecords::None {
+            (silent_since, last) = (Instant::now(), new_records);
+        } else if last != NewRecords::End && silent_since.elapsed() >= LIVENESS_CHECK {
             silent_since = Instant::now();
-            if !is_at_work(directory) {
-                tui.lose();
+            if !is_running(directory) {
+                tui.mark_died();
             }
         }
-        wait = match news {
-            Progress::None => POLL_IDLE.min(wait * 2),
-            Progress::Some | Progress::End => POLL_ACTIVE,
+        wait = match new_records {
+            NewRecords::None => POLL_IDLE.min(wait * 2),
+            NewRecords::Some | NewRecords::End => POLL_ACTIVE,
         };
-        if tui.left_within(wait) {
+        if tui.wait_until_closed(wait) {
             return Ok(());
         }
     }
 }
 
-/// Hands on what is new.
-fn forward_new_records(tail: &mut Tail, tui: &mut Tui) -> io::Result<Progress> {
-    let mut news = Progress::None;
+/// Passes new records to the TUI.
+fn forward_new_records(tail: &mut JournalTail, tui: &mut Tui) -> io::Result<NewRecords> {
+    let mut new_records = NewRecords::None;
     while let Some(entry) = tail.next_entry()? {
-        news = Progress::Some;
-        if let Entry::Record(record) = entry {
-            // A watcher who has left is noticed elsewhere.
+        new_records = NewRecords::Some;
+        if let JournalEntry::Record(record) = entry {
+            // `watch` notices when the user has quit.
             let _ = tui.accept(&record);
             if let RunEvent::RunEnded { .. } = record.event {
-                news = Progress::End;
+                new_records = NewRecords::End;
             }
         }
     }
-    Ok(news)
+    Ok(new_records)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum NewRecords {
     None,
     Some,
-    /// The last of it is that the run is over.
+    /// The last record ends the run.
     End,
-}
-
-/// What the watcher wants of a run that another process drives goes into its inbox, as `ralph tell` puts it there.
-struct InboxSender(Inbox);
-
-impl CommandSender for InboxSender {
-    fn send(&self, command: UserCommand) -> Result<(), String> {
-        let order = match command {
-            UserCommand::Tell(text) => Command::Message { text },
-            UserCommand::Pause => Command::Pause,
-            UserCommand::Resume | UserCommand::GoOn => Command::Resume,
-            UserCommand::Wake => Command::Wake,
-            UserCommand::StopIteration => Command::StopIteration,
-            // Those are about the viewer.
-            UserCommand::GoOnWithoutAsking
-            | UserCommand::Interrupt
-            | UserCommand::Quit
-            | UserCommand::Left
-            | UserCommand::Gone => {
-                return Ok(());
-            }
-        };
-        let put = self.0.put(order, Timestamp::now());
-        put.map(drop).map_err(|error| error.to_string())
-    }
-
-    fn understands(&self, kind: UserCommandKind) -> bool {
-        match kind {
-            UserCommandKind::Pause
-            | UserCommandKind::Resume
-            | UserCommandKind::Wake
-            | UserCommandKind::Tell
-            | UserCommandKind::GoOn => true,
-            UserCommandKind::StopIteration | UserCommandKind::GoOnWithoutAsking => false,
-        }
-    }
 }

@@ -1,26 +1,25 @@
-//! `ralph clean`: removes old runs, after a question. What is at work stays, and nothing outside `.agent/runs` is touched.
+//! `ralph clean`: removes old runs of the project after confirmation. Never removes active runs, or anything outside the
+//! state directory.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::store::{RunIndex, State, discard, size_of, time_of};
-use crate::ui::{Cell, Confirmed, Table, Terminal, Tone, units};
+use crate::store::{RunIndex, RunState, directory_size, is_running, remove_runs, time_from_id};
+use crate::ui::{Cell, Confirmed, Table, Terminal, Tone, pretty_json, units};
 
-use super::agents::json;
 use super::args::{CleanArguments, OutcomeName};
-use super::context::Context;
+use super::common::ignore_broken_pipe;
+use super::context::current_project;
 use super::error::CliError;
 use super::exit::Exit;
-use super::runs::{date, outcome_of, outcome_words};
-use super::transcript::ignore_broken_pipe;
+use super::outcome::{date, outcome_label, outcome_of};
 
-/// Without a word about it, so many stay.
-const USUALLY_KEPT: usize = 20;
-/// Of a longer list, so many are shown before the question.
-const MOST_SHOWN: usize = 20;
+/// Default number of runs to keep.
+const DEFAULT_KEEP: usize = 20;
+/// Maximum number of runs to list before the confirmation prompt.
+const MAX_SHOWN: usize = 20;
 
-/// A run that may go.
+/// A run to remove.
 #[derive(Debug, Serialize)]
 struct Candidate {
     id: String,
@@ -38,9 +37,9 @@ struct CleanReport<'a> {
 }
 
 pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
+    let project = current_project()?;
     let now = Timestamp::now();
-    let index = RunIndex::of(&context.cwd);
+    let index = RunIndex::load(&project).without_legacy();
     let mut candidates = candidates(&index, arguments, now);
     if !arguments.dry_run && !candidates.is_empty() {
         if let Confirmation::No = confirm_removal(&candidates, arguments, terminal)? {
@@ -51,7 +50,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
                 .map_err(CliError::Output);
         }
         let ids: Vec<String> = candidates.iter().map(|candidate| candidate.id.clone()).collect();
-        let done = discard(&context.cwd, &ids, now)?;
+        let done = remove_runs(&project, &ids, now)?;
         candidates.retain(|candidate| done.removed.contains(&candidate.id));
     }
     let report = CleanReport {
@@ -61,9 +60,9 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
         removed: &candidates,
     };
     let text = match (arguments.json, arguments.dry_run) {
-        (true, _) => json(&report),
-        (false, true) => listed(&candidates, usize::MAX, terminal) + &sentence(&report),
-        (false, false) => sentence(&report),
+        (true, _) => pretty_json(&report),
+        (false, true) => list(&candidates, usize::MAX, terminal) + &summary(&report),
+        (false, false) => summary(&report),
     };
     terminal
         .print(&text)
@@ -74,16 +73,16 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
 fn candidates(index: &RunIndex, arguments: &CleanArguments, now: Timestamp) -> Vec<Candidate> {
     let before = arguments
         .older_than
-        .map(|moment| moment.begins(now, &TimeZone::system()));
-    let usually = if before.is_some() { 0 } else { USUALLY_KEPT };
+        .map(|time| time.start(now, &crate::ui::local_time_zone()));
+    let default_keep = if before.is_some() { 0 } else { DEFAULT_KEEP };
     index
         .newest_first()
-        .skip(arguments.keep.unwrap_or(usually))
-        .filter(|id| before.is_none_or(|before| time_of(id).is_some_and(|began| began < before)))
+        .skip(arguments.keep.unwrap_or(default_keep))
+        .filter(|id| before.is_none_or(|before| time_from_id(id).is_some_and(|began| began < before)))
         .map(|id| index.entry(id))
-        .filter(|entry| entry.state != State::AtWork && !index.is_at_work(&entry.id))
+        .filter(|entry| entry.state != RunState::Running && !is_running(&index.directory(&entry.id)))
         .map(|entry| Candidate {
-            bytes: size_of(&index.directory(&entry.id)),
+            bytes: directory_size(&index.directory(&entry.id)),
             outcome: outcome_of(&entry.state),
             began: entry.began,
             id: entry.id,
@@ -108,24 +107,24 @@ fn confirm_removal(
     if !terminal.can_ask() {
         return Err(CliError::CannotConfirm { runs });
     }
-    let list = listed(candidates, MOST_SHOWN, terminal);
+    let text = list(candidates, MAX_SHOWN, terminal);
     let question = format!("Remove {runs} ({})? [y/N] ", units::bytes(bytes(candidates)));
-    terminal.print(&list).map_err(CliError::Output)?;
+    terminal.print(&text).map_err(CliError::Output)?;
     match terminal.confirm(&question).map_err(CliError::Output)? {
         Confirmed::Yes => Ok(Confirmation::Yes),
         Confirmed::No => Ok(Confirmation::No),
-        Confirmed::NobodyToAsk => Err(CliError::CannotConfirm { runs }),
+        Confirmed::NoTerminal => Err(CliError::CannotConfirm { runs }),
     }
 }
 
-fn listed(candidates: &[Candidate], most: usize, terminal: &Terminal) -> String {
+fn list(candidates: &[Candidate], max: usize, terminal: &Terminal) -> String {
     if candidates.is_empty() {
         return String::new();
     }
-    let zone = TimeZone::system();
-    let mut table = Table::new(["RUN", "BEGAN", "OUTCOME", "SIZE"]);
-    for candidate in candidates.iter().take(most) {
-        let (word, tone) = outcome_words(candidate.outcome);
+    let zone = crate::ui::local_time_zone();
+    let mut table = Table::new(["RUN", "STARTED", "OUTCOME", "SIZE"]);
+    for candidate in candidates.iter().take(max) {
+        let (word, tone) = outcome_label(candidate.outcome);
         let began = candidate.began.map(|began| date(began, &zone));
         table.row([
             Cell::new(&candidate.id, Tone::Accent),
@@ -135,7 +134,7 @@ fn listed(candidates: &[Candidate], most: usize, terminal: &Terminal) -> String 
         ]);
     }
     let mut text = terminal.render(&table);
-    if let more @ 1.. = candidates.len().saturating_sub(most) {
+    if let more @ 1.. = candidates.len().saturating_sub(max) {
         text.push_str(&format!("… and {} more\n", units::grouped(more as u64)));
     }
     text.push('\n');
@@ -146,18 +145,15 @@ fn bytes(candidates: &[Candidate]) -> u64 {
     candidates.iter().map(|candidate| candidate.bytes).sum()
 }
 
-fn sentence(report: &CleanReport) -> String {
-    let stay = match report.kept {
-        1 => "1 run stays".to_owned(),
-        kept => format!("{} stay", units::count(kept as u64, "run")),
-    };
+fn summary(report: &CleanReport) -> String {
+    let kept = format!("{} kept", units::count(report.kept as u64, "run"));
     if report.removed.is_empty() {
-        return format!("There is nothing to remove; {stay}.\n");
+        return format!("Nothing to remove; {kept}.\n");
     }
     let runs = units::count(report.removed.len() as u64, "run");
     let size = units::bytes(report.bytes);
     match report.dry_run {
-        true => format!("{runs} would go ({size}); {stay}. Nothing was removed.\n"),
-        false => format!("Removed {runs}, {size} freed; {stay}.\n"),
+        true => format!("Would remove {runs} ({size}); {kept}.\n"),
+        false => format!("Removed {runs} ({size}); {kept}.\n"),
     }
 }

@@ -1,5 +1,5 @@
-//! `ralph completions`: the script for a shell, and the answers that the script asks for at each Tab. The script knows
-//! nothing; it calls `ralph` with a variable set, so that runs, agents and hats are those of this moment.
+//! `ralph completions`: prints a completion script, and completes for it. The script calls `ralph` with RALPH_COMPLETE
+//! set on each Tab, so that runs, agents and hats are always current.
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -10,19 +10,22 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use clap_complete::env::{EnvCompleter, Shells};
 
 use crate::agent::{self, AGENTS, CUSTOM, DRIVER};
-use crate::config::{Loaded, Partial};
-use crate::store::RunIndex;
+use crate::config::{LoadedConfig, PartialSettings};
+use crate::run::Host;
+use crate::store::{RunIndex, is_running};
 use crate::transcript;
 use crate::ui::{ColourChoice, Terminal};
 
-use super::context::Context;
+use super::context::{current_project, load, working_directory};
 use super::error::CliError;
 use super::exit::Exit;
 
-/// Holds the shell's name when a script asks.
+/// Contains the shell's name when a completion script calls ralph.
 const VARIABLE: &str = "RALPH_COMPLETE";
+/// Active runs are searched for among this many of the newest runs.
+const MAX_PROBED: usize = 1000;
 
-/// What an argument can be completed with.
+/// The kind of values that complete an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Completion {
     Runs,
@@ -35,7 +38,7 @@ enum Completion {
     Formats,
 }
 
-/// By the words of the command (`*` is any) and the argument.
+/// Rows of command path (`*` matches any), argument and kind of values.
 const COMPLETIONS: &[(&str, &str, Completion)] = &[
     ("show", "run", Completion::Runs),
     ("logs", "run", Completion::Runs),
@@ -55,7 +58,7 @@ const COMPLETIONS: &[(&str, &str, Completion)] = &[
 pub(super) fn completions(shell: Shell, terminal: &Terminal) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     if let Some(writer) = Shells::builtins().completer(&shell.to_string()) {
-        // By its name, not by its path: whoever makes a package does so with a program that will lie elsewhere.
+        // Use the name instead of the path, because packages are built with a binary in another directory.
         writer
             .write_registration(VARIABLE, "ralph", "ralph", "ralph", &mut script)
             .map_err(CliError::Output)?;
@@ -67,35 +70,39 @@ pub(super) fn completions(shell: Shell, terminal: &Terminal) -> Result<Exit, Cli
     Ok(Exit::Success)
 }
 
-/// The answer to a script, if one asks: `RALPH_COMPLETE=bash ralph -- ralph show 2026`.
-pub(super) fn complete_if_requested() -> Option<ExitCode> {
+/// Completes a command line if a script requests it: `RALPH_COMPLETE=bash ralph -- ralph show 2026`.
+pub(super) fn complete_if_requested(host: &Host) -> Option<ExitCode> {
     let shell = std::env::var_os(VARIABLE)?.into_string().ok()?;
     let mut words = std::env::args_os().skip(1);
     if words.next()? != "--" {
         return None;
     }
     let shells = Shells::builtins();
-    let answer = shells
+    let output = shells
         .completer(&shell)
-        .and_then(|shell| answer(shell, words.collect()));
-    let printed = answer.is_some_and(|answer| Terminal::new(ColourChoice::Never).print(&answer).is_ok());
+        .and_then(|shell| complete(shell, words.collect()));
+    let printed = output.is_some_and(|output| {
+        Terminal::new(ColourChoice::Never, host.ui())
+            .print(&output)
+            .is_ok()
+    });
     Some(ExitCode::from(if printed { Exit::Success } else { Exit::Failed }))
 }
 
-fn answer(shell: &dyn EnvCompleter, words: Vec<OsString>) -> Option<String> {
+fn complete(shell: &dyn EnvCompleter, words: Vec<OsString>) -> Option<String> {
     if words.is_empty() {
         return None;
     }
     let mut command = with_completions("", super::command());
     command.build();
-    let mut answer = Vec::new();
+    let mut output = Vec::new();
     shell
-        .write_complete(&mut command, words, None, &mut answer)
+        .write_complete(&mut command, words, None, &mut output)
         .ok()?;
-    Some(String::from_utf8_lossy(&answer).into_owned())
+    Some(String::from_utf8_lossy(&output).into_owned())
 }
 
-/// Tells each argument what it can be completed with.
+/// Adds a completer to each argument in the table.
 fn with_completions(path: &str, command: Command) -> Command {
     let command = command.mut_args(|argument| match completion_of(path, &argument) {
         Some(kind) => argument.add(ArgValueCompleter::new(kind)),
@@ -108,16 +115,16 @@ fn with_completions(path: &str, command: Command) -> Command {
 }
 
 fn completion_of(path: &str, argument: &Arg) -> Option<Completion> {
-    let fits =
+    let matches =
         |(of, id, _): &&(&str, &str, Completion)| (*of == "*" || *of == path) && argument.get_id() == *id;
-    COMPLETIONS.iter().find(fits).map(|(_, _, kind)| *kind)
+    COMPLETIONS.iter().find(matches).map(|(_, _, kind)| *kind)
 }
 
 impl ValueCompleter for Completion {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
-        let begun = current.to_string_lossy();
-        let fitting = |word: &String| word.starts_with(&*begun);
-        let words = self.words().into_iter().filter(fitting).enumerate();
+        let prefix = current.to_string_lossy();
+        let matches_prefix = |word: &String| word.starts_with(&*prefix);
+        let words = self.values().into_iter().filter(matches_prefix).enumerate();
         let mut found: Vec<CompletionCandidate> = words
             .map(|(index, word)| CompletionCandidate::new(word).display_order(Some(index)))
             .collect();
@@ -136,8 +143,8 @@ impl ValueCompleter for Completion {
 }
 
 impl Completion {
-    /// All of them, in the order in which they are offered. Where nothing can be known, nothing is offered.
-    fn words(self) -> Vec<String> {
+    /// Returns all values in display order; empty if they cannot be determined.
+    fn values(self) -> Vec<String> {
         match self {
             Self::Runs | Self::RunsAndFiles => runs(),
             Self::ActiveRuns => active_runs(),
@@ -148,12 +155,12 @@ impl Completion {
                 built_in.chain(others).chain(drivers).collect()
             }
             Self::Hats => {
-                let hats = |loaded: Loaded| loaded.settings.hats.into_keys().collect();
+                let hats = |loaded: LoadedConfig| loaded.settings.hats.into_keys().collect();
                 loaded().map(hats).unwrap_or_default()
             }
             Self::Gates => {
                 let gates =
-                    |loaded: Loaded| loaded.settings.gates.into_iter().map(|gate| gate.name).collect();
+                    |loaded: LoadedConfig| loaded.settings.gates.into_iter().map(|gate| gate.name).collect();
                 loaded().map(gates).unwrap_or_default()
             }
             Self::Drivers => drivers(),
@@ -178,23 +185,27 @@ fn active_runs() -> Vec<String> {
     let Some(index) = index() else {
         return Vec::new();
     };
-    let at_work = index.newest_first().filter(|id| index.is_at_work(id));
-    at_work.map(str::to_owned).collect()
+    let active = index
+        .newest_first()
+        .take(MAX_PROBED)
+        .filter(|id| is_running(&index.directory(id)));
+    active.map(str::to_owned).collect()
 }
 
 fn index() -> Option<RunIndex> {
-    Context::here().ok().map(|context| RunIndex::of(&context.cwd))
+    let project = current_project().ok()?;
+    Some(RunIndex::load(&project))
 }
 
-fn loaded() -> Option<Loaded> {
-    Context::here().ok()?.load(Partial::default(), None).ok()
+fn loaded() -> Option<LoadedConfig> {
+    load(&working_directory().ok()?, PartialSettings::default(), None).ok()
 }
 
 fn drivers() -> Vec<String> {
-    let (Ok(context), Some(loaded)) = (Context::here(), loaded()) else {
+    let (Ok(cwd), Some(loaded)) = (working_directory(), loaded()) else {
         return Vec::new();
     };
-    let all = agent::driver_places(&loaded.settings, &context.cwd).all();
+    let all = agent::driver_dirs(&loaded.settings, &cwd).all();
     all.into_iter().map(|(name, _)| name).collect()
 }
 
@@ -203,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_of_an_argument() {
+    fn every_row_refers_to_an_argument() {
         for (path, id, _) in COMPLETIONS.iter().filter(|(path, ..)| *path != "*") {
             let root = crate::cli::command();
             let mut command = &root;
@@ -215,17 +226,16 @@ mod tests {
         }
     }
 
-    /// `--agent claude`, `--transcript auto`, RUN and NAME: what is not free text is completed.
     #[test]
     fn every_argument_that_names_a_run_or_an_agent_is_completed() {
         fn walk(path: &str, command: &Command) {
             let arguments = command.get_arguments();
             for argument in arguments.filter(|argument| argument.get_action().takes_values()) {
                 let names = argument.get_value_names().unwrap_or_default();
-                let wanted = names.iter().any(|name| name.as_str().contains("RUN"))
+                let needs_completion = names.iter().any(|name| name.as_str().contains("RUN"))
                     || matches!(argument.get_id().as_str(), "agent" | "transcript");
                 assert!(
-                    !wanted || completion_of(path, argument).is_some(),
+                    !needs_completion || completion_of(path, argument).is_some(),
                     "{path}: {}",
                     argument.get_id()
                 );

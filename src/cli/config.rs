@@ -1,20 +1,23 @@
-//! `ralph config`: every setting with where it comes from, and the `ralph.yml` that another Ralph's file would be.
-
-use std::path::Path;
+//! `ralph config`: prints every setting and its origin, or converts another Ralph's configuration to `ralph.yml`.
 
 use serde_json::{Map, Value, json};
 
-use crate::agent;
-use crate::config::{ImportedFile, Loaded, Origin, Theirs, equivalent_yaml, nearest_foreign};
+use crate::config::{LoadedConfig, Origin, flatten};
+use crate::run::Host;
 use crate::ui::{Cell, Table, Terminal, Tone, clean};
 
-use super::args::{ConfigCommand, ForeignName, SettingsArguments};
-use super::context::{Context, user_directory};
+use super::args::{ConfigCommand, SettingsArguments};
+use super::context::Context;
+use super::convert::convert;
 use super::error::CliError;
 use super::exit::Exit;
 
-pub(super) fn config(arguments: &SettingsArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
+pub(super) fn config(
+    arguments: &SettingsArguments,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Exit, CliError> {
+    let context = Context::here(host)?;
     let text = match &arguments.command {
         ConfigCommand::Show { origin, json } => {
             let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref())?;
@@ -25,26 +28,25 @@ pub(super) fn config(arguments: &SettingsArguments, terminal: &Terminal) -> Resu
                 .map_err(CliError::Output)?;
             show(&loaded, *origin, *json, terminal)
         }
-        ConfigCommand::Convert { from, file } => converted(&context, *from, file.as_deref())?,
+        ConfigCommand::Convert { from, file } => convert(&context, *from, file.as_deref())?,
     };
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(Exit::Success)
 }
 
-fn show(loaded: &Loaded, with_origin: bool, as_json: bool, terminal: &Terminal) -> String {
+fn show(loaded: &LoadedConfig, with_origin: bool, as_json: bool, terminal: &Terminal) -> String {
     let settings = serde_json::to_value(&loaded.settings).unwrap_or(Value::Null);
-    let mut rows = Vec::new();
-    flatten("", &settings, &mut rows);
+    let rows = flatten(&settings);
     if as_json {
-        let described = rows.into_iter().map(|(key, value)| {
-            let described = if with_origin {
-                json!({ "value": value, "origin": origin_words(&loaded.origin(&key)) })
+        let entries = rows.into_iter().map(|(key, value)| {
+            let entry = if with_origin {
+                json!({ "value": value, "origin": origin_text(&loaded.origin(&key)) })
             } else {
                 value.clone()
             };
-            (key, described)
+            (key, entry)
         });
-        let all: Map<String, Value> = described.collect();
+        let all: Map<String, Value> = entries.collect();
         return serde_json::to_string_pretty(&all).unwrap_or_default() + "\n";
     }
     let mut table = if with_origin {
@@ -65,7 +67,7 @@ fn show(loaded: &Loaded, with_origin: bool, as_json: bool, terminal: &Terminal) 
             other => other.to_string(),
         };
         let from = if with_origin {
-            origin_words(&origin)
+            origin_text(&origin)
         } else {
             String::new()
         };
@@ -78,53 +80,11 @@ fn show(loaded: &Loaded, with_origin: bool, as_json: bool, terminal: &Terminal) 
     terminal.render(&table)
 }
 
-/// `event_loop.max_iterations` and its value; lists stay whole.
-pub(super) fn flatten<'a>(key: &str, value: &'a Value, rows: &mut Vec<(String, &'a Value)>) {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            for (name, member) in members {
-                let dot = if key.is_empty() { "" } else { "." };
-                flatten(&format!("{key}{dot}{name}"), member, rows);
-            }
-        }
-        Value::Object(_) => {}
-        other => rows.push((key.to_owned(), other)),
-    }
-}
-
-fn origin_words(origin: &Origin) -> String {
+fn origin_text(origin: &Origin) -> String {
     match origin {
         Origin::Default => "default".to_owned(),
         Origin::File { path, line } => format!("{}:{line}", path.display()),
         Origin::Environment { variable } => format!("${variable}"),
         Origin::Flag => "command line".to_owned(),
     }
-}
-
-/// The `ralph.yml` for this directory that says what the other Ralph's file says.
-pub(super) fn converted(
-    context: &Context,
-    from: ForeignName,
-    file: Option<&Path>,
-) -> Result<String, CliError> {
-    let whose = match from {
-        ForeignName::Ralphrc => ImportedFile::Ralphrc,
-        ForeignName::Ralphex => ImportedFile::Ralphex,
-    };
-    let usual = || nearest_foreign(whose, &context.cwd, user_directory().as_deref());
-    let path = match file {
-        Some(file) => context.cwd.join(file),
-        None => usual().ok_or(CliError::NothingToConvert { from })?,
-    };
-    let text = std::fs::read(&path).map_err(|source| CliError::Unreadable {
-        path: path.clone(),
-        source,
-    })?;
-    Ok(equivalent_yaml(&Theirs {
-        whose,
-        path: &path,
-        text: &String::from_utf8_lossy(&text),
-        agents: &agent::names(),
-        base: &context.cwd,
-    }))
 }

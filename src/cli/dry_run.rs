@@ -1,4 +1,4 @@
-//! `ralph run --dry-run`: the exact call that an iteration would make. Starts nothing.
+//! `ralph run --dry-run`: prints the command line of the first iteration without running it.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -7,17 +7,18 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
-use crate::config::{Hooks, Session};
-use crate::engine::{CostFigures, Policy};
+use crate::engine::Policy;
+use crate::policy::{CostAvailability, Hooks, Session};
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
+use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::policy::policy;
-use super::run::Plan;
+use super::run_plan::RunPlan;
 
-/// What an iteration would use.
+/// The first iteration's command line, environment and limits.
 #[derive(Debug, Serialize)]
 struct DryRunCall {
     agent: String,
@@ -26,7 +27,7 @@ struct DryRunCall {
     args: Vec<String>,
     cwd: String,
     stdin: String,
-    /// What stdout is: a pipe, a raw pseudo-terminal, or a screen that the user sees and types into.
+    /// `pipe`, `pty`, or `screen` if the user sees the agent's TUI.
     stdout: &'static str,
     environment_set: Vec<String>,
     environment_removed: Vec<&'static str>,
@@ -51,11 +52,11 @@ struct LimitFacts {
     max_iterations: u64,
     max_runtime_seconds: u64,
     max_cost_usd: Option<f64>,
-    /// Whether there can be figures to hold it against.
+    /// Whether the agent reports costs, or they can be calculated.
     max_cost_enforceable: bool,
     max_tokens: Option<u64>,
     max_consecutive_failures: u64,
-    /// 0 is no limit.
+    /// 0 means no limit.
     max_no_progress: u64,
     cooldown_seconds: u64,
     wall_seconds: Option<u64>,
@@ -63,8 +64,13 @@ struct LimitFacts {
     idle_in_tool_seconds: Option<u64>,
 }
 
-pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
-    let call = describe(plan, cwd)?;
+pub(super) fn show(
+    plan: &RunPlan,
+    context: &Context,
+    json: bool,
+    terminal: &Terminal,
+) -> Result<Exit, CliError> {
+    let call = describe(plan, context)?;
     let text = if json {
         serde_json::to_string_pretty(&call).unwrap_or_default() + "\n"
     } else {
@@ -74,10 +80,10 @@ pub(super) fn show(plan: &Plan, cwd: &Path, json: bool, terminal: &Terminal) -> 
     Ok(Exit::Success)
 }
 
-/// The prompt of the first iteration, byte for byte, and nothing else.
-pub(super) fn show_prompt(plan: &Plan, terminal: &Terminal) -> Result<Exit, CliError> {
+/// Prints the exact prompt of the first iteration.
+pub(super) fn show_prompt(plan: &RunPlan, terminal: &Terminal) -> Result<Exit, CliError> {
     let (mut prompt, _) = plan.first_call(Path::new("prompt.md"))?;
-    // A person's next command begins on a line of its own.
+    // Keep the shell's prompt on its own line.
     if std::io::stdout().is_terminal() && !prompt.ends_with('\n') {
         prompt.push('\n');
     }
@@ -85,9 +91,9 @@ pub(super) fn show_prompt(plan: &Plan, terminal: &Terminal) -> Result<Exit, CliE
     Ok(Exit::Success)
 }
 
-fn describe(plan: &Plan, cwd: &Path) -> Result<DryRunCall, CliError> {
+fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
     let policy = policy(plan, Timestamp::UNIX_EPOCH);
-    let prompt_file = cwd.join(".agent/runs/RUN/iterations/0001/prompt.md");
+    let prompt_file = context.project()?.runs().join("RUN/iterations/0001/prompt.md");
     let (prompt, invocation) = plan.first_call(&prompt_file)?;
     let own = plan
         .agent
@@ -110,16 +116,16 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<DryRunCall, CliError> {
             .iter()
             .map(|arg| arg.to_string_lossy().into_owned())
             .collect(),
-        cwd: cwd.display().to_string(),
+        cwd: context.cwd.display().to_string(),
         stdin: match invocation.stdin {
             StdinSource::Null => "/dev/null".to_owned(),
             StdinSource::PromptFile(path) => path.display().to_string(),
-            StdinSource::Screen => "screen".to_owned(),
+            StdinSource::Terminal => "screen".to_owned(),
         },
         stdout: match invocation.terminal {
             AgentTerminal::Pipe => "pipe",
             AgentTerminal::Pty => "pty",
-            AgentTerminal::Screen => "screen",
+            AgentTerminal::Interactive => "screen",
         },
         environment_set: own.chain(set.map(str::to_owned)).chain(hat).collect(),
         environment_removed: NESTED_SESSION.to_vec(),
@@ -128,7 +134,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<DryRunCall, CliError> {
             Session::Fresh => "fresh".to_owned(),
             Session::Continue => match plan.agent.resume {
                 Some(resume) => format!("continue (later iterations add: {})", resume.args("ID").join(" ")),
-                None => "continue (the driver is told the id)".to_owned(),
+                None => "continue (the driver receives the id)".to_owned(),
             },
         },
         prompt: PromptFacts {
@@ -140,7 +146,7 @@ fn describe(plan: &Plan, cwd: &Path) -> Result<DryRunCall, CliError> {
         },
         limits: LimitFacts::of(&policy),
         allowed_paths: plan.settings.event_loop.allowed_paths.clone(),
-        gates: policy.gates.into_iter().map(|gate| gate.command).collect(),
+        gates: policy.gates.into_iter().map(|gate| gate.run).collect(),
         hooks: hooks(&plan.settings.hooks),
     })
 }
@@ -196,7 +202,7 @@ impl DryRunCall {
         line("limits", &self.limits.as_text());
         let paths = match self.allowed_paths.as_slice() {
             [] => "any file may change".to_owned(),
-            globs => format!("only these may change: {}", globs.join(" ")),
+            globs => format!("only these files may change: {}", globs.join(" ")),
         };
         line("paths", &paths);
         let mut list = |name: &str, items: &[String]| {
@@ -205,7 +211,7 @@ impl DryRunCall {
         };
         list("gates", &self.gates);
         if self.gates.is_empty() {
-            list("gates", &["none: the agent's word is taken".to_owned()]);
+            list("gates", &["none: completion is not verified".to_owned()]);
         }
         list("hooks", &self.hooks);
         text
@@ -219,7 +225,7 @@ impl LimitFacts {
             max_iterations: policy.limits.iterations,
             max_runtime_seconds: policy.limits.runtime.as_secs(),
             max_cost_usd: policy.limits.cost_usd,
-            max_cost_enforceable: policy.costs.figures == CostFigures::Possible,
+            max_cost_enforceable: policy.costs.availability == CostAvailability::Available,
             max_tokens: policy.limits.tokens,
             max_consecutive_failures: policy.limits.consecutive_failures,
             max_no_progress: policy.limits.no_progress,
@@ -235,11 +241,11 @@ impl LimitFacts {
             Some(seconds) => format!("{name} {seconds} s"),
             None => format!("{name} none"),
         };
-        let doubt = match self.max_cost_enforceable {
+        let note = match self.max_cost_enforceable {
             true => "",
             false => " (cannot be enforced)",
         };
-        let budget = self.max_cost_usd.map(|cost| format!("cost ${cost}{doubt}"));
+        let budget = self.max_cost_usd.map(|cost| format!("cost ${cost}{note}"));
         let tokens = self.max_tokens.map(|tokens| format!("{tokens} tokens"));
         [
             format!("{} iterations", self.max_iterations),
@@ -251,7 +257,7 @@ impl LimitFacts {
         .chain([
             format!("{} failures in a row", self.max_consecutive_failures),
             match self.max_no_progress {
-                0 => "any number without progress".to_owned(),
+                0 => "no limit without progress".to_owned(),
                 most => format!("{most} without progress"),
             },
             seconds("wall", self.wall_seconds),
@@ -264,7 +270,7 @@ impl LimitFacts {
     }
 }
 
-/// An argument as a shell would need it, on one line.
+/// Quotes an argument for a shell, on one line.
 fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {
@@ -281,7 +287,7 @@ mod tests {
     use super::quoted;
 
     #[test]
-    fn arguments_are_shown_as_a_shell_would_take_them() {
+    fn arguments_are_quoted_for_a_shell() {
         for (argument, shown) in [
             ("--json", "--json"),
             ("", "''"),

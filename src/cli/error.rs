@@ -1,56 +1,60 @@
-//! Everything that can go wrong, as the user meets it: what happened, and its exit code. The remedies are in `hints`.
+//! The error type of the command line, with exit codes. `hints` has the hints.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::agent::AgentError;
 use crate::agent::driver::DriverError;
+use crate::bench::BenchError;
 use crate::config::{ConfigError, SplitError};
 use crate::engine::HatError;
 use crate::run::RunError;
 use crate::store::StoreError;
+use crate::trust::{FileTrust, TrustError};
 
-use super::args::ForeignName;
+use super::args::ImportArgument;
 use super::exit::Exit;
 use super::prompt::PromptError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
-    #[error("the working directory {} is not accessible: {source}", path.display())]
+    #[error("cannot access the working directory {}: {source}", path.display())]
     WorkingDirectory { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error("--agent-cmd {0}")]
+    #[error("--agent-cmd: {0}")]
     AgentCommand(#[from] SplitError),
     #[error(transparent)]
     Agent(#[from] AgentError),
     #[error(transparent)]
-    Task(#[from] PromptError),
-    #[error("run {id} is complete: nobody will take it in")]
+    Prompt(#[from] PromptError),
+    #[error("run {id} has already completed")]
     RunCompleted { id: String },
+    #[error("run {id} is not active")]
+    RunInactive { id: String },
     #[error(transparent)]
     Filter(#[from] crate::transcript::jq::CompileError),
     #[error("unknown transcript format `{name}`")]
     UnknownTranscript { name: String },
-    #[error("{}", super::trust::described(subjects))]
+    #[error("{}", crate::trust::describe(files))]
     Untrusted {
-        subjects: Vec<super::trust::Subject>,
-        /// The command that allows it.
+        files: Vec<FileTrust>,
+        /// The command that allows these files.
         allow: String,
     },
-    #[error("cannot remember what is allowed: {0}")]
-    Ledger(#[source] io::Error),
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     #[error("cannot write {}: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("there is no file of {from} here")]
-    NothingToConvert { from: ForeignName },
+    #[error("no {from} file found")]
+    NothingToConvert { from: ImportArgument },
     #[error("as-claude: {0}")]
     AsClaude(String),
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Hats(#[from] HatError),
-    #[error("there is no {what} `{name}`")]
+    #[error("no {what} named `{name}`")]
     UnknownName {
         what: &'static str,
         name: String,
@@ -58,29 +62,33 @@ pub(super) enum CliError {
     },
     #[error("cannot read {}: {source}", path.display())]
     InputUnreadable { path: PathBuf, source: io::Error },
-    #[error("--speed needs recorded times, and {} has none", path.display())]
+    #[error("--speed requires recorded times, but {} has none", path.display())]
     SpeedWithoutTimes { path: PathBuf },
-    #[error("--transcript is for raw output, and `{what}` is a run")]
+    #[error("--transcript applies to raw output, but `{what}` is a run")]
     TranscriptOfRun { what: String },
-    #[error("`session: continue` is not possible in interactive mode: a screen names no session")]
+    #[error(
+        "`session: continue` is not supported in interactive mode: the agent's TUI reports no session id"
+    )]
     SessionInInteractiveMode,
-    #[error("the configuration has changed since this run began:\n  {}", changes.join("\n  "))]
+    #[error("the configuration has changed since this run started:\n  {}", changes.join("\n  "))]
     SettingsChanged { changes: Vec<String> },
-    #[error("run {id} has left neither a run.json nor a journal that can be read")]
+    #[error("run {id} has neither a readable run.json nor a readable journal")]
     HeaderMissing { id: String },
-    #[error("--interactive needs a terminal to ask on")]
+    #[error("run {id} was written by a newer ralph (format {version})")]
+    NewerRun { id: String, version: u32 },
+    #[error("--interactive requires a terminal")]
     TerminalRequired,
-    #[error("there is nothing to tell")]
+    #[error("no message or command given")]
     EmptyCommand,
-    #[error("`session: continue` is not possible with {agent}: ralph knows no way to resume its sessions")]
+    #[error("`session: continue` is not supported with {agent}: ralph cannot resume its sessions")]
     ResumeUnsupported { agent: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Run(RunError),
-    #[error("nobody is there to be asked whether {runs} may go")]
+    #[error("refusing to delete {runs} without confirmation (no terminal)")]
     CannotConfirm { runs: String },
-    #[error("{} is there already", path.display())]
+    #[error("{} already exists", path.display())]
     AlreadyExists { path: PathBuf },
     #[error("run {id} has no iteration {iteration}")]
     NoIteration {
@@ -89,12 +97,12 @@ pub(super) enum CliError {
         iterations: u64,
     },
     #[error(transparent)]
-    Bench(#[from] super::bench::BenchError),
-    #[error("the demo cannot be set up: {0}")]
+    Bench(BenchError),
+    #[error("cannot set up the demo: {0}")]
     Demo(String),
-    #[error("{what} needs a terminal, in the foreground, for input and output")]
+    #[error("{what} requires a foreground terminal for input and output")]
     NoTerminal { what: &'static str },
-    #[error("cannot write to the terminal: {0}")]
+    #[error("cannot write output: {0}")]
     Output(#[source] io::Error),
 }
 
@@ -107,6 +115,24 @@ impl From<RunError> for CliError {
     }
 }
 
+impl From<BenchError> for CliError {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Agent(error) => Self::Agent(error),
+            BenchError::Config(error) => Self::Config(error),
+            BenchError::Store(error) => Self::Store(error),
+            BenchError::Output(error) => Self::Output(error),
+            BenchError::Unwritable { path, source } => Self::Unwritable { path, source },
+            BenchError::UnknownTask { name, known } => Self::UnknownName {
+                what: "task",
+                name,
+                known,
+            },
+            error => Self::Bench(error),
+        }
+    }
+}
+
 impl CliError {
     pub(super) fn exit(&self) -> Exit {
         match self {
@@ -114,22 +140,23 @@ impl CliError {
                 AgentError::NoneFound { .. }
                 | AgentError::NotInstalled { .. }
                 | AgentError::CustomNotFound { .. }
-                | AgentError::ProviderNotFound { .. }
+                | AgentError::WrapperNotFound { .. }
                 | AgentError::Driver(DriverError::NoProgram { .. }) => Exit::NoAgent,
                 AgentError::Disabled { .. }
                 | AgentError::Unknown { .. }
                 | AgentError::CustomWithoutCommand
-                | AgentError::ProviderArguments { .. }
+                | AgentError::WrapperArguments { .. }
                 | AgentError::Driver(_)
                 | AgentError::NoFilter
-                | AgentError::NoScreen { .. }
+                | AgentError::NotInteractive { .. }
                 | AgentError::PromptTooLong { .. }
                 | AgentError::NulInPrompt => Exit::Usage,
             },
             Self::Config(_)
             | Self::AgentCommand(_)
-            | Self::Task(_)
+            | Self::Prompt(_)
             | Self::RunCompleted { .. }
+            | Self::RunInactive { .. }
             | Self::UnknownTranscript { .. }
             | Self::SessionInInteractiveMode
             | Self::NoTerminal { .. }
@@ -149,13 +176,15 @@ impl CliError {
             | Self::CannotConfirm { .. }
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. } => Exit::Usage,
-            Self::Bench(error) => error.exit(),
+            Self::Bench(BenchError::Signals(_)) => Exit::Failed,
+            Self::Bench(_) => Exit::Usage,
             Self::Store(error) => store_exit(error),
             Self::WorkingDirectory { .. }
             | Self::Run(_)
             | Self::HeaderMissing { .. }
+            | Self::NewerRun { .. }
             | Self::Demo(_)
-            | Self::Ledger(_)
+            | Self::Trust(_)
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,
@@ -166,7 +195,7 @@ impl CliError {
 fn store_exit(error: &StoreError) -> Exit {
     match error {
         StoreError::Locked { .. } => Exit::Busy,
-        StoreError::Io { .. } => Exit::Failed,
+        StoreError::Io { .. } | StoreError::StateUnusable { .. } | StoreError::NoState => Exit::Failed,
         StoreError::NoRuns { .. }
         | StoreError::UnknownRun { .. }
         | StoreError::AmbiguousRun { .. }
@@ -176,6 +205,10 @@ fn store_exit(error: &StoreError) -> Exit {
         | StoreError::AmbiguousBench { .. }
         | StoreError::NotABench { .. }
         | StoreError::CopyIntoItself { .. }
-        | StoreError::LeadsElsewhere { .. } => Exit::Usage,
+        | StoreError::Symlink { .. }
+        | StoreError::RelativeState { .. }
+        | StoreError::OtherProject { .. }
+        | StoreError::LegacyRun { .. }
+        | StoreError::Refused { .. } => Exit::Usage,
     }
 }

@@ -1,23 +1,23 @@
-//! Exit codes: what `ralph` tells its caller.
+//! The exit codes.
 
 use std::process::ExitCode;
 
 use crate::event::{Interrupt, RunOutcome};
 
-/// How `ralph` ended. The numbers are documented; they never change their meaning.
+/// The result of a command. The numbers are documented and stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Exit {
-    /// The work is done, or the command did what it says.
+    /// The work is done, or the command succeeded.
     Success = 0,
-    /// Gave up, the agent reported failure, or it is not logged in.
+    /// The loop gave up, or the agent failed or is not logged in.
     Failed = 1,
-    /// The command line or the configuration is wrong.
+    /// The command line or the configuration is invalid.
     Usage = 2,
     /// A limit was reached: iterations, time, cost, tokens.
     Limit = 3,
     NoAgent = 4,
-    /// Another loop holds this workspace.
+    /// Another loop runs in this workspace.
     Busy = 5,
     HungUp = 129,
     Interrupted = 130,

@@ -1,18 +1,20 @@
-//! `ralph export`: a run written down, to be read or passed on.
+//! `ralph export`: exports a run as Markdown, HTML or JSON.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::event::{Secrets, Sink};
+use crate::files::{self, ReadRule};
 use crate::store::Journal;
 use crate::ui::Terminal;
-use crate::ui::export::{Cover, Html, Markdown};
+use crate::ui::export::{ExportHeader, Html, Markdown};
 
 use super::args::{ExportArguments, ExportFormat};
+use super::common::ignore_broken_pipe;
 use super::error::CliError;
 use super::exit::Exit;
-use super::show::{RunDetails, facts, resolve_run};
-use super::transcript::ignore_broken_pipe;
+use super::run_details::{RunDetails, facts};
+use super::run_lookup::resolve_run;
 
 /// The version of the JSON document.
 const VERSION: u32 = 1;
@@ -31,7 +33,7 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
     if path.symlink_metadata().is_ok() && !arguments.force {
         return Err(CliError::AlreadyExists { path: path.clone() });
     }
-    // Whole or not at all, and for nobody else's eyes.
+    // Write to a temporary file (mode 0600) and rename it, so that the export is complete or absent.
     let directory = path
         .parent()
         .filter(|parent| *parent != Path::new(""))
@@ -41,11 +43,11 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
         .tempfile_in(directory)
         .map_err(|error| unwritable(without_path(&error)))?;
     write(&details, arguments.format, file.as_file_mut())?.map_err(unwritable)?;
-    let kept = match arguments.force {
+    let persisted = match arguments.force {
         true => file.persist(path),
         false => file.persist_noclobber(path),
     };
-    kept.map_err(|error| unwritable(error.error))?;
+    persisted.map_err(|error| unwritable(error.error))?;
     let text = format!("Wrote {}\n", path.display());
     terminal
         .print(&text)
@@ -53,7 +55,7 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
         .or_else(ignore_broken_pipe)
 }
 
-/// The outer result is about the run, the inner one about the place that is written to.
+/// The outer result reports errors of the run's files, the inner one errors of the writer.
 fn write(
     details: &RunDetails,
     format: ExportFormat,
@@ -62,13 +64,13 @@ fn write(
     let prompt = prompt(&details.directory);
     let records = Journal::read(&details.directory.join("events.jsonl"))?;
     let mut writer = BufWriter::with_capacity(1 << 16, writer);
-    let cover = Cover {
+    let cover = ExportHeader {
         id: &details.id,
         verdict: details.verdict(),
         facts: facts(details),
         prompt: prompt.as_deref(),
-        turns: &details.account.turns,
-        final_message: &details.account.final_message,
+        attempts: &details.summary.attempts,
+        final_message: &details.summary.final_message,
     };
     Ok(match format {
         ExportFormat::Html => Html::begin(writer, &cover).and_then(|mut html| {
@@ -101,14 +103,14 @@ fn write(
     })
 }
 
-/// The first prompt. It lies beside the journal as it was, so its secrets are left out here.
+/// The first prompt, redacted: unlike the journal, prompt.md is stored unredacted.
 fn prompt(run: &Path) -> Option<String> {
-    let bytes = std::fs::read(run.join("iterations/0001/prompt.md")).ok()?;
+    let bytes = files::read(&run.join("iterations/0001/prompt.md"), ReadRule::PROMPT).ok()?;
     let prompt = String::from_utf8_lossy(&bytes).into_owned();
-    Some(Secrets::of(std::env::vars_os()).redact_text(prompt))
+    Some(Secrets::from_env(std::env::vars_os()).redact_text(prompt))
 }
 
-/// The bare error: the name of a file that only we know of helps nobody.
+/// Removes the name of the temporary file from the error.
 fn without_path(error: &io::Error) -> io::Error {
     error.kind().into()
 }

@@ -1,21 +1,23 @@
-//! Which face a run gets: the whole terminal, lines, or JSON.
+//! Chooses the front end of a run: TUI, plain text or JSON.
 
+use std::fs::File;
 use std::path::Path;
 
 use crate::process::ExitWatchdog;
-use crate::ui::tui::{self, Guard, OnEnd, Role};
+use crate::run::{FrontEnds, Host};
+use crate::ui::tui::{self, OnEnd, Role, TerminalGuard};
 use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::{DisplayArguments, TuiArguments};
 use super::error::CliError;
 use super::run_files::StoredRunFiles;
 
-/// Whether the whole terminal is wanted.
+/// Whether to use the TUI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TuiChoice {
     Always,
-    /// Wherever there is one.
-    Usually,
+    /// If stdin and stdout are a terminal.
+    Auto,
     Never,
 }
 
@@ -24,64 +26,82 @@ impl TuiChoice {
         match (tui, no_tui) {
             (true, _) => Self::Always,
             (false, true) => Self::Never,
-            (false, false) => Self::Usually,
+            (false, false) => Self::Auto,
         }
     }
 
-    /// Lines, where they are as good.
-    pub(super) fn unless(self, lines: bool) -> Self {
+    /// Turns `Auto` into `Never` if plain output was requested.
+    pub(super) fn unless(self, plain: bool) -> Self {
         match self {
-            Self::Usually if lines => Self::Never,
-            wanted => wanted,
+            Self::Auto if plain => Self::Never,
+            choice => choice,
         }
     }
 
-    /// Whether the terminal is taken. It is an error to insist where there is none.
-    pub(super) fn is_granted(self, terminal: &Terminal) -> Result<bool, CliError> {
+    /// Returns whether to use the TUI; an error if it is required but there is no terminal.
+    pub(super) fn use_tui(self, terminal: &Terminal) -> Result<bool, CliError> {
         match self {
             Self::Never => Ok(false),
-            Self::Usually => Ok(terminal.can_be_taken()),
-            Self::Always if terminal.can_be_taken() => Ok(true),
+            Self::Auto => Ok(terminal.supports_tui()),
+            Self::Always if terminal.supports_tui() => Ok(true),
             Self::Always => Err(CliError::NoTerminal { what: "--tui" }),
         }
     }
 }
 
-/// The face that was asked for.
-pub(super) fn front_end_for(
-    show: DisplayArguments,
-    workspace: &Path,
+/// Creates the requested front ends.
+pub(super) fn front_ends_for(
+    show: &DisplayArguments,
+    host: &Host,
     terminal: &Terminal,
-) -> Result<Box<dyn FrontEnd>, CliError> {
+) -> Result<FrontEnds, CliError> {
     let verbosity = match (show.quiet, show.verbose) {
         (true, _) => Verbosity::Quiet,
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
     let TuiArguments { tui, no_tui } = show.screen;
-    let wanted = TuiChoice::of(tui, no_tui).unless(show.json || verbosity != Verbosity::Normal);
-    if wanted.is_granted(terminal)? {
-        driver(workspace, OnEnd::Leave, terminal)
-    } else if show.json {
-        Ok(terminal.json_face())
+    let choice = TuiChoice::of(tui, no_tui).unless(show.json_on_stdout() || verbosity != Verbosity::Normal);
+    let record_file = show
+        .record_file()
+        .map(|path| create_record_file(path, terminal))
+        .transpose()?;
+    let visible = if choice.use_tui(terminal)? {
+        driver_tui(OnEnd::Close, terminal, host)?
+    } else if show.json_on_stdout() {
+        terminal.json_front_end()
     } else {
-        Ok(terminal.plain_face(verbosity))
-    }
+        terminal.plain_front_end(verbosity)
+    };
+    Ok(FrontEnds { visible, record_file })
 }
 
-/// The whole terminal, for a run of this workspace that we drive.
-pub(super) fn driver(
-    workspace: &Path,
+fn create_record_file(path: &Path, terminal: &Terminal) -> Result<Box<dyn FrontEnd>, CliError> {
+    let file = File::create(path).map_err(|source| CliError::Unwritable {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(terminal.record_file(file))
+}
+
+/// Creates the TUI for a run that this process drives.
+pub(super) fn driver_tui(
     on_end: OnEnd,
     terminal: &Terminal,
+    host: &Host,
 ) -> Result<Box<dyn FrontEnd>, CliError> {
-    let index = StoredRunFiles::of_workspace(workspace);
-    let tui = terminal.tui(Role::Driver, on_end, index, guard());
+    let files = StoredRunFiles::of_header();
+    let tui = terminal.tui(Role::Driver, on_end, files, terminal_guard(host));
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 
-/// Posted at the terminal as it is now: gives it back even when we are killed.
-pub(super) fn guard() -> Option<Guard> {
-    let companion = ExitWatchdog::start(tui::GUARD, tui::GIVE_BACK, tui::GOODBYE)?;
-    Some(Box::new(companion))
+/// Starts the watchdog that restores the terminal if ralph is killed.
+pub(super) fn terminal_guard(host: &Host) -> Option<TerminalGuard> {
+    let watchdog = ExitWatchdog::start(
+        host.supervisors(),
+        tui::GUARD_ARGUMENT,
+        tui::RESTORE_TERMINAL,
+        tui::CLEAN_EXIT,
+    )?;
+    Some(Box::new(watchdog))
 }

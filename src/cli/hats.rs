@@ -1,30 +1,20 @@
-//! `ralph hats`: the hats as a list, one by one, as a graph_text; and what is wrong with them.
+//! `ralph hats`: lists, shows and validates the hats, and draws their graph.
 
 use serde::Serialize;
 
-use crate::config::{Hat, Settings};
-use crate::doctor::{Finding, State};
-use crate::engine::{Edge, HatFinding, HatRule, HatSeverity, check, edges};
-use crate::ui::{Cell, Table, Terminal, Tone, clean::clean};
+use crate::config::Settings;
+use crate::engine::{HatEdge, HatFinding, HatSeverity, check_hats, hat_edges};
+use crate::policy::Hat;
+use crate::ui::{Cell, Table, Terminal, Tone, clean::clean, pretty_json};
 
-use super::agents::json;
 use super::args::{ConfigArguments, HatsArguments, HatsCommand};
-use super::context::Context;
+use super::context::working_directory;
 use super::error::CliError;
 use super::exit::Exit;
 
-/// The hats of the configuration, in the order of their names.
-pub(super) fn rules(settings: &Settings) -> Vec<HatRule> {
-    let rule = |(name, hat): (&String, &Hat)| HatRule {
-        name: name.clone(),
-        description: hat.description.clone(),
-        triggers: hat.triggers.clone(),
-        publishes: hat.publishes.clone(),
-        instructions: hat.instructions.clone(),
-        default_publishes: hat.default_publishes.clone(),
-        max_activations: hat.max_activations,
-    };
-    settings.hats.iter().map(rule).collect()
+/// Returns the configured hats, sorted by name.
+fn rules(settings: &Settings) -> Vec<Hat> {
+    settings.hats.values().cloned().collect()
 }
 
 pub(super) fn hats(arguments: &HatsArguments, terminal: &Terminal) -> Result<Exit, CliError> {
@@ -36,7 +26,7 @@ pub(super) fn hats(arguments: &HatsArguments, terminal: &Terminal) -> Result<Exi
         HatsCommand::List(config) => {
             let settings = load(config)?;
             let text = if config.json {
-                json(&settings.hats)
+                pretty_json(&settings.hats)
             } else {
                 list(&settings, terminal)
             };
@@ -45,15 +35,19 @@ pub(super) fn hats(arguments: &HatsArguments, terminal: &Terminal) -> Result<Exi
         HatsCommand::Show { name, config } => {
             let settings = load(config)?;
             let hat = settings.hats.get(name).ok_or_else(|| unknown(name, &settings))?;
-            let text = if config.json { json(hat) } else { show(name, hat) };
+            let text = if config.json {
+                pretty_json(hat)
+            } else {
+                show(name, hat)
+            };
             print(terminal, &text)
         }
         HatsCommand::Validate(config) => validate(&rules(&load(config)?), config.json, terminal),
         HatsCommand::Graph { mermaid, config } => {
             let rules = rules(&load(config)?);
-            let edges = edges(&rules);
+            let edges = hat_edges(&rules);
             let text = match (config.json, mermaid) {
-                (true, _) => json(&edges),
+                (true, _) => pretty_json(&edges),
                 (false, true) => as_mermaid(&rules, &edges),
                 (false, false) if rules.is_empty() => NONE.to_owned(),
                 (false, false) => graph_text(&rules, &edges),
@@ -63,11 +57,14 @@ pub(super) fn hats(arguments: &HatsArguments, terminal: &Terminal) -> Result<Exi
     }
 }
 
-const NONE: &str = "No hats are configured: the agent works without them (see docs/hats.md).\n";
+const NONE: &str = "No hats are configured (see docs/hats.md).\n";
 
 fn load(arguments: &ConfigArguments) -> Result<Settings, CliError> {
-    let context = Context::here()?;
-    let loaded = context.load(crate::config::Partial::default(), arguments.config.as_ref())?;
+    let loaded = super::context::load(
+        &working_directory()?,
+        crate::config::PartialSettings::default(),
+        arguments.config.as_ref(),
+    )?;
     Ok(loaded.settings)
 }
 
@@ -123,58 +120,23 @@ fn show(name: &str, hat: &Hat) -> String {
     clean(&text).into_owned()
 }
 
-/// What is wrong with them, for the doctor; nothing where there are none.
-pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
-    let rules = rules(settings);
-    let finding = |state, detail: String, remedy| Finding {
-        area: "hats",
-        subject: "hats".to_owned(),
-        state,
-        detail,
-        remedy,
-    };
-    let wrong: Vec<Finding> = check(&rules)
-        .into_iter()
-        .map(|found| {
-            let state = match found.severity {
-                HatSeverity::Error => State::Broken,
-                HatSeverity::Warning => State::Warning,
-            };
-            let remedy = "to see how they hang together: ralph hats graph".to_owned();
-            finding(state, found.text, Some(remedy))
-        })
-        .collect();
-    match rules.len() {
-        0 => Vec::new(),
-        count if wrong.is_empty() => {
-            let noun = if count == 1 { "hat" } else { "hats" };
-            vec![finding(
-                State::Good,
-                format!("{count} {noun}, nothing wrong"),
-                None,
-            )]
-        }
-        _ => wrong,
-    }
-}
-
-/// An error means that no run can be made: the exit code of a wrong configuration.
-fn validate(rules: &[HatRule], as_json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
+/// Prints the problems; errors exit with the code of an invalid configuration.
+fn validate(rules: &[Hat], as_json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
     #[derive(Serialize)]
     struct HatsReport<'a> {
         hats: usize,
         findings: &'a [HatFinding],
     }
-    let findings = check(rules);
+    let findings = check_hats(rules);
     let text = if as_json {
-        json(&HatsReport {
+        pretty_json(&HatsReport {
             hats: rules.len(),
             findings: &findings,
         })
     } else if rules.is_empty() {
         NONE.to_owned()
     } else {
-        verdict(rules, &findings, terminal)
+        findings_text(rules, &findings, terminal)
     };
     print(terminal, &text)?;
     let broken = findings
@@ -183,7 +145,7 @@ fn validate(rules: &[HatRule], as_json: bool, terminal: &Terminal) -> Result<Exi
     Ok(if broken { Exit::Usage } else { Exit::Success })
 }
 
-fn verdict(rules: &[HatRule], findings: &[HatFinding], terminal: &Terminal) -> String {
+fn findings_text(rules: &[Hat], findings: &[HatFinding], terminal: &Terminal) -> String {
     let mut text: String = findings
         .iter()
         .map(|finding| {
@@ -191,21 +153,21 @@ fn verdict(rules: &[HatRule], findings: &[HatFinding], terminal: &Terminal) -> S
                 HatSeverity::Error => ("error", Tone::Bad),
                 HatSeverity::Warning => ("warning", Tone::Warning),
             };
-            format!("{}: {}\n", terminal.tinted(word, tone), clean(&finding.text))
+            format!("{}: {}\n", terminal.styled(word, tone), clean(&finding.text))
         })
         .collect();
     if findings.is_empty() {
-        let mark = terminal.tinted("✓", Tone::Good);
-        text = format!("{mark} {} hats, nothing wrong\n", rules.len());
+        let mark = terminal.styled("✓", Tone::Good);
+        text = format!("{mark} {} hats, no problems\n", rules.len());
     }
     text
 }
 
-/// Who hands what to whom, hat by hat.
-fn graph_text(rules: &[HatRule], edges: &[Edge]) -> String {
+/// Draws which topic activates which hat, grouped by hat.
+fn graph_text(rules: &[Hat], edges: &[HatEdge]) -> String {
     let mut text = String::new();
     let mut block = |title: &str, from: Option<&str>| {
-        let own: Vec<&Edge> = edges.iter().filter(|edge| edge.from.as_deref() == from).collect();
+        let own: Vec<&HatEdge> = edges.iter().filter(|edge| edge.from.as_deref() == from).collect();
         let width = own
             .iter()
             .map(|edge| edge.topic.chars().count())
@@ -218,7 +180,7 @@ fn graph_text(rules: &[HatRule], edges: &[Edge]) -> String {
             } else {
                 "├─"
             };
-            let to = edge.to.as_deref().unwrap_or("nobody");
+            let to = edge.to.as_deref().unwrap_or("(no hat)");
             let (arrow, note) = if edge.claimed {
                 ("──▶", "")
             } else {
@@ -234,7 +196,7 @@ fn graph_text(rules: &[HatRule], edges: &[Edge]) -> String {
     clean(&text).into_owned()
 }
 
-fn as_mermaid(rules: &[HatRule], edges: &[Edge]) -> String {
+fn as_mermaid(rules: &[Hat], edges: &[HatEdge]) -> String {
     let id = |name: &str| {
         rules
             .iter()
@@ -261,7 +223,7 @@ fn as_mermaid(rules: &[HatRule], edges: &[Edge]) -> String {
     clean(&text).into_owned()
 }
 
-/// As mermaid wants it inside quotes.
+/// Escapes a quoted Mermaid label.
 fn escaped(text: &str) -> String {
     text.replace('"', "#quot;").replace(['\n', '\r'], " ")
 }
@@ -270,17 +232,17 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> HatRule {
+    fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> Hat {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
-        HatRule {
+        Hat {
             name: name.into(),
             triggers: owned(triggers),
             publishes: owned(publishes),
-            ..HatRule::default()
+            ..Hat::default()
         }
     }
 
-    fn team() -> Vec<HatRule> {
+    fn team() -> Vec<Hat> {
         vec![
             hat("builder", &["plan.ready"], &["build.done", "help"]),
             hat("planner", &["task.start"], &["plan.ready"]),
@@ -289,9 +251,9 @@ mod tests {
     }
 
     #[test]
-    fn the_drawing_shows_every_topic_and_where_it_goes() {
+    fn graph_shows_every_topic_and_its_target() {
         let rules = team();
-        insta::assert_snapshot!(graph_text(&rules, &edges(&rules)), @r#"
+        insta::assert_snapshot!(graph_text(&rules, &hat_edges(&rules)), @r#"
         (start)
         └─ task.start ──▶ planner
         builder
@@ -304,9 +266,9 @@ mod tests {
     }
 
     #[test]
-    fn mermaid_gets_safe_names_and_dotted_lines_for_what_nobody_claims() {
+    fn mermaid_escapes_names_and_dots_unclaimed_topics() {
         let rules = team();
-        insta::assert_snapshot!(as_mermaid(&rules, &edges(&rules)), @r#"
+        insta::assert_snapshot!(as_mermaid(&rules, &hat_edges(&rules)), @r#"
         flowchart TD
             start((start))
             hat0["builder"]

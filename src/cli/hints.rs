@@ -1,70 +1,72 @@
-//! What the user can do about what went wrong.
+//! Hints: what the user can do about each error.
 
 use std::io;
 
 use crate::agent::driver::{DriverError, EMBEDDED};
-use crate::agent::{AGENTS, AgentError, Checked};
+use crate::agent::{AGENTS, AgentCheck, AgentError};
 use crate::config::ConfigError;
 use crate::engine::HatError;
 use crate::store::StoreError;
 use crate::transcript;
+use crate::trust::TrustError;
 
 use super::error::CliError;
 
 impl CliError {
-    /// What the user can do about it, a line each.
+    /// Returns the hints for this error, one per line.
     pub(super) fn hints(&self) -> Vec<String> {
         match self {
             Self::Agent(error) => agent_hints(error),
             Self::WorkingDirectory { .. } => {
-                vec!["change to a directory that exists, and that you may enter".into()]
+                vec!["change to an existing directory that you may enter".into()]
             }
-            Self::Task(error) => error.hints(),
+            Self::Prompt(error) => error.hints(),
             Self::Bench(error) => error.hints(),
             Self::Untrusted { allow, .. } => vec![
-                "they can come from somebody else, so nothing of it was started".into(),
-                format!("to allow it, until one byte of it changes: {allow}"),
-                "for one call, or in CI: --trust, or RALPH_TRUST=1".into(),
+                "other people may have written these files; nothing was started".into(),
+                format!("to allow them until they change: {allow}"),
+                "to allow them once, or in CI: --trust or RALPH_TRUST=1".into(),
             ],
             Self::RunCompleted { .. } => {
-                vec!["begin a new run with it: ralph run -p TEXT, or write it into the prompt file".into()]
+                vec!["start a new run: ralph run -p TEXT".into()]
             }
+            Self::RunInactive { .. } => vec!["to resume the run: ralph run --continue".into()],
             Self::Store(error) => store_hints(error),
             Self::SettingsChanged { .. } => vec![
-                "to go on with the new configuration: add --yes".into(),
-                "to keep the old one: undo the change, or begin a new run with ralph run".into(),
+                "to resume with the new configuration, add --yes".into(),
+                "to keep the old configuration, undo the change; to start over: ralph run".into(),
             ],
-            Self::HeaderMissing { .. } => vec!["begin a new run: ralph run".into()],
-            Self::TerminalRequired => vec!["leave it out where no one is there to answer".into()],
-            Self::EmptyCommand => {
-                vec!["ralph tell \"use the new API\", or --pause, --resume, --wake, --stop-iteration".into()]
-            }
+            Self::HeaderMissing { .. } | Self::NewerRun { .. } => vec!["start a new run: ralph run".into()],
+            Self::TerminalRequired => vec!["remove --interactive when no one can answer".into()],
+            Self::EmptyCommand => vec!["pass a text (ralph tell \"use the new API\") or a flag".into()],
             Self::CannotConfirm { .. }
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. }
             | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. } => self.run_hints(),
             Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-                vec!["it is left as it is: remove it first, or choose another name".into()]
+                vec!["remove it first, or choose another name".into()]
             }
             Self::Unwritable { .. } => {
-                vec!["check the path, free space and permissions".into()]
+                vec!["check the path, disk space and permissions".into()]
             }
             Self::Run(_) => vec![CHECK_DISK.into()],
             Self::UnknownTranscript { .. } => vec![known_formats()],
-            Self::NothingToConvert { from } => vec![format!("name it: ralph init --from-{from} FILE")],
+            Self::NothingToConvert { from } => vec![format!("pass its path: ralph init --from-{from} FILE")],
             Self::AsClaude(_) => vec!["usage: ralph as-claude --agent NAME [-p PROMPT]".into()],
             Self::Hats(error) => hat_hints(error),
             Self::UnknownName { what, known, .. } if known.is_empty() => {
-                vec![format!("ralph.yml configures none: they go under `{what}s:`")]
+                vec![format!("ralph.yml defines none; add them under `{what}s:`")]
             }
-            Self::UnknownName { known, .. } => vec![format!("there are: {}", known.join(", "))],
-            Self::SessionInInteractiveMode => vec!["say `session: fresh`, or --mode autonomous".into()],
-            Self::ResumeUnsupported { .. } => vec!["remove it, or say `session: fresh`".into()],
-            Self::NoTerminal { .. } => vec!["line by line: --no-tui; a recorded run: ralph replay".into()],
+            Self::UnknownName { what, known, .. } => vec![format!("known {what}s: {}", known.join(", "))],
+            Self::SessionInInteractiveMode => vec!["set `session: fresh`, or pass --mode autonomous".into()],
+            Self::ResumeUnsupported { .. } => vec!["set `session: fresh`".into()],
+            Self::NoTerminal { .. } => {
+                vec!["for plain text, pass --no-tui; to replay a recorded run: ralph replay".into()]
+            }
             Self::Config(error) => config_hints(error),
             Self::Filter(_)
-            | Self::Ledger(_)
+            | Self::Trust(_)
             | Self::Unreadable { .. }
             | Self::InputUnreadable { .. }
             | Self::AgentCommand(_)
@@ -74,91 +76,114 @@ impl CliError {
     }
 }
 
-/// What helps with files and words that cannot be read or written.
+/// Hints for unreadable or unwritable files and invalid arguments.
 impl CliError {
     fn file_hints(&self) -> Vec<String> {
         match self {
-            Self::Filter(_) => vec!["a filter that works: --jq-filter '.text // empty'".into()],
-            Self::Ledger(_) => vec![
-                "check free space and permissions of your own directories".into(),
-                "for one call: --trust, or RALPH_TRUST=1".into(),
+            Self::Filter(_) => vec!["an example of a valid filter: --jq-filter '.text // empty'".into()],
+            Self::Trust(TrustError::Store(_)) => vec![
+                "check disk space and the permissions of the state directory (RALPH_STATE_DIR, or ~/.local/state/ralph)".into(),
+                "to allow once: --trust or RALPH_TRUST=1".into(),
             ],
-            Self::Unreadable { .. } | Self::InputUnreadable { .. } => {
-                vec!["check the path, and that you may read it".into()]
+            Self::Trust(TrustError::Unreadable { .. })
+            | Self::Unreadable { .. }
+            | Self::InputUnreadable { .. } => {
+                vec!["check the path and its permissions".into()]
             }
             Self::AgentCommand(_) => {
-                vec!["quote it as for a shell: --agent-cmd 'my-agent --system \"be brief\"'".into()]
+                vec!["quote it as in a shell: --agent-cmd 'my-agent --system \"be brief\"'".into()]
             }
             Self::Demo(_) => {
-                vec!["check free space and permissions where temporary files go (TMPDIR)".into()]
+                vec!["check disk space and permissions of the temporary directory (TMPDIR)".into()]
             }
-            Self::Output(_) => vec!["check that there is space, and somebody who reads".into()],
+            Self::Output(_) => vec!["check disk space and that the reader is still running".into()],
             _ => Vec::new(),
         }
     }
 }
 
-/// What helps with runs that were.
+/// Hints for past runs.
 impl CliError {
     fn run_hints(&self) -> Vec<String> {
         match self {
             Self::CannotConfirm { .. } => vec![
-                "to see which: ralph clean --dry-run".into(),
-                "to remove them without a question: add --yes".into(),
+                "pass --yes to delete them".into(),
+                "to list them first: ralph clean --dry-run".into(),
             ],
-            Self::AlreadyExists { .. } => vec!["choose another name, or overwrite it with --force".into()],
+            Self::AlreadyExists { .. } => vec!["choose another name, or pass --force to overwrite it".into()],
             Self::NoIteration { id, iterations, .. } => vec![match iterations {
-                0 => format!("it has not begun any; to see what it did: ralph show {id}"),
-                last => format!("its last one is {last}; to see all: ralph show {id}"),
+                0 => format!("it has no iterations yet; for details: ralph show {id}"),
+                last => format!("the last iteration is {last}; to list all: ralph show {id}"),
             }],
-            Self::SpeedWithoutTimes { .. } => vec!["leave it out: raw output is shown at once".into()],
+            Self::SpeedWithoutTimes { .. } => vec!["remove --speed; raw output has no timing".into()],
             Self::TranscriptOfRun { .. } => {
-                vec!["leave it out, or name raw output: …/iterations/0001/stdout.raw".into()]
+                vec!["remove --transcript, or pass a file of raw output: …/iterations/0001/stdout.raw".into()]
             }
             _ => Vec::new(),
         }
     }
 }
 
-/// Of runs that are called alike, the newest so many are named.
-const MOST_CANDIDATES: usize = 10;
+/// Maximum number of matching ids to list, newest first.
+const MAX_CANDIDATES: usize = 10;
 
-const CHECK_DISK: &str = "check free space and permissions; what was written before is still there";
+const CHECK_DISK: &str = "check disk space and permissions; everything written so far is intact";
 
 fn store_hints(error: &StoreError) -> Vec<String> {
     match error {
         StoreError::Locked { .. } => {
-            vec!["wait for it, stop it, or work in another directory (a git worktree, for example)".into()]
+            vec!["wait for it, stop it, or use another directory (a git worktree, for example)".into()]
         }
+        StoreError::StateUnusable { .. } | StoreError::NoState | StoreError::RelativeState { .. } => {
+            vec![
+                "to store runs elsewhere, set RALPH_STATE_DIR to the absolute path of a writable directory"
+                    .into(),
+            ]
+        }
+        StoreError::OtherProject { id, root } => {
+            vec![format!(
+                "resume it there: cd {} && ralph run --continue {id}",
+                root.display()
+            )]
+        }
+        StoreError::LegacyRun { id } => vec![
+            "start a new run: ralph run".into(),
+            format!("to read it: ralph show {id}"),
+        ],
+        StoreError::Refused { .. } => vec!["replace it with a regular file or directory of your own".into()],
         StoreError::NoRuns { .. } => vec![
-            "call ralph where the run was started, or name the run's directory".into(),
-            "a file of raw output is named by its path".into(),
+            "to list the runs of all projects: ralph runs --all".into(),
+            "to use a file of raw output, pass its path".into(),
         ],
         StoreError::UnknownRun { name, newest } => vec![
-            format!("the newest run is {newest}; `latest` stands for it"),
-            format!("and there is no file `{name}` either"),
+            format!("the newest run is {newest} (alias: latest)"),
+            format!("no file named `{name}` exists either"),
         ],
-        StoreError::NoBenches { .. } => vec!["begin one: ralph bench run tasks.yml".into()],
+        StoreError::NoBenches { .. } => vec!["start one: ralph bench run tasks.yml".into()],
         StoreError::UnknownBench { newest, .. } => {
-            vec![format!("the newest bench is {newest}; `latest` stands for it")]
+            vec![format!("the newest bench is {newest} (alias: latest)")]
         }
-        StoreError::CopyIntoItself { .. } => vec!["keep the bench elsewhere: --dir DIR".into()],
-        StoreError::NotABench { .. } => vec!["to see the benches: ralph bench list".into()],
-        StoreError::AmbiguousRun { candidates, .. } | StoreError::AmbiguousBench { candidates, .. } => {
-            let mut hints = vec!["say more of it; these begin so:".to_owned()];
-            let newest = candidates.iter().rev().take(MOST_CANDIDATES);
-            hints.extend(newest.map(|id| format!("  {id}")));
-            if let more @ 1.. = candidates.len().saturating_sub(MOST_CANDIDATES) {
-                hints.push(format!("  and {more} more"));
-            }
-            hints
-        }
-        StoreError::NotARun { .. } => vec!["to see the runs of this directory: ralph runs".into()],
-        StoreError::LeadsElsewhere { .. } => {
-            vec!["nothing was removed; go to where it leads, and remove old runs there by hand".into()]
+        StoreError::CopyIntoItself { .. } => vec!["store the bench in another directory: --dir DIR".into()],
+        StoreError::NotABench { .. } => vec!["to list the benches: ralph bench list".into()],
+        StoreError::AmbiguousRun { candidates, .. } => candidate_hints("runs", candidates),
+        StoreError::AmbiguousBench { candidates, .. } => candidate_hints("benches", candidates),
+        StoreError::NotARun { .. } => vec!["to list the runs of this project: ralph runs".into()],
+        StoreError::Symlink { .. } => {
+            vec!["replace the link with a regular file or directory".into()]
         }
         StoreError::Io { .. } => vec![CHECK_DISK.into()],
     }
+}
+
+/// Lists the ids that an abbreviated id matches.
+fn candidate_hints(what: &str, candidates: &[String]) -> Vec<String> {
+    let mut hints = vec![format!("ambiguous; matching {what}:")];
+    let newest = candidates.iter().rev().take(MAX_CANDIDATES);
+    hints.extend(newest.map(|id| format!("  {id}")));
+    if let more @ 1.. = candidates.len().saturating_sub(MAX_CANDIDATES) {
+        hints.push(format!("  and {more} more"));
+    }
+    hints
 }
 
 fn known_formats() -> String {
@@ -166,53 +191,42 @@ fn known_formats() -> String {
     format!("known formats: auto, {}", names.join(", "))
 }
 
-/// A mistake that brings its own help needs no other.
+/// Diagnostics with their own help text get no hint.
 fn config_hints(error: &ConfigError) -> Vec<String> {
     match error {
         ConfigError::Missing { .. } => {
-            vec!["check its path, or leave it out".into()]
+            vec!["check the path, or remove the option".into()]
         }
-        ConfigError::Unreadable { .. } => vec!["check that it is a file that you may read".into()],
-        ConfigError::TooLarge { .. } => vec!["is it the right file? --config names another".into()],
-        ConfigError::Diagnostic(mistake) if mistake.help.is_some() => Vec::new(),
+        ConfigError::Unreadable { .. } => vec!["check that it is a readable file".into()],
+        ConfigError::TooLarge { .. } => {
+            vec!["check that it is the right file; --config selects another".into()]
+        }
+        ConfigError::Diagnostic(diagnostic) if diagnostic.help.is_some() => Vec::new(),
         ConfigError::Diagnostic(_) => {
-            vec!["correct the line; what every key takes: ralph schema config".into()]
+            vec!["fix the line; for all keys and values: ralph schema config".into()]
         }
-        ConfigError::Variable { variable, .. } => vec![format!("correct it, or: unset {variable}")],
-        ConfigError::Flag { complaint } if complaint.help.is_some() => Vec::new(),
-        ConfigError::Flag { .. } => vec!["what every option takes: ralph run --help".into()],
+        ConfigError::Variable { variable, .. } => vec![format!("fix it, or: unset {variable}")],
+        ConfigError::Flag { problem } if problem.help.is_some() => Vec::new(),
+        ConfigError::Flag { .. } => vec!["for all options and values: ralph run --help".into()],
     }
 }
 
 fn hat_hints(error: &HatError) -> Vec<String> {
     match error {
-        HatError::ClaimedTwice { first, second, .. } => vec![
-            format!("keep it in one of hats.{first}.triggers and hats.{second}.triggers"),
-            "ralph hats validate shows all that is wrong".into(),
+        HatError::DuplicateTrigger { first, second, .. } => vec![
+            format!("keep it in either hats.{first}.triggers or hats.{second}.triggers"),
+            "to list all problems: ralph hats validate".into(),
         ],
-        HatError::NoDefault => vec!["add `task.start` to the triggers of the hat that begins".into()],
+        HatError::NoDefaultHat => vec!["add `task.start` to the triggers of the first hat".into()],
     }
 }
 
 fn agent_hints(error: &AgentError) -> Vec<String> {
     match error {
-        AgentError::NoneFound { checked } => {
-            let width = checked
-                .iter()
-                .map(|checked| checked.agent.name.len())
-                .max()
-                .unwrap_or(0);
-            let mut hints = vec!["these were looked for:".to_owned()];
-            hints.extend(checked.iter().map(|checked| why_not(checked, width)));
-            hints.push(
-                "install one of them, or bring your own: ralph run --agent-cmd 'my-agent --headless'".into(),
-            );
-            hints.push("to see ralph work without any agent: ralph demo".into());
-            hints
-        }
+        AgentError::NoneFound { checked } => no_agent_hints(checked),
         AgentError::NotInstalled { agent, .. } => vec![
             format!("install it: {}", agent.install),
-            "or use another agent: ralph agents lists what is there".into(),
+            "to list other agents: ralph agents".into(),
         ],
         AgentError::Disabled { name } => {
             vec![format!(
@@ -225,48 +239,64 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
                 .map(|agent| agent.name)
                 .collect::<Vec<_>>()
                 .join(", ");
-            let meant = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
-            meant
+            let suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+            suggestion
                 .into_iter()
                 .chain([format!("known agents: auto, {known}, custom")])
                 .collect()
         }
-        AgentError::CustomWithoutCommand => vec![
-            "name it in ralph.yml: cli.command".into(),
-            "or on the command line: --agent-cmd 'my-agent --headless'".into(),
-        ],
+        AgentError::CustomWithoutCommand => {
+            vec!["set cli.command in ralph.yml, or pass it: --agent-cmd 'my-agent --headless'".into()]
+        }
         AgentError::CustomNotFound { command } => vec![missing_program_hint(command).into()],
         AgentError::PromptTooLong { .. } => {
-            vec!["shorten it: put the details in files, and let the prompt name them".into()]
+            vec!["shorten it: move details to files, and refer to them in the prompt".into()]
         }
-        AgentError::ProviderNotFound { .. } => {
-            vec!["check its spelling, or give its full path; is it executable?".into()]
+        AgentError::WrapperNotFound { .. } => {
+            vec!["check the spelling and that it is executable, or use its full path".into()]
         }
-        AgentError::ProviderArguments { .. } => {
-            vec!["close the quote; \"\" means no arguments at all".into()]
+        AgentError::WrapperArguments { .. } => {
+            vec!["close the quote; \"\" means no arguments".into()]
         }
-        AgentError::NoFilter => vec![
-            "give one: --jq-filter '.text // empty'".into(),
-            "or in ralph.yml: cli.jq_filter".into(),
-        ],
+        AgentError::NoFilter => {
+            vec!["set cli.jq_filter in ralph.yml, or pass it: --jq-filter '.text // empty'".into()]
+        }
         AgentError::Driver(error) => driver_hints(error),
-        AgentError::NoScreen { .. } => {
-            vec!["say --mode autonomous, or choose an agent with a screen of its own (docs/agents.md)".into()]
+        AgentError::NotInteractive { .. } => {
+            vec!["pass --mode autonomous, or choose an agent with its own TUI (docs/agents.md)".into()]
         }
-        AgentError::NulInPrompt => vec!["take it out: no command line can carry one".into()],
+        AgentError::NulInPrompt => {
+            vec!["remove the NUL byte: command-line arguments cannot contain it".into()]
+        }
     }
 }
 
-/// What helps with a program that is not there.
+/// Lists the agents that were checked, and the alternatives.
+fn no_agent_hints(checked: &[AgentCheck]) -> Vec<String> {
+    let width = checked
+        .iter()
+        .map(|checked| checked.agent.name.len())
+        .max()
+        .unwrap_or(0);
+    let mut hints: Vec<_> = checked
+        .iter()
+        .map(|checked| checked_line(checked, width))
+        .collect();
+    hints.push("install one of them, or use your own: ralph run --agent-cmd 'my-agent --headless'".into());
+    hints.push("to try ralph without an agent: ralph demo".into());
+    hints
+}
+
+/// Returns the hint for a program that was not found.
 fn missing_program_hint(command: &str) -> &'static str {
     match command.starts_with('~') {
-        true => "`~` is the shell's, and no shell reads this: write the full path",
-        false => "check its spelling, or give its full path",
+        true => "`~` is not expanded here; use the full path",
+        false => "check the spelling, or use its full path",
     }
 }
 
-fn why_not(checked: &Checked, width: usize) -> String {
-    let why = match &checked.answer {
+fn checked_line(checked: &AgentCheck, width: usize) -> String {
+    let why = match &checked.version {
         Ok(version) => version.clone(),
         Err(why) => why.to_string(),
     };
@@ -281,42 +311,43 @@ pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
         DriverError::NoBash | DriverError::NotBash { .. } => {
             vec!["install bash (3.2 or newer), or use a built-in agent: ralph agents".into()]
         }
-        DriverError::NotFound { looked, .. } => {
-            let looked = looked
+        DriverError::NotFound { searched, .. } => {
+            let searched = searched
                 .iter()
-                .map(|path| format!("  looked in {}", path.display()));
+                .map(|path| format!("  searched {}", path.display()));
             let known: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
-            looked
+            searched
                 .chain([
-                    format!("drivers that come with ralph: {}", known.join(", ")),
-                    "to write one: ralph drivers new NAME".into(),
+                    format!("built-in drivers: {}", known.join(", ")),
+                    "to create one: ralph drivers new NAME".into(),
                 ])
                 .collect()
         }
-        DriverError::Outside { .. } => vec!["copy the file into the directory instead of linking it".into()],
+        DriverError::OutsideDirectory { .. } => {
+            vec!["copy the file into the directory instead of linking to it".into()]
+        }
         DriverError::WorldWritable { path } => vec![format!("chmod o-w {}", path.display())],
-        DriverError::Missing { .. } | DriverError::NoCommand { .. } | DriverError::Silent { .. } => {
-            vec!["a skeleton that has them all: ralph drivers new NAME".into()]
+        DriverError::Missing { .. } | DriverError::NoCommand { .. } | DriverError::EmptyOutput { .. } => {
+            vec!["to create a complete skeleton: ralph drivers new NAME".into()]
         }
         DriverError::NoProgram { .. } => vec!["install it, or use another agent: ralph agents".into()],
-        DriverError::UnknownTool { valid, .. } => vec![format!("known to it: {}", valid.join(", "))],
+        DriverError::UnknownTool { valid, .. } => vec![format!("known tools: {}", valid.join(", "))],
         DriverError::Exited { .. } | DriverError::Hook { .. } => {
             vec![
-                "a hook tells success and failure with `return`; to see all of it: ralph drivers check NAME"
-                    .into(),
+                "hooks report success or failure with `return`; for details: ralph drivers check NAME".into(),
             ]
         }
-        DriverError::TimedOut { .. } | DriverError::TooMuch { .. } => {
-            vec!["mend the hook; to try it: ralph drivers check NAME".into()]
+        DriverError::TimedOut { .. } | DriverError::OutputTooLarge { .. } => {
+            vec!["fix the hook; to test it: ralph drivers check NAME".into()]
         }
         DriverError::BadName { .. } => {
-            vec!["give the name of the file without its .sh; to see them: ralph drivers list".into()]
+            vec!["use the file name without .sh; to list all: ralph drivers list".into()]
         }
         DriverError::NotAFile { .. } | DriverError::Unreadable { .. } => {
-            vec!["check what is there, and that you may read it; to see all: ralph drivers list".into()]
+            vec!["check the file and its permissions; to list all: ralph drivers list".into()]
         }
         DriverError::Unpack { .. } | DriverError::Process(_) => {
-            vec!["check free space and permissions where temporary files go (TMPDIR)".into()]
+            vec!["check disk space and permissions of the temporary directory (TMPDIR)".into()]
         }
     }
 }

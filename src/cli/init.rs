@@ -1,110 +1,99 @@
-//! `ralph init`: a commented `ralph.yml` and a `PROMPT.md` to begin with. Overwrites nothing.
+//! `ralph init`: writes a commented `ralph.yml` and a `PROMPT.md`. Never overwrites files.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
 use crate::agent;
-use crate::config::{ImportedFile, Partial, nearest_foreign};
+use crate::config::{ImportedFile, PartialSettings, nearest_import, user_directory};
+use crate::run::Host;
 use crate::ui::Terminal;
 
-use super::args::{ForeignName, InitArguments};
-use super::config::converted;
-use super::context::{Context, user_directory};
+use super::args::{ImportArgument, InitArguments};
+use super::context::Context;
+use super::convert::convert;
 use super::error::CliError;
 use super::exit::Exit;
+use super::prompt::TEMPLATE;
 
 const CONFIG: &str = "ralph.yml";
-const TASK: &str = "PROMPT.md";
+const PROMPT_FILE: &str = "PROMPT.md";
 
-/// What is not a task yet: `ralph run` refuses it.
-pub(super) const PROMPT: &str = "\
-# Task
-
-Say here what is to be done, as you would to a colleague who has the code but not your head.
-
-- What should be true in the end? (\"`cargo test` passes\", \"every page has a title\")
-- What must not change?
-- Which files or documents should be read first?
-
-Work in small steps. In each round: look at what is already done, do the next most useful thing, check it.
-";
-
-pub(super) fn init(arguments: &InitArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
+pub(super) fn init(arguments: &InitArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
+    let context = Context::here(host)?;
     match arguments.from() {
         Some((from, file)) => import_config(&context, from, file, terminal),
         None => write_defaults(&context, terminal),
     }
 }
 
-/// What to begin with where nothing is there.
+/// Writes the default files.
 fn write_defaults(context: &Context, terminal: &Terminal) -> Result<Exit, CliError> {
     let settings = context
-        .load(Partial::default(), None)
+        .load(PartialSettings::default(), None)
         .map(|loaded| loaded.settings);
     let settings = settings.unwrap_or_default();
     let found = agent::resolve(&settings, &context.probe()).ok();
     let agent = found.as_ref().map(|agent| agent.name.as_str());
-    // Another Ralph's file may say where the task is.
-    let theirs = settings.event_loop.prompt_file.as_deref();
-    let task = theirs.map_or(Path::new(TASK), |path| {
+    // Another Ralph's configuration may set the prompt file.
+    let imported = settings.event_loop.prompt_file.as_deref();
+    let prompt_file = imported.map_or(Path::new(PROMPT_FILE), |path| {
         path.strip_prefix(&context.cwd).unwrap_or(path)
     });
-    let task = task.display().to_string();
+    let prompt_file = prompt_file.display().to_string();
     let mut text = write(
         context,
         CONFIG,
-        &config(agent, &as_yaml(&task), check_for(&context.cwd)),
+        &config(agent, &yaml_scalar(&prompt_file), test_command(&context.cwd)),
     )?
     .text(CONFIG);
-    if theirs.is_none() || task == TASK {
-        text.push_str(&write(context, TASK, PROMPT)?.text(TASK));
+    if imported.is_none() || prompt_file == PROMPT_FILE {
+        text.push_str(&write(context, PROMPT_FILE, TEMPLATE)?.text(PROMPT_FILE));
     }
     text.push_str(&match agent {
-        Some(_) => format!("\nNow write the task into {task}, then: ralph run\n"),
-        None => "\nNo agent was found; `ralph doctor` says what was looked for.\n".to_owned(),
+        Some(_) => format!("\nNext: describe the task in {prompt_file}, then: ralph run\n"),
+        None => "\nNo agent was found; for details: ralph doctor\n".to_owned(),
     });
     text.push_str(&other_ralphs(context));
     terminal.print(&text).map_err(CliError::Output)?;
     Ok(Exit::Success)
 }
 
-/// Whose files are read here too, and how they are carried over.
+/// Lists other Ralphs' files that are also read, and how to convert them.
 fn other_ralphs(context: &Context) -> String {
     let user = user_directory();
     let names = [
-        (ImportedFile::Ralphrc, ForeignName::Ralphrc),
-        (ImportedFile::Ralphex, ForeignName::Ralphex),
+        (ImportedFile::Ralphrc, ImportArgument::Ralphrc),
+        (ImportedFile::Ralphex, ImportArgument::Ralphex),
     ];
-    let found = names.into_iter().filter_map(|(whose, name)| {
-        let path = nearest_foreign(whose, &context.cwd, user.as_deref())?;
+    let found = names.into_iter().filter_map(|(format, name)| {
+        let path = nearest_import(format, &context.cwd, user.as_deref())?;
         Some(format!(
-            "{} is read too, below ralph.yml; to carry it over, remove ralph.yml, then: ralph init --from-{name}\n",
+            "{} is also read, with lower precedence; to convert it, remove ralph.yml, then: ralph init --from-{name}\n",
             path.display()
         ))
     });
     found.collect()
 }
 
-/// The `ralph.yml` that says what another Ralph's file says. That file stays, and so does a `ralph.yml` that is there.
+/// Writes another Ralph's configuration as `ralph.yml`. Keeps the original and an existing `ralph.yml`.
 fn import_config(
     context: &Context,
-    from: ForeignName,
+    from: ImportArgument,
     file: Option<&Path>,
     terminal: &Terminal,
 ) -> Result<Exit, CliError> {
-    let yaml = converted(context, from, file)?;
+    let yaml = convert(context, from, file)?;
     let written = write(context, CONFIG, &yaml)?;
     let (advice, exit) = match written {
         Written::New => (
-            "What has no counterpart is named in its first lines.\nTo see every setting and where it comes from: \
+            "Settings without an equivalent are listed at the top of the file.\nTo show every setting and its origin: \
              ralph config show --origin\n"
                 .to_owned(),
             Exit::Success,
         ),
         Written::Exists => (
-            format!("To see what it would have been: ralph config convert --from {from}\n"),
+            format!("To print the convert configuration: ralph config convert --from {from}\n"),
             Exit::Failed,
         ),
     };
@@ -113,7 +102,7 @@ fn import_config(
     Ok(exit)
 }
 
-/// What became of a file that was to be written.
+/// Whether a file was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Written {
     New,
@@ -124,7 +113,7 @@ impl Written {
     fn text(self, name: &str) -> String {
         match self {
             Self::New => format!("wrote   {name}\n"),
-            Self::Exists => format!("exists  {name} (left as it is)\n"),
+            Self::Exists => format!("exists  {name} (unchanged)\n"),
         }
     }
 }
@@ -143,9 +132,9 @@ fn write_new(path: &Path, content: &str) -> io::Result<()> {
     file.write_all(content.as_bytes())
 }
 
-/// How the tests of this project are run, by what lies in it; a guess, and so a comment in what is written.
-fn check_for(project: &Path) -> &'static str {
-    const CHECKS: [(&str, &str); 6] = [
+/// Guesses the test command from the project's files; it is written as a comment.
+fn test_command(project: &Path) -> &'static str {
+    const COMMANDS: [(&str, &str); 6] = [
         ("Cargo.toml", "cargo test"),
         ("package.json", "npm test"),
         ("go.mod", "go test ./..."),
@@ -153,12 +142,12 @@ fn check_for(project: &Path) -> &'static str {
         ("pom.xml", "mvn -q test"),
         ("Makefile", "make test"),
     ];
-    let found = CHECKS.iter().find(|(file, _)| project.join(file).exists());
-    found.map_or("make test", |(_, check)| check)
+    let found = COMMANDS.iter().find(|(file, _)| project.join(file).exists());
+    found.map_or("make test", |(_, command)| command)
 }
 
-/// A path as YAML takes it: as it is where nothing in it means something else.
-fn as_yaml(path: &str) -> String {
+/// Quotes a path for YAML if necessary.
+fn yaml_scalar(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     if path.chars().all(plain) {
         return path.to_owned();
@@ -166,36 +155,37 @@ fn as_yaml(path: &str) -> String {
     serde_json::Value::from(path).to_string()
 }
 
-/// Every setting that people change, with its default; what is not commented out is what was found here.
-fn config(agent: Option<&str>, task: &str, check: &str) -> String {
+/// Returns a `ralph.yml` with the commonly changed settings and their defaults.
+fn config(agent: Option<&str>, prompt_file: &str, test_command: &str) -> String {
     let backend = match agent {
         Some(agent) => {
-            format!("  backend: {agent:<19} # found here; `auto` takes the first that is installed\n")
+            format!("  backend: {agent:<19} # found in PATH; `auto` uses the first installed agent\n")
         }
-        None => "  backend: auto                # the first agent that is installed\n".to_owned(),
+        None => "  backend: auto                # the first installed agent\n".to_owned(),
     };
     format!(
         "\
-# What `ralph run` does in this directory. Every key is optional; a misspelt one is an error.
-# How an editor completes and checks this file is told by `ralph schema --help`.
+# Configuration of `ralph run` in this directory. Every key is optional; unknown keys are errors.
+# For editor completion, see `ralph schema --help`.
 
 cli:
-{backend}  # model: NAME                # leave it to the agent
+{backend}  # model: NAME                # default: chosen by the agent
 
 event_loop:
-  prompt_file: {task:<15} # read again for each iteration
+  prompt_file: {prompt_file:<15} # read before each iteration
   max_iterations: 100
-  max_runtime_seconds: 14400   # four hours
+  max_runtime_seconds: 4h
   # max_cost_usd: 10
-  # max_no_progress: 5         # give up when nothing changes any more
+  # max_wait_seconds: 8h       # longest wait for a usage limit
+  # max_no_progress: 5         # stop after 5 iterations without changes
   # allowed_paths: [\"src/**\"]  # an iteration that changes other files fails
 
-# \"Done\" is believed only when these succeed. Without any, the agent's word is taken.
+# The run is complete only if all gates succeed. Without gates, completion is not verified.
 # gates:
 #   - name: tests
-#     run: {check}
+#     run: {test_command}
 
-# Told what happens, with a JSON document on stdin.
+# Commands to run on events. Each receives a JSON document on stdin.
 # hooks:
 #   on_complete: notify-send ralph \"$RALPH_HOOK_MESSAGE\"
 #   on_fail: notify-send ralph \"$RALPH_HOOK_MESSAGE\"
@@ -206,11 +196,11 @@ event_loop:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Request, load};
+    use crate::config::{LoadRequest, load};
 
     #[test]
-    fn what_it_writes_is_valid_also_with_its_comments_taken_away() {
-        let plain = config(Some("claude"), TASK, "cargo test");
+    fn written_config_is_valid_with_and_without_comments() {
+        let plain = config(Some("claude"), PROMPT_FILE, "cargo test");
         let uncommented: String = plain
             .lines()
             .map(|line| match line.trim_start().strip_prefix("# ") {
@@ -221,15 +211,15 @@ mod tests {
             })
             .collect();
         assert_ne!(plain, uncommented);
-        for text in [plain, config(None, TASK, "go test ./..."), uncommented] {
-            let place = tempfile::tempdir().unwrap();
-            std::fs::write(place.path().join("ralph.yml"), &text).unwrap();
-            let loaded = load(&Request {
-                cwd: place.path(),
+        for text in [plain, config(None, PROMPT_FILE, "go test ./..."), uncommented] {
+            let directory = tempfile::tempdir().unwrap();
+            std::fs::write(directory.path().join("ralph.yml"), &text).unwrap();
+            let loaded = load(&LoadRequest {
+                cwd: directory.path(),
                 user_dir: None,
                 file: None,
                 environment: &[],
-                flags: Partial::default(),
+                flags: PartialSettings::default(),
                 agents: &agent::names(),
                 transcripts: &[],
             });
@@ -238,10 +228,10 @@ mod tests {
     }
 
     #[test]
-    fn the_check_is_the_one_of_the_project() {
-        let place = tempfile::tempdir().unwrap();
-        assert_eq!(check_for(place.path()), "make test");
-        std::fs::write(place.path().join("package.json"), "{}").unwrap();
-        assert_eq!(check_for(place.path()), "npm test");
+    fn test_command_depends_on_the_project() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(test_command(directory.path()), "make test");
+        std::fs::write(directory.path().join("package.json"), "{}").unwrap();
+        assert_eq!(test_command(directory.path()), "npm test");
     }
 }

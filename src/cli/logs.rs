@@ -1,4 +1,4 @@
-//! `ralph logs`: what a run showed, or shows right now, or what its agent printed.
+//! `ralph logs`: prints a run's output, follows it, or prints the agent's raw output.
 
 use std::fs::File;
 use std::io;
@@ -8,21 +8,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{Record, RunEvent, Sink, Tag, TranscriptEvent};
-use crate::run::{self, FollowEnd, LeftOut, Pace, ReplayEnd, RunError};
-use crate::store::{Journal, Tail, id_of, raw_outputs};
+use crate::run::{self, FollowEnd, Host, LeftOut, Pace, ReplayEnd, RunError};
+use crate::store::{Journal, JournalTail, id_from_path, raw_outputs};
 use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::{LogsArguments, TagName};
+use super::common::{ignore_broken_pipe, replay_warnings};
 use super::error::CliError;
 use super::exit::Exit;
-use super::replay::warnings;
-use super::show::resolve_run;
-use super::transcript::ignore_broken_pipe;
+use super::run_lookup::resolve_run;
 
-pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
     let run = resolve_run(arguments.run.as_deref())?;
     if arguments.raw {
-        return raw(&run, arguments.iteration, terminal);
+        return print_raw(&run, arguments.iteration, terminal);
     }
     let verbosity = match arguments.verbose {
         true => Verbosity::Verbose,
@@ -30,31 +29,33 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exi
     };
     let mut front_end = FilteredOutput {
         front_end: match arguments.json {
-            true => terminal.json_face(),
-            false => terminal.plain_face(verbosity),
+            true => terminal.json_front_end(),
+            false => terminal.plain_front_end(verbosity),
         },
         arguments,
         last_iteration: 0,
         found: false,
     };
     let journal = run.join("events.jsonl");
-    let told = match arguments.follow {
+    let result = match arguments.follow {
         true => {
-            let mut tail = Tail::open(&journal)?;
-            run::follow(&run, &mut tail, &mut front_end, &|| terminal.is_read())
+            let mut tail = JournalTail::open(&journal)?;
+            run::follow(host, &run, &mut tail, &mut front_end, &|| {
+                terminal.stdout_is_open()
+            })
         }
-        false => run::replay(Journal::entries(&journal)?, Pace::AtOnce, &mut front_end)
-            .map(|(end, left_out)| (followed(end), left_out)),
+        false => run::replay(host, Journal::entries(&journal)?, Pace::AtOnce, &mut front_end)
+            .map(|(end, left_out)| (follow_end(end), left_out)),
     };
-    let (end, left_out) = match told {
-        Ok(told) => told,
+    let (end, left_out) = match result {
+        Ok(result) => result,
         Err(RunError::FrontEnd(error)) => return ignore_broken_pipe(error),
         Err(error) => return Err(error.into()),
     };
     let (found, iterations) = (front_end.found, front_end.last_iteration);
     drop(front_end);
     if let Some(iteration) = arguments.iteration.filter(|_| !found && end == FollowEnd::Told) {
-        let id = id_of(&run);
+        let id = id_from_path(&run);
         return Err(CliError::NoIteration {
             id,
             iteration,
@@ -64,7 +65,7 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal) -> Result<Exi
     finish(end, &left_out, &run, terminal)
 }
 
-fn followed(end: ReplayEnd) -> FollowEnd {
+fn follow_end(end: ReplayEnd) -> FollowEnd {
     match end {
         ReplayEnd::Told => FollowEnd::Told,
         ReplayEnd::Left => FollowEnd::NobodyReads,
@@ -73,11 +74,11 @@ fn followed(end: ReplayEnd) -> FollowEnd {
 }
 
 fn finish(end: FollowEnd, left_out: &LeftOut, run: &Path, terminal: &Terminal) -> Result<Exit, CliError> {
-    let mut warnings = warnings(left_out, &run.join("events.jsonl"));
+    let mut warnings = replay_warnings(left_out, &run.join("events.jsonl"));
     if end == FollowEnd::Died {
         warnings.push(format!(
-            "the run has no end, and nobody drives it; to go on: ralph run --continue {}",
-            id_of(run)
+            "ralph died (process gone); to resume: ralph run --continue {}",
+            id_from_path(run)
         ));
     }
     warnings
@@ -90,14 +91,14 @@ fn finish(end: FollowEnd, left_out: &LeftOut, run: &Path, terminal: &Terminal) -
     })
 }
 
-/// What the agent printed, in the order of the iterations.
-fn raw(run: &Path, iteration: Option<u64>, terminal: &Terminal) -> Result<Exit, CliError> {
+/// Prints the agent's raw output, in order of iterations.
+fn print_raw(run: &Path, iteration: Option<u64>, terminal: &Terminal) -> Result<Exit, CliError> {
     let outputs = raw_outputs(run);
     if let Some(iteration) =
         iteration.filter(|number| outputs.iter().all(|output| output.iteration != *number))
     {
         return Err(CliError::NoIteration {
-            id: id_of(run),
+            id: id_from_path(run),
             iteration,
             iterations: outputs.last().map_or(0, |output| output.iteration),
         });
@@ -117,7 +118,7 @@ fn raw(run: &Path, iteration: Option<u64>, terminal: &Terminal) -> Result<Exit, 
     Ok(Exit::Success)
 }
 
-/// A face that is told only what was asked for.
+/// A front end that receives only the requested iteration and tags.
 struct FilteredOutput<'a> {
     front_end: Box<dyn FrontEnd>,
     arguments: &'a LogsArguments,
@@ -126,9 +127,9 @@ struct FilteredOutput<'a> {
 }
 
 impl FilteredOutput<'_> {
-    fn wants(&self, event: &RunEvent) -> bool {
-        let wanted = self.arguments.iteration;
-        if wanted.is_some() && iteration_of(event) != wanted {
+    fn is_requested(&self, event: &RunEvent) -> bool {
+        let requested = self.arguments.iteration;
+        if requested.is_some() && event.iteration() != requested {
             return false;
         }
         let tags = &self.arguments.tag;
@@ -137,7 +138,7 @@ impl FilteredOutput<'_> {
         }
         match event {
             RunEvent::Transcript { event, .. } => tag_of(event).is_some_and(|tag| tags.contains(&tag)),
-            // For people, what stands under it.
+            // A heading for human readers.
             RunEvent::IterationStarted { .. } => !self.arguments.json,
             _ => false,
         }
@@ -146,10 +147,10 @@ impl FilteredOutput<'_> {
 
 impl Sink for FilteredOutput<'_> {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        let iteration = iteration_of(&record.event);
+        let iteration = record.event.iteration();
         self.last_iteration = iteration.unwrap_or(0).max(self.last_iteration);
         self.found |= iteration == self.arguments.iteration;
-        match self.wants(&record.event) {
+        match self.is_requested(&record.event) {
             true => self.front_end.accept(record),
             false => Ok(()),
         }
@@ -165,12 +166,12 @@ impl FrontEnd for FilteredOutput<'_> {
         self.front_end.tick(now)
     }
 
-    fn wants_tick(&self) -> Option<Duration> {
-        self.front_end.wants_tick()
+    fn next_tick(&self) -> Option<Duration> {
+        self.front_end.next_tick()
     }
 }
 
-/// The tag under which something was said, or done.
+/// Returns the tag of an event.
 fn tag_of(event: &TranscriptEvent) -> Option<TagName> {
     match event {
         TranscriptEvent::Text { tag, .. } => Some(match tag {
@@ -186,33 +187,5 @@ fn tag_of(event: &TranscriptEvent) -> Option<TagName> {
         | TranscriptEvent::ToolEnd { .. } => Some(TagName::Tool),
         TranscriptEvent::Meta { .. } => Some(TagName::Sys),
         TranscriptEvent::Usage { .. } => None,
-    }
-}
-
-/// The iteration that a record belongs to.
-fn iteration_of(event: &RunEvent) -> Option<u64> {
-    match event {
-        RunEvent::IterationStarted { iteration, .. }
-        | RunEvent::AgentStarted { iteration, .. }
-        | RunEvent::Transcript { iteration, .. }
-        | RunEvent::Stderr { iteration, .. }
-        | RunEvent::MarkerIgnored { iteration, .. }
-        | RunEvent::Topic { iteration, .. }
-        | RunEvent::TopicRerouted { iteration, .. }
-        | RunEvent::AgentEnded { iteration, .. }
-        | RunEvent::GateStarted { iteration, .. }
-        | RunEvent::GateEnded { iteration, .. }
-        | RunEvent::IterationEnded { iteration, .. }
-        | RunEvent::Progress { iteration, .. } => Some(*iteration),
-        RunEvent::RunStarted(_)
-        | RunEvent::RunResumed(_)
-        | RunEvent::Waiting { .. }
-        | RunEvent::WaitEnded
-        | RunEvent::CommandReceived { .. }
-        | RunEvent::Paused
-        | RunEvent::Asking
-        | RunEvent::Stopping { .. }
-        | RunEvent::Notice { .. }
-        | RunEvent::RunEnded { .. } => None,
     }
 }

@@ -1,4 +1,4 @@
-//! `ralph man`: the manual's pages, made from the command line itself, so that they cannot tell of anything else.
+//! `ralph man`: prints manual pages, generated from the clap command tree.
 
 use std::fs;
 use std::io;
@@ -44,7 +44,7 @@ fn unknown(word: &str, command: &Command) -> CliError {
     }
 }
 
-/// `ralph.1`, `ralph-run.1`, `ralph-hats-graph.1` …; how many there are.
+/// Writes `ralph.1`, `ralph-run.1`, `ralph-hats-graph.1` … and returns their number.
 fn write_all(command: &Command, directory: &Path) -> Result<usize, CliError> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = directory.join(format!("{name}.1"));
@@ -72,10 +72,10 @@ fn page(command: &Command) -> io::Result<String> {
         man.render_subcommands_section(&mut roff)?;
     }
     let page = format!("{}{}", String::from_utf8_lossy(&roff), examples(command));
-    Ok(page.chars().map(in_ascii).collect())
+    Ok(page.chars().map(to_ascii).collect())
 }
 
-/// The end of the help: `Example: …`, or `Examples:` and a line for each.
+/// Returns the EXAMPLES section, from the end of the help text.
 fn examples(command: &Command) -> String {
     let help = command
         .get_after_help()
@@ -87,7 +87,7 @@ fn examples(command: &Command) -> String {
     });
     let examples: Vec<String> = lines
         .filter(|line| !line.is_empty() && *line != "Examples:")
-        .map(escaped)
+        .map(escape)
         .collect();
     if examples.is_empty() {
         return String::new();
@@ -95,19 +95,19 @@ fn examples(command: &Command) -> String {
     format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", examples.join("\n"))
 }
 
-/// Not every roff reads UTF-8.
-fn in_ascii(sign: char) -> String {
-    match sign {
+/// Escapes non-ASCII characters, because not every roff reads UTF-8.
+fn to_ascii(c: char) -> String {
+    match c {
         ascii if ascii.is_ascii() => ascii.to_string(),
         other => format!("\\[u{:04X}]", u32::from(other)),
     }
 }
 
-/// Escapes what roff would interpret: backslashes, hyphens, quotes, and a dot at the beginning.
-fn escaped(line: &str) -> String {
+/// Escapes roff syntax: backslashes, hyphens, quotes, and a leading dot.
+fn escape(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
-    for sign in line.chars() {
-        match sign {
+    for c in line.chars() {
+        match c {
             '\\' => text.push_str("\\e"),
             '-' => text.push_str("\\-"),
             '\'' => text.push_str("\\(aq"),
@@ -125,9 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_example_is_shown_as_it_is_typed() {
-        assert_eq!(escaped("a --b 'c\\d'"), "a \\-\\-b \\(aqc\\ed\\(aq");
-        assert_eq!(escaped(".x"), "\\&.x");
-        assert_eq!("a…".chars().map(in_ascii).collect::<String>(), "a\\[u2026]");
+    fn examples_are_escaped_for_roff() {
+        assert_eq!(escape("a --b 'c\\d'"), "a \\-\\-b \\(aqc\\ed\\(aq");
+        assert_eq!(escape(".x"), "\\&.x");
+        assert_eq!("a…".chars().map(to_ascii).collect::<String>(), "a\\[u2026]");
     }
 }

@@ -1,18 +1,24 @@
-//! The door: arguments in, exit code out; errors become sentences with a remedy. One file per subcommand.
+//! The command line: parses arguments, runs a subcommand, prints errors with hints and returns the exit code.
 
 mod agent_mode;
 mod agents;
 mod agents_test;
+mod all_runs;
 mod args;
 mod as_claude;
 mod attach;
 mod bench;
+mod capture;
 mod clean;
+mod common;
 mod completions;
 mod config;
+mod consent;
 mod context;
+mod convert;
 mod demo;
 mod doctor;
+mod driver_check;
 mod drivers;
 mod dry_run;
 mod error;
@@ -25,13 +31,18 @@ mod hints;
 mod init;
 mod logs;
 mod man;
+mod outcome;
 mod policy;
 mod prompt;
 mod replay;
 mod resume;
 mod run;
+mod run_details;
 mod run_files;
-mod run_header;
+mod run_lookup;
+mod run_plan;
+mod run_request;
+mod run_rows;
 mod runs;
 mod schema;
 mod show;
@@ -46,96 +57,99 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::panic_hook;
+use crate::failpoint;
 use crate::process;
+use crate::run::Host;
 use crate::ui::{ColourChoice, Terminal, tui};
 
-use args::{AgentsCommand, Arguments, ColorArgument, Command, shorten_if_requested, with_examples};
+use args::{AgentsCommand, Arguments, CliCommand, ColorArgument, shorten_if_requested, with_examples};
 use error::CliError;
 use exit::Exit;
 
-/// The whole program.
+/// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
-    panic_hook::install();
-    match std::panic::catch_unwind(run_command) {
-        Ok(code) if panic_hook::first_panic().is_none() => code,
+    let host = Host::of_program();
+    let run = std::panic::AssertUnwindSafe(|| run_command(&host));
+    match std::panic::catch_unwind(run) {
+        Ok(code) if host.panics().first_panic().is_none() => code,
         Ok(_) | Err(_) => ExitCode::from(Exit::Failed),
     }
 }
 
-fn run_command() -> ExitCode {
-    let asked = process::keep_if_asked()
-        .or_else(tui::guard_if_asked)
-        .or_else(demo::play_if_asked)
-        .or_else(completions::complete_if_requested)
-        .or_else(print_version_if_requested);
-    if let Some(code) = asked {
+fn run_command(host: &Host) -> ExitCode {
+    let handled = process::supervise_if_requested(host.panics())
+        .or_else(tui::run_guard_if_requested)
+        .or_else(demo::run_agent_if_requested)
+        .or_else(|| completions::complete_if_requested(host))
+        .or_else(|| print_version_if_requested(host));
+    if let Some(code) = handled {
         return code;
     }
     let arguments = match parse(std::env::args_os().collect()) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let asked_for = !error.use_stderr();
-            // When even that cannot be printed, the exit code is all that is left to say it.
+            let is_help_or_version = !error.use_stderr();
+            // If printing fails, only the exit code can report it.
             let printed = error.print().is_ok();
-            return ExitCode::from(if asked_for && printed {
+            return ExitCode::from(if is_help_or_version && printed {
                 Exit::Success
             } else {
                 Exit::Usage
             });
         }
     };
-    let terminal = Terminal::new(match arguments.color {
+    let colour = match arguments.color {
         ColorArgument::Auto => ColourChoice::Auto,
         ColorArgument::Always => ColourChoice::Always,
         ColorArgument::Never => ColourChoice::Never,
-    });
-    let exit = dispatch(&arguments.command, &terminal).unwrap_or_else(|error| {
-        // A mistake of our own has been told.
-        if panic_hook::first_panic().is_none() {
-            // As above: nothing better can be done about a terminal that takes no text.
-            let _ = terminal.fail(&error, &error.hints());
+    };
+    let terminal = Terminal::new(colour, host.ui());
+    let exit = dispatch(&arguments.command, &terminal, host).unwrap_or_else(|error| {
+        // The panic hook has already reported a panic.
+        if host.panics().first_panic().is_none() {
+            // If printing fails, only the exit code can report it.
+            let _ = terminal.print_error(&error, &error.hints());
         }
         error.exit()
     });
     ExitCode::from(exit)
 }
 
-fn dispatch(command: &Command, terminal: &Terminal) -> Result<Exit, CliError> {
-    panic_hook::failpoint("cli");
+fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
+    failpoint!(host.panics(), Cli);
     match command {
-        Command::Run(arguments) => run::run(arguments, terminal),
-        Command::Understand(arguments) => understand::understand(arguments, terminal),
-        Command::Init(arguments) => init::init(arguments, terminal),
-        Command::Tell(arguments) => tell::tell(arguments, terminal),
-        Command::Runs(arguments) => runs::runs(arguments, terminal),
-        Command::Show(arguments) => show::show(arguments, terminal),
-        Command::Logs(arguments) => logs::logs(arguments, terminal),
-        Command::Clean(arguments) => clean::clean(arguments, terminal),
-        Command::Export(arguments) => export::export(arguments, terminal),
-        Command::Agents(arguments) => match &arguments.command {
-            Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal),
-            None => agents::agents(&arguments.list, terminal),
+        CliCommand::Run(arguments) => run::run(arguments, terminal, host),
+        CliCommand::Understand(arguments) => understand::understand(arguments, terminal, host),
+        CliCommand::Init(arguments) => init::init(arguments, terminal, host),
+        CliCommand::Tell(arguments) => tell::tell(arguments, terminal),
+        CliCommand::Runs(arguments) => runs::runs(arguments, terminal),
+        CliCommand::Show(arguments) => show::show(arguments, terminal),
+        CliCommand::Logs(arguments) => logs::logs(arguments, terminal, host),
+        CliCommand::Clean(arguments) => clean::clean(arguments, terminal),
+        CliCommand::Export(arguments) => export::export(arguments, terminal),
+        CliCommand::Agents(arguments) => match &arguments.command {
+            Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal, host),
+            None => agents::agents(&arguments.list, terminal, host),
         },
-        Command::Doctor(arguments) => doctor::doctor(arguments, terminal),
-        Command::Drivers(arguments) => drivers::drivers(arguments, terminal),
-        Command::Config(arguments) => config::config(arguments, terminal),
-        Command::AsClaude(arguments) => as_claude::as_claude(arguments, terminal),
-        Command::Trust(arguments) => trust::trust(arguments, terminal),
-        Command::Hats(arguments) => hats::hats(arguments, terminal),
-        Command::Gates(arguments) => gates::gates(arguments, terminal),
-        Command::Bench(arguments) => bench::bench(arguments, terminal),
-        Command::Demo(arguments) => demo::demo(arguments, terminal),
-        Command::Attach(arguments) => attach::attach(arguments, terminal),
-        Command::Transcript(arguments) => transcript::transcript(arguments, terminal),
-        Command::Replay(arguments) => replay::replay(arguments, terminal),
-        Command::Schema { of } => schema::schema(*of, terminal),
-        Command::Completions { shell } => completions::completions(*shell, terminal),
-        Command::Man(arguments) => man::man(arguments, terminal),
+        CliCommand::Doctor(arguments) => doctor::doctor(arguments, terminal, host),
+        CliCommand::Drivers(arguments) => drivers::drivers(arguments, terminal, host),
+        CliCommand::Config(arguments) => config::config(arguments, terminal, host),
+        CliCommand::AsClaude(arguments) => as_claude::as_claude(arguments, terminal, host),
+        CliCommand::Trust(arguments) => trust::trust(arguments, terminal, host),
+        CliCommand::Hats(arguments) => hats::hats(arguments, terminal),
+        CliCommand::Gates(arguments) => gates::gates(arguments, terminal, host),
+        CliCommand::Bench(arguments) => bench::bench(arguments, terminal, host),
+        CliCommand::Demo(arguments) => demo::demo(arguments, terminal, host),
+        CliCommand::Attach(arguments) => attach::attach(arguments, terminal, host),
+        CliCommand::Transcript(arguments) => transcript::transcript(arguments, terminal),
+        CliCommand::Replay(arguments) => replay::replay(arguments, terminal, host),
+        CliCommand::Schema { of } => schema::schema(*of, terminal),
+        CliCommand::Completions { shell } => completions::completions(*shell, terminal),
+        CliCommand::Man(arguments) => man::man(arguments, terminal),
     }
 }
 
-/// The whole command line, as a tree: for the help, the manual's pages, completion, and whoever checks them.
+/// Returns the clap command tree, for help, manual pages, completion and tests.
 pub fn command() -> clap::Command {
     with_examples(Arguments::command())
 }
@@ -143,13 +157,26 @@ pub fn command() -> clap::Command {
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut command = shorten_if_requested(command(), &words);
     let mut matches = command.try_get_matches_from_mut(with_default_command(words))?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    let arguments =
+        Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    let conflict = match &arguments.command {
+        CliCommand::Run(run) => run.conflict_with_json(),
+        CliCommand::Understand(understand) => understand.show.conflict_with_json(),
+        _ => None,
+    };
+    match conflict {
+        None => Ok(arguments),
+        Some(flag) => {
+            let message = format!("'--json' cannot be used with '{flag}'; '--json=FILE' can");
+            Err(command.error(clap::error::ErrorKind::ArgumentConflict, message))
+        }
+    }
 }
 
 const VERSION: &str = concat!("ralph ", env!("CARGO_PKG_VERSION"), "\n");
 
-/// Scripts ask for it again and again, and it takes nothing of all the rest.
-fn print_version_if_requested() -> Option<ExitCode> {
+/// Fast path for `ralph --version`, which scripts call often: does not build the command tree.
+fn print_version_if_requested(host: &Host) -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     let (word, None) = (words.next()?, words.next()) else {
         return None;
@@ -157,7 +184,7 @@ fn print_version_if_requested() -> Option<ExitCode> {
     if word != "--version" && word != "-V" {
         return None;
     }
-    let printed = Terminal::new(ColourChoice::Never).print(VERSION);
+    let printed = Terminal::new(ColourChoice::Never, host.ui()).print(VERSION);
     Some(ExitCode::from(if printed.is_ok() {
         Exit::Success
     } else {
@@ -167,9 +194,9 @@ fn print_version_if_requested() -> Option<ExitCode> {
 
 /// `ralph -p …` means `ralph run -p …`.
 fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    const ABOUT_RALPH: [&str; 4] = ["-h", "--help", "-V", "--version"];
+    const TOP_LEVEL: [&str; 4] = ["-h", "--help", "-V", "--version"];
     let first = arguments.get(1).and_then(|first| first.to_str());
-    if first.is_some_and(|first| first.starts_with('-') && !ABOUT_RALPH.contains(&first)) {
+    if first.is_some_and(|first| first.starts_with('-') && !TOP_LEVEL.contains(&first)) {
         arguments.insert(1, "run".into());
     }
     arguments
@@ -177,15 +204,18 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(debug_assertions)]
+    mod several_runs;
+
     use super::*;
 
     #[test]
-    fn the_command_line_is_well_formed() {
+    fn command_tree_passes_clap_assertions() {
         Arguments::command().debug_assert();
     }
 
     #[test]
-    fn the_version_is_the_one_that_the_command_line_knows() {
+    fn version_fast_path_matches_clap() {
         assert_eq!(Arguments::command().render_version(), VERSION);
     }
 
@@ -194,9 +224,9 @@ mod tests {
         let parse = |line: &str| {
             super::parse(line.split(' ').map(OsString::from).collect()).map(|arguments| arguments.command)
         };
-        assert!(matches!(parse("ralph -p hello"), Ok(Command::Run(_))));
-        assert!(matches!(parse("ralph --dry-run"), Ok(Command::Run(_))));
-        assert!(matches!(parse("ralph demo --keep"), Ok(Command::Demo(_))));
+        assert!(matches!(parse("ralph -p hello"), Ok(CliCommand::Run(_))));
+        assert!(matches!(parse("ralph --dry-run"), Ok(CliCommand::Run(_))));
+        assert!(matches!(parse("ralph demo --keep"), Ok(CliCommand::Demo(_))));
         assert!(parse("ralph --version").is_err_and(|error| !error.use_stderr()));
         assert!(parse("ralph").is_err());
     }

@@ -1,67 +1,82 @@
-//! Where the task comes from: the command line, the configuration, or `PROMPT.md`; and what can be wrong with it.
+//! Finds the prompt: from the command line, the configuration, or `PROMPT.md`.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::Settings;
+use crate::files::{self, FileError, ReadRule};
 use crate::run::PromptSource;
 
-use super::init;
+/// The prompt template, which `ralph run` refuses to run unchanged.
+pub(super) const TEMPLATE: &str = "\
+# Task
+
+Describe the task here, as for a colleague who knows the code but not your plans.
+
+- What should be true when it is done? (\"`cargo test` passes\", \"every page has a title\")
+- What must not change?
+- Which files or documents should be read first?
+
+Work in small steps. In each iteration: check what is already done, do the next most useful step, verify it.
+";
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PromptError {
-    #[error("there is no prompt")]
+    #[error("no prompt given")]
     None,
     #[error("{what} is empty")]
     Empty { what: String },
-    #[error("{} is still what `ralph init` wrote", path.display())]
+    #[error("{} is the unchanged template of `ralph init`", path.display())]
     Template { path: PathBuf },
     #[error("cannot read the prompt file {}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
+    Unreadable { path: PathBuf, source: FileError },
 }
 
 impl PromptError {
-    /// What the user can do about it, a line each.
+    /// Returns the hints for this error, one per line.
     pub(super) fn hints(&self) -> Vec<String> {
         let hints: &[&str] = match self {
             Self::None => &[
-                "give it on the command line: ralph run -p \"make the tests pass\"",
-                "or in a file: write PROMPT.md here, or name one with -P FILE",
-                "or in ralph.yml: event_loop.prompt, event_loop.prompt_file",
+                "pass it on the command line: ralph run -p \"make the tests pass\"",
+                "write it to PROMPT.md, or pass another file with -P FILE",
+                "set event_loop.prompt or event_loop.prompt_file in ralph.yml",
             ],
-            Self::Empty { .. } => &["say what the agent is to do"],
-            Self::Template { .. } => &["write your task into it, or give it on the command line: -p TEXT"],
-            Self::Unreadable { .. } => &["check the path, or give the prompt with -p TEXT"],
+            Self::Empty { .. } => &["describe the task for the agent"],
+            Self::Template { .. } => &["write your task into it, or pass it on the command line: -p TEXT"],
+            Self::Unreadable { .. } => &["check the path, or pass the prompt with -p TEXT"],
         };
         hints.iter().map(|hint| (*hint).to_owned()).collect()
     }
 }
 
-/// A night spent on "say here what is to be done" is a night lost.
+/// Refuses to run the unchanged template of `ralph init`.
 pub(super) fn refuse_template(prompt: &PromptSource) -> Result<(), PromptError> {
     match prompt {
-        PromptSource::File(path) if fs::read(path).is_ok_and(|text| text == init::PROMPT.as_bytes()) => {
+        PromptSource::File(path)
+            if files::read(path, ReadRule::PROMPT).is_ok_and(|text| text == TEMPLATE.as_bytes()) =>
+        {
             Err(PromptError::Template { path: path.clone() })
         }
         PromptSource::File(_) | PromptSource::Text(_) => Ok(()),
     }
 }
 
-/// The flag or the configuration, else `PROMPT.md` where we are. Read once now, so that a mistake shows at once.
+/// Finds the prompt and reads it once, so that errors are reported before the run starts.
 pub(super) fn find(settings: &Settings, cwd: &Path) -> Result<PromptSource, PromptError> {
-    let written = settings.event_loop.prompt.clone().map(PromptSource::Text);
-    let named = || settings.event_loop.prompt_file.clone().map(PromptSource::File);
-    let usual = || {
+    let text = settings.event_loop.prompt.clone().map(PromptSource::Text);
+    let file = || settings.event_loop.prompt_file.clone().map(PromptSource::File);
+    let default_file = || {
         Some(cwd.join("PROMPT.md"))
             .filter(|path| path.exists())
             .map(PromptSource::File)
     };
-    let source = written.or_else(named).or_else(usual).ok_or(PromptError::None)?;
+    let source = text
+        .or_else(file)
+        .or_else(default_file)
+        .ok_or(PromptError::None)?;
     let (empty, what) = match &source {
         PromptSource::Text(text) => (text.trim().is_empty(), "the prompt".to_owned()),
         PromptSource::File(path) => {
-            let text = fs::read(path).map_err(|source| PromptError::Unreadable {
+            let text = files::read(path, ReadRule::PROMPT).map_err(|source| PromptError::Unreadable {
                 path: path.clone(),
                 source,
             })?;

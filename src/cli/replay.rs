@@ -1,34 +1,39 @@
-//! `ralph replay`: a recorded run, or raw output, through the faces that `ralph run` has.
+//! `ralph replay`: shows a recorded run, or raw output, in the front ends of `ralph run`.
 
 use std::path::{Path, PathBuf};
 
-use crate::run::{self, LeftOut, Pace, ReplayEnd, RunError};
-use crate::store::{Journal, LATEST, find_run, journal_at};
+use crate::run::{self, Host, Pace, ReplayEnd, RunError};
+use crate::store::{Journal, journal_at};
 use crate::ui::tui::{OnEnd, Role};
 use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::ReplayArguments;
-use super::context::Context;
+use super::capture::{Capture, FrontEndListener};
+use super::common::{ignore_broken_pipe, replay_warnings};
 use super::error::CliError;
 use super::exit::Exit;
 use super::run_files::StoredRunFiles;
-use super::transcript::{Capture, FrontEndListener, ignore_broken_pipe};
+use super::run_lookup::named_run;
 
-pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn replay(
+    arguments: &ReplayArguments,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Exit, CliError> {
     let recorded = recorded_journal(arguments)?;
     let verbosity = match arguments.verbose {
         true => Verbosity::Verbose,
         false => Verbosity::Normal,
     };
     let mut front_end = if arguments.tui {
-        viewer(recorded.as_deref(), terminal)?
+        viewer_tui(recorded.as_deref(), terminal, host)?
     } else if arguments.json {
-        terminal.json_face()
+        terminal.json_front_end()
     } else {
-        terminal.plain_face(verbosity)
+        terminal.plain_front_end(verbosity)
     };
     match recorded {
-        Some(journal) => tell(&journal, arguments, front_end.as_mut(), terminal),
+        Some(journal) => replay_journal(&journal, arguments, front_end.as_mut(), terminal, host),
         None => {
             let capture = Capture::open(&arguments.what, arguments.transcript.as_deref().unwrap_or("auto"))?;
             if arguments.speed.is_some() {
@@ -43,26 +48,35 @@ pub(super) fn replay(arguments: &ReplayArguments, terminal: &Terminal) -> Result
     }
 }
 
-/// The screen, for what is over already.
-fn viewer(journal: Option<&Path>, terminal: &Terminal) -> Result<Box<dyn FrontEnd>, CliError> {
-    if !terminal.can_be_taken() {
+/// Creates the TUI for a recorded run.
+fn viewer_tui(
+    journal: Option<&Path>,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Box<dyn FrontEnd>, CliError> {
+    if !terminal.supports_tui() {
         return Err(CliError::NoTerminal { what: "--tui" });
     }
-    let place = journal
+    let directory = journal
         .and_then(Path::parent)
         .unwrap_or(Path::new("."))
         .to_owned();
-    let open_shelf = Box::new(move |_: &_| Box::new(StoredRunFiles::at(place.clone())) as Box<_>);
-    let tui = terminal.tui(Role::Viewer, OnEnd::Stay, open_shelf, super::front_end::guard());
+    let open_run_files = Box::new(move |_: &_| Box::new(StoredRunFiles::at(directory.clone())) as Box<_>);
+    let tui = terminal.tui(
+        Role::Viewer,
+        OnEnd::StayOpen,
+        open_run_files,
+        super::front_end::terminal_guard(host),
+    );
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 
-/// The journal of the run that is meant; none where it is raw output that is meant.
+/// Returns the journal of the run; `None` for raw output.
 fn recorded_journal(arguments: &ReplayArguments) -> Result<Option<PathBuf>, CliError> {
     let what = arguments.what.as_path();
     let journal = match named_run(what)? {
         Some(directory) => journal_at(&directory)?,
-        // A file for which a format is given is raw output, whatever it looks like.
+        // With a format, a file is always raw output.
         None if arguments.transcript.is_some() && !what.is_dir() => None,
         None => journal_at(what)?,
     };
@@ -74,32 +88,23 @@ fn recorded_journal(arguments: &ReplayArguments) -> Result<Option<PathBuf>, CliE
     Ok(journal)
 }
 
-/// The directory of a run that is called by its name. What is there as a file is called by its path.
-pub(super) fn named_run(what: &Path) -> Result<Option<PathBuf>, CliError> {
-    let name = what.to_string_lossy();
-    let is_path = name == "-" || name.contains('/') || (name != LATEST && what.exists());
-    if is_path {
-        return Ok(None);
-    }
-    Ok(Some(find_run(&Context::here()?.cwd, &name)?))
-}
-
-fn tell(
+fn replay_journal(
     journal: &Path,
     arguments: &ReplayArguments,
     front_end: &mut dyn FrontEnd,
     terminal: &Terminal,
+    host: &Host,
 ) -> Result<Exit, CliError> {
     let pace = arguments.speed.map_or(Pace::AtOnce, Pace::Times);
-    let (end, left_out) = match run::replay(Journal::entries(journal)?, pace, front_end) {
-        Ok(told) => told,
+    let (end, left_out) = match run::replay(host, Journal::entries(journal)?, pace, front_end) {
+        Ok(result) => result,
         Err(RunError::FrontEnd(error)) => return ignore_broken_pipe(error),
         Err(error) => return Err(error.into()),
     };
     if end == ReplayEnd::Told {
         front_end.finish();
     }
-    warnings(&left_out, journal)
+    replay_warnings(&left_out, journal)
         .iter()
         .try_for_each(|warning| terminal.warn(warning))
         .map_err(CliError::Output)?;
@@ -107,35 +112,4 @@ fn tell(
         ReplayEnd::Told | ReplayEnd::Left => Exit::Success,
         ReplayEnd::Interrupted(by) => Exit::from(by),
     })
-}
-
-pub(super) fn warnings(left_out: &LeftOut, journal: &Path) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if left_out.empty {
-        warnings.push(format!("{} holds no record", journal.display()));
-    }
-    if let Some(version) = left_out.later_version {
-        warnings.push(format!(
-            "the journal was written by a later ralph (format {version}); some of it may be shown wrongly"
-        ));
-    }
-    if left_out.unknown > 0 {
-        let kinds: Vec<&str> = left_out.kinds.iter().map(String::as_str).take(10).collect();
-        warnings.push(format!(
-            "left out {} of a kind that this ralph does not know: {}",
-            records(left_out.unknown),
-            kinds.join(", ")
-        ));
-    }
-    if left_out.damaged > 0 {
-        let damaged = records(left_out.damaged);
-        warnings.push(format!(
-            "left out {damaged} that cannot be read: the journal is damaged"
-        ));
-    }
-    warnings
-}
-
-fn records(count: u64) -> String {
-    crate::ui::units::count(count, "record")
 }

@@ -1,5 +1,4 @@
-//! `ralph run --continue`: a run that ended, in whatever way, goes on. What it had come to is in its journal; what it
-//! was begun with, in its `run.json`.
+//! `ralph run --continue`: resumes a run. Its state is restored from the journal, its settings from `run.json`.
 
 use std::time::Duration;
 
@@ -7,38 +6,39 @@ use jiff::Timestamp;
 
 use crate::config::Origin;
 use crate::engine::RestoredRun;
-use crate::event::{RunHeader, RunOutcome};
-use crate::process::stop_marked;
-use crate::run::Beginning;
-use crate::store::{LATEST, RestoredRecord, Run, recall};
+use crate::event::{FORMAT_VERSION, RunHeader, RunOutcome};
+use crate::process::stop_by_env;
+use crate::run::{Beginning, Host, SavedRun, SettingChange};
+use crate::store::{LATEST, RestoredRecord, Run, restore_records};
+use crate::trust::Consent;
 use crate::ui::{Confirmed, FrontEnd, Terminal};
 
 use super::agent_mode;
 use super::args::RunArguments;
+use super::consent;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::front_end;
-use super::run::{Plan, RunStart};
-use super::run_header::{Change, SavedRun};
-use super::trust::{self, Consent};
+use super::run_plan::{RunPlan, RunStart};
 
-/// What a dead run's agent has to end by itself.
+/// Time for leftover agent processes to exit before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// `given` is the run's name, or nothing for the newest.
+/// Resumes the run named `given`, or the newest.
 pub(super) fn resume(
     arguments: &RunArguments,
     given: Option<&str>,
     terminal: &Terminal,
+    host: &Host,
 ) -> Result<Exit, CliError> {
-    let context = Context::here()?;
+    let context = Context::here(host)?;
     let now = Timestamp::now();
-    let run = Run::reopen(&context.cwd, given.unwrap_or(LATEST), now)?;
+    let run = Run::reopen(&context.project()?, given.unwrap_or(LATEST), now)?;
     let id = run.id().to_owned();
     let mut restored = restore(&run)?;
     if let Some(RunOutcome::Complete { .. }) = restored.outcome() {
-        let text = format!("Run {id} is complete; there is nothing left to do.\n");
+        let text = format!("Run {id} is already complete.\n");
         terminal.print(&text).map_err(CliError::Output)?;
         return Ok(Exit::Success);
     }
@@ -47,55 +47,69 @@ pub(super) fn resume(
         .read_header()
         .or_else(journaled)
         .ok_or_else(|| CliError::HeaderMissing { id: id.clone() })?;
-    let flags = saved.flags_under(&arguments.overrides()?);
+    refuse_newer(&id, &restored, &saved)?;
+    let flags = saved.merged_flags(&arguments.overrides()?);
     let mut loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;
     let changes = saved.changes(&loaded.settings);
-    let said_now = serde_json::to_value(arguments.overrides()?).unwrap_or_default();
-    let unasked: Vec<&Change> = changes
+    let given_flags = serde_json::to_value(arguments.overrides()?).unwrap_or_default();
+    let unexpected: Vec<&SettingChange> = changes
         .iter()
-        // What was said on this very command line is no surprise.
-        .filter(|change| loaded.origin(&change.key) != Origin::Flag || !says(&said_now, &change.key))
+        // Changes from this command line need no confirmation.
+        .filter(|change| loaded.origin(&change.key) != Origin::Flag || !is_set(&given_flags, &change.key))
         .collect();
-    accept(&unasked, arguments, terminal)?;
-    trust::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
-    let stopped = stop_marked("RALPH_RUN_ID", &id, GRACE);
+    confirm_changes(&unexpected, arguments, terminal)?;
+    consent::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
+    let stopped = stop_by_env("RALPH_RUN_ID", &id, GRACE);
     if stopped > 0 {
-        let text = format!("stopped what the run had left behind ({stopped} processes)");
+        let text = format!("stopped leftover processes of the run ({stopped})");
         terminal.warn(&text).map_err(CliError::Output)?;
     }
-    agent_mode::fall_back_to_autonomous(&mut loaded.settings, arguments.show, terminal)?;
-    let mut plan = Plan::make(&context, loaded.settings)?;
+    agent_mode::fall_back_to_autonomous(&mut loaded.settings, &arguments.show, terminal)?;
+    let hook_directory = context.command_directory(&loaded, "hooks");
+    let mut plan = RunPlan::new(&context, loaded.settings)?;
+    plan.hook_directory = Some(hook_directory);
     plan.show_warnings(terminal)?;
     plan.flags = flags;
     plan.asking = arguments.asking();
     let mut changed: Vec<String> = changes.iter().map(ToString::to_string).collect();
-    changed.extend(other_agent(&saved.header, &plan));
-    restored.first_free_attempt(run.first_free_attempt(restored.iteration()));
+    changed.extend(agent_change(&saved.header, &plan));
+    restored.set_min_attempt(run.first_free_attempt(restored.iteration()));
     let beginning = Beginning::Resumed {
         elapsed: restored.elapsed(),
         seq: restored.seq(),
-        received: restored.received().to_vec(),
         changed,
     };
-    let show = agent_mode::force_line_output(&plan.settings, arguments.show);
-    let mut front_end = front_end::front_end_for(show, &context.cwd, terminal)?;
-    remind(front_end.as_mut(), &run)?;
+    let show = agent_mode::force_line_output(&plan.settings, arguments.show.clone());
+    let mut front_ends = front_end::front_ends_for(&show, &context.host, terminal)?;
+    backfill(front_ends.visible.as_mut(), &run)?;
     let start = RunStart {
         run,
         now,
         beginning,
         restored: Some(restored),
     };
-    plan.execute_on(start, &context, front_end.as_mut())
+    plan.execute_from(start, &context, front_ends)
 }
 
-/// Shows what the run did before, to a face that can look back.
-fn remind(front_end: &mut dyn FrontEnd, run: &Run) -> Result<(), CliError> {
+/// Refuses a run that a newer ralph started or resumed, because its files may mean something else.
+fn refuse_newer(id: &str, restored: &RestoredRun, saved: &SavedRun) -> Result<(), CliError> {
+    let versions = [restored.header(), Some(&saved.header)].into_iter().flatten();
+    match versions.map(|header| header.version).max() {
+        Some(version) if version > FORMAT_VERSION => Err(CliError::NewerRun {
+            id: id.to_owned(),
+            version,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Passes the earlier records to the front end.
+fn backfill(front_end: &mut dyn FrontEnd, run: &Run) -> Result<(), CliError> {
     let journal = run.journal_path();
     if journal.exists() {
-        recall(&journal, |recalled| {
-            if let RestoredRecord::Whole(record) = recalled {
-                front_end.recall(&record);
+        restore_records(&journal, |restored_record| {
+            if let RestoredRecord::Parsed(record) = restored_record {
+                front_end.backfill(&record);
             }
         })?;
     }
@@ -106,36 +120,40 @@ fn restore(run: &Run) -> Result<RestoredRun, CliError> {
     let mut restored = RestoredRun::default();
     let journal = run.journal_path();
     if journal.exists() {
-        recall(&journal, |recalled| match recalled {
-            RestoredRecord::Whole(record) => restored.fold(&record),
-            RestoredRecord::Passed { seq, at } => restored.seen(seq, at),
+        restore_records(&journal, |restored_record| match restored_record {
+            RestoredRecord::Parsed(record) => restored.fold(&record),
+            RestoredRecord::Skipped { seq, at } => restored.skip(seq, at),
         })?;
     }
     Ok(restored)
 }
 
-fn says(said: &serde_json::Value, key: &str) -> bool {
+fn is_set(flags: &serde_json::Value, key: &str) -> bool {
     let pointer = format!("/{}", key.replace('.', "/"));
-    said.pointer(&pointer).is_some_and(|value| !value.is_null())
+    flags.pointer(&pointer).is_some_and(|value| !value.is_null())
 }
 
-/// A run that goes on under other settings than it was begun with must be wanted.
-fn accept(changes: &[&Change], arguments: &RunArguments, terminal: &Terminal) -> Result<(), CliError> {
+/// Asks for confirmation if the settings have changed.
+fn confirm_changes(
+    changes: &[&SettingChange],
+    arguments: &RunArguments,
+    terminal: &Terminal,
+) -> Result<(), CliError> {
     if changes.is_empty() || arguments.yes {
         return Ok(());
     }
     let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
     let question = format!(
-        "The configuration has changed since this run began:\n  {}\nGo on with the new one? [y/N] ",
+        "The configuration has changed since this run started:\n  {}\nResume with the new configuration? [y/N] ",
         lines.join("\n  ")
     );
     match terminal.confirm(&question).map_err(CliError::Output)? {
         Confirmed::Yes => Ok(()),
-        Confirmed::No | Confirmed::NobodyToAsk => Err(CliError::SettingsChanged { changes: lines }),
+        Confirmed::No | Confirmed::NoTerminal => Err(CliError::SettingsChanged { changes: lines }),
     }
 }
 
-/// The same settings can find another agent: one was installed, or removed.
-fn other_agent(before: &RunHeader, plan: &Plan) -> Option<String> {
+/// With `backend: auto`, another agent may be found if one was installed or removed.
+fn agent_change(before: &RunHeader, plan: &RunPlan) -> Option<String> {
     (before.agent != plan.agent.name).then(|| format!("agent: {} → {}", before.agent, plan.agent.name))
 }

@@ -1,15 +1,14 @@
-//! The files of a run, as the TUI asks for them.
+//! Gives the TUI access to the files of a run.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::event::{Record, RunHeader};
-use crate::store;
-use crate::ui::tui::{Attempt, OpenRunFiles, RunFiles};
+use crate::ui::tui::{AttemptId, OpenRunFiles, RunFiles};
 
-/// One run's directory.
+/// The files in a run directory.
 pub(super) struct StoredRunFiles {
     directory: PathBuf,
 }
@@ -19,13 +18,15 @@ impl StoredRunFiles {
         Self { directory }
     }
 
-    /// The shelf of whichever run this workspace will tell about.
-    pub(super) fn of_workspace(workspace: &Path) -> OpenRunFiles {
-        let runs = workspace.join(store::DIRECTORY).join("runs");
-        Box::new(move |header: &RunHeader| Box::new(Self::at(runs.join(&header.run_id))))
+    /// Opens the files of the run with a header.
+    pub(super) fn of_header() -> OpenRunFiles {
+        Box::new(|header: &RunHeader| {
+            let directory = header.directory.as_deref().map(PathBuf::from);
+            Box::new(Self::at(directory.unwrap_or_default()))
+        })
     }
 
-    fn iteration(&self, which: Attempt) -> PathBuf {
+    fn iteration(&self, which: AttemptId) -> PathBuf {
         let name = match which.attempt {
             0 | 1 => format!("{:04}", which.iteration),
             attempt => format!("{:04}-{attempt}", which.iteration),
@@ -35,8 +36,8 @@ impl StoredRunFiles {
 }
 
 impl RunFiles for StoredRunFiles {
-    /// Records outside the range are not parsed: a long journal is passed over as fast as it can be read.
-    fn replay(&self, seqs: RangeInclusive<u64>, hear: &mut dyn FnMut(&Record)) -> io::Result<()> {
+    /// Skips records outside the range without parsing them, to read long journals fast.
+    fn replay(&self, seqs: RangeInclusive<u64>, on_record: &mut dyn FnMut(&Record)) -> io::Result<()> {
         let file = File::open(self.directory.join("events.jsonl"))?;
         let mut reader = BufReader::with_capacity(1 << 18, file);
         let mut line = Vec::new();
@@ -53,17 +54,17 @@ impl RunFiles for StoredRunFiles {
                 && let Ok(record) = serde_json::from_slice::<Record>(&line)
                 && seqs.contains(&record.seq)
             {
-                hear(&record);
+                on_record(&record);
             }
         }
     }
 
-    fn prompt(&self, which: Attempt) -> io::Result<String> {
+    fn prompt(&self, which: AttemptId) -> io::Result<String> {
         let bytes = std::fs::read(self.iteration(which).join("prompt.md"))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn output(&self, which: Attempt, from: u64, most: usize) -> io::Result<(Vec<u8>, u64)> {
+    fn output(&self, which: AttemptId, from: u64, most: usize) -> io::Result<(Vec<u8>, u64)> {
         let mut file = File::open(self.iteration(which).join("stdout.raw"))?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(from))?;
@@ -72,7 +73,7 @@ impl RunFiles for StoredRunFiles {
         Ok((bytes, length))
     }
 
-    fn keep(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+    fn save(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let path = self.directory.join(name);
         let mut file = tempfile::Builder::new()
             .prefix(".new-")
@@ -83,7 +84,7 @@ impl RunFiles for StoredRunFiles {
     }
 }
 
-/// The number with which our own lines begin: `{"seq":12,…`.
+/// Parses the sequence number at the start of a journal line: `{"seq":12,…`.
 fn seq_of(line: &[u8]) -> Option<u64> {
     let digits = line.strip_prefix(b"{\"seq\":")?;
     let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();

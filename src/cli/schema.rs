@@ -1,4 +1,4 @@
-//! `ralph schema`: what a record of the journal, or a `ralph.yml`, may look like, for editors and programs.
+//! `ralph schema`: prints the JSON Schema of the journal's records or of `ralph.yml`.
 
 use crate::config;
 use crate::event;

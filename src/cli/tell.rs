@@ -1,50 +1,63 @@
-//! `ralph tell`: words for a run under way, or a small order. They lie in its inbox until it takes them.
+//! `ralph tell`: writes a message or command to a run's inbox.
 
 use jiff::Timestamp;
 
-use crate::event::{Command, RunOutcome};
-use crate::store::{DIRECTORY, Inbox, LATEST, Lock, RunIndex, State, find_run, id_of};
+use crate::event::{Command, Interrupt, RunOutcome};
+use crate::store::{Inbox, LATEST, RunEntry, RunState, id_from_path, is_running};
 use crate::ui::Terminal;
 
 use super::args::TellArguments;
-use super::context::Context;
+use super::context::current_project;
 use super::error::CliError;
 use super::exit::Exit;
 
 pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let context = Context::here()?;
-    let (run, order) = order(arguments)?;
-    let run = find_run(&context.cwd, run.as_deref().unwrap_or(LATEST))?;
-    let id = id_of(&run);
-    let state = RunIndex::of(&context.cwd).entry(&id).state;
-    if let State::Ended(ending) = state
+    let (run, command) = parse_command(arguments)?;
+    let run = current_project()?.find_run(run.as_deref().unwrap_or(LATEST))?;
+    let id = id_from_path(&run);
+    let state = RunEntry::read(&run).state;
+    if let RunState::Ended(ending) = state
         && let RunOutcome::Complete { .. } = ending.outcome
     {
         return Err(CliError::RunCompleted { id });
     }
-    Inbox::of(&run).put(order, Timestamp::now())?;
-    let at_work = Lock::holder(&context.cwd.join(DIRECTORY).join("lock")).is_some();
-    let when = if at_work {
-        "it is taken in within a second, and goes into the next prompt if it is a message"
-    } else {
-        "no ralph is at work here now; it waits for: ralph run --continue"
+    let is_running = is_running(&run);
+    if command.expires() && !is_running {
+        return Err(CliError::RunInactive { id });
+    }
+    let when = match (is_running, &command) {
+        (false, _) => "the run is not active; it will be delivered by: ralph run --continue",
+        (true, Command::Stop { .. }) => "the agent is asked to exit, then the run ends",
+        (true, Command::Kill) => "the agent is killed, then the run ends",
+        (true, _) => "messages are added to the next prompt",
     };
+    let inbox = Inbox::new(&run);
+    let request = inbox.sender("tell").request(command);
+    inbox.put(request, Timestamp::now())?;
     terminal
-        .print(&format!("Told run {id}; {when}.\n"))
+        .print(&format!("Sent to run {id}; {when}.\n"))
         .map_err(CliError::Output)?;
     Ok(Exit::Success)
 }
 
-/// One word is the message, two are the run and the message; an order needs no message.
-fn order(arguments: &TellArguments) -> Result<(Option<String>, Command), CliError> {
-    let orders = [
+/// Returns the run, if given, and the command. With a command flag, the only argument is the run.
+fn parse_command(arguments: &TellArguments) -> Result<(Option<String>, Command), CliError> {
+    let flags = [
         (arguments.pause, Command::Pause),
         (arguments.resume, Command::Resume),
         (arguments.wake, Command::Wake),
         (arguments.stop_iteration, Command::StopIteration),
+        (arguments.stop, Command::Stop { by: Interrupt::Quit }),
+        (arguments.kill, Command::Kill),
     ];
-    if let Some((_, order)) = orders.into_iter().find(|(wanted, _)| *wanted) {
-        return Ok((arguments.words.first().cloned(), order));
+    let answer = arguments.answer.map(|answer| Command::Answer {
+        answer: answer.into(),
+    });
+    if let Some(command) = answer {
+        return Ok((arguments.words.first().cloned(), command));
+    }
+    if let Some((_, command)) = flags.into_iter().find(|(is_set, _)| *is_set) {
+        return Ok((arguments.words.first().cloned(), command));
     }
     let (run, text) = match &arguments.words[..] {
         [text] => (None, text),

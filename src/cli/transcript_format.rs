@@ -1,4 +1,4 @@
-//! In which format, and with which filter, an agent's output is read.
+//! Resolves the transcript format and jq filter of an agent.
 
 use crate::agent::{FilterCode, ResolvedAgent};
 use crate::transcript::jq::Filter;
@@ -6,18 +6,17 @@ use crate::transcript::{self, Format};
 
 use super::error::CliError;
 
-/// Finds the format and compiles the filter. A driver's filter that does not compile leaves the raw lines, and a
-/// warning with the agent.
+/// Finds the format and compiles the filter. If a driver's filter does not compile, adds a warning and uses raw lines.
 pub(super) fn resolve_format(
     agent: &mut ResolvedAgent,
 ) -> Result<(&'static Format, Option<Filter>), CliError> {
     let filter = match &agent.filter {
         None => None,
         Some(FilterCode::User(code)) => Some(Filter::compile(code)?),
-        Some(FilterCode::Driver { code, place }) => match Filter::compile(code) {
+        Some(FilterCode::Driver { code, script }) => match Filter::compile(code) {
             Ok(filter) => Some(filter),
             Err(error) => {
-                let warning = format!("the driver {place}: {error}; it is not used");
+                let warning = format!("driver {script}: {error}; the filter is not used");
                 agent.warnings.push(warning);
                 if agent.format == "jq" {
                     agent.format = "plain".to_owned();

@@ -1,39 +1,37 @@
-//! What a file of configuration would have run. Whether it may is decided elsewhere.
+//! Lists the commands that a configuration file would run, for the trust prompt.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::Loaded;
+use super::LoadedConfig;
 
-/// A file, and every command in it, in words.
+/// A configuration file and descriptions of the commands in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCommands {
     pub file: PathBuf,
+    /// The text from which the commands were parsed; `None` for a file that another program will read.
+    pub text: Option<String>,
     pub commands: Vec<String>,
 }
 
-impl Loaded {
-    /// Every file that says something that would be executed.
-    pub fn executes(&self) -> Vec<FileCommands> {
+impl LoadedConfig {
+    /// The configuration files that contain commands.
+    pub fn file_commands(&self) -> Vec<FileCommands> {
         let files = self.layers.iter().filter_map(super::layers::Layer::file);
         files
-            .map(|(file, said)| FileCommands {
+            .map(|(file, text, values)| FileCommands {
                 file: file.to_owned(),
-                commands: commands(said),
+                text: Some(text.to_owned()),
+                commands: commands(values),
             })
-            .filter(|executes| !executes.commands.is_empty())
+            .filter(|file| !file.commands.is_empty())
             .collect()
-    }
-
-    /// Whether this file is one of the configuration.
-    pub fn has_read(&self, path: &Path) -> bool {
-        self.files.iter().any(|file| file == path)
     }
 }
 
-fn commands(said: &Value) -> Vec<String> {
-    let cli = &said["cli"];
+fn commands(values: &Value) -> Vec<String> {
+    let cli = &values["cli"];
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let words = |value: &Value| {
         let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -41,45 +39,40 @@ fn commands(said: &Value) -> Vec<String> {
     };
     let mut commands = Vec::new();
     match (text(&cli["command"]), words(&cli["args"])) {
-        (Some(command), args) => {
-            commands.push(format!("the agent: {}", format!("{command} {args}").trim_end()))
-        }
-        (None, args) if !args.is_empty() => commands.push(format!("arguments of the agent: {args}")),
+        (Some(command), args) => commands.push(format!("agent: {}", format!("{command} {args}").trim_end())),
+        (None, args) if !args.is_empty() => commands.push(format!("agent arguments: {args}")),
         (None, _) => {}
     }
     match (text(&cli["claude_command"]), text(&cli["claude_args"])) {
         (Some(command), args) => {
             let args = args.unwrap_or_default();
             commands.push(format!(
-                "in place of claude: {}",
+                "claude wrapper: {}",
                 format!("{command} {args}").trim_end()
             ));
         }
-        (None, Some(args)) if !args.is_empty() => commands.push(format!("arguments of claude: {args}")),
+        (None, Some(args)) if !args.is_empty() => commands.push(format!("claude arguments: {args}")),
         (None, _) => {}
     }
     if let Some(driver) = text(&cli["backend"]).filter(|backend| backend.starts_with("driver:")) {
-        commands.push(format!(
-            "the driver script: {}",
-            driver.trim_start_matches("driver:")
-        ));
+        commands.push(format!("driver script: {}", driver.trim_start_matches("driver:")));
     }
     if let Some(directory) = text(&cli["driver_dir"]) {
-        commands.push(format!("driver scripts in: {directory}"));
+        commands.push(format!("driver directory: {directory}"));
     }
-    for (name, adapter) in said["adapters"].as_object().into_iter().flatten() {
+    for (name, adapter) in values["adapters"].as_object().into_iter().flatten() {
         let args = words(&adapter["args"]);
         if !args.is_empty() {
-            commands.push(format!("arguments of {name}: {args}"));
+            commands.push(format!("{name} arguments: {args}"));
         }
     }
-    for gate in said["gates"].as_array().into_iter().flatten() {
-        commands.push(gate_in_words(gate));
+    for gate in values["gates"].as_array().into_iter().flatten() {
+        commands.push(describe_gate(gate));
     }
-    for (name, hook) in said["hooks"].as_object().into_iter().flatten() {
+    for (name, hook) in values["hooks"].as_object().into_iter().flatten() {
         if !hook.is_null() {
             commands.push(format!(
-                "the hook {name}: {}",
+                "hook {name}: {}",
                 text(hook).unwrap_or_else(|| hook.to_string())
             ));
         }
@@ -87,13 +80,13 @@ fn commands(said: &Value) -> Vec<String> {
     commands
 }
 
-fn gate_in_words(gate: &Value) -> String {
+fn describe_gate(gate: &Value) -> String {
     let text = |key: &str| gate[key].as_str().unwrap_or_default();
-    let set = gate["env"].as_object().into_iter().flatten();
-    let set: String = set
+    let variables = gate["env"].as_object().into_iter().flatten();
+    let variables: String = variables
         .filter_map(|(variable, value)| Some(format!("{variable}={} ", value.as_str()?)))
         .collect();
-    let place = gate["cwd"].as_str().map(|cwd| format!(" (in {cwd})"));
-    let place = place.unwrap_or_default();
-    format!("the gate {}: {set}{}{place}", text("name"), text("run"))
+    let directory = gate["cwd"].as_str().map(|cwd| format!(" (in {cwd})"));
+    let directory = directory.unwrap_or_default();
+    format!("gate {}: {variables}{}{directory}", text("name"), text("run"))
 }

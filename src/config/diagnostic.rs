@@ -1,5 +1,4 @@
-//! What can go wrong with wishes, and how it is told: the error type, the picture of the offending line, and "did
-//! you mean". Finding the mistakes is done elsewhere.
+//! Configuration errors: the error type, the rendering of the offending line, and "did you mean" suggestions.
 
 use std::fmt;
 use std::io;
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Why there are no settings.
+/// An error that prevents the configuration from loading.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     #[error("configuration file {} does not exist", path.display())]
@@ -20,44 +19,44 @@ pub enum ConfigError {
     TooLarge { path: PathBuf, max_bytes: u64 },
     #[error("{0}")]
     Diagnostic(Box<Diagnostic>),
-    #[error("environment variable `{variable}` {complaint}")]
-    Variable { variable: String, complaint: Problem },
-    #[error("`{}` on the command line {complaint}", complaint.key)]
-    Flag { complaint: Problem },
+    #[error("environment variable `{variable}`: {problem}")]
+    Variable { variable: String, problem: Problem },
+    #[error("`{}` (command line): {problem}", problem.key)]
+    Flag { problem: Problem },
 }
 
-/// Something wrong with one value, wherever it was said. Displayed as the rest of a sentence about it.
+/// A problem with one key or value of any layer. Displayed after the name of its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Dotted: `event_loop.max_iterations`.
     pub key: String,
-    /// `must be at least 1, but is `0``
-    pub problem: String,
+    /// For example "expected at least 1, found `0`".
+    pub message: String,
     pub help: Option<String>,
-    pub(super) about: About,
+    pub(super) target: ProblemTarget,
 }
 
-/// Which half of `key: value` a complaint is about.
+/// The part of `key: value` that a problem refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
-    Name,
+pub(super) enum ProblemTarget {
+    Key,
     Value,
 }
 
 impl Problem {
-    pub(super) fn about_value(key: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub(super) fn at_value(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             key: printable(&key.into()),
-            problem: printable(&problem.into()),
+            message: printable(&message.into()),
             help: None,
-            about: About::Value,
+            target: ProblemTarget::Value,
         }
     }
 
-    pub(super) fn about_name(key: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub(super) fn at_key(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
-            about: About::Name,
-            ..Self::about_value(key, problem)
+            target: ProblemTarget::Key,
+            ..Self::at_value(key, message)
         }
     }
 
@@ -69,7 +68,7 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)?;
+        f.write_str(&self.message)?;
         match &self.help {
             Some(help) => write!(f, "\n  = help: {help}"),
             None => Ok(()),
@@ -77,13 +76,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A mistake in a file, and its picture.
+/// An error in a file, with the location and an excerpt of the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     pub file: PathBuf,
-    /// From 1.
+    /// 1-based.
     pub line: usize,
-    /// From 1, in characters.
+    /// 1-based, in characters.
     pub column: usize,
     pub message: String,
     pub help: Option<String>,
@@ -92,14 +91,14 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub(super) fn new(file: &Path, text: &str, range: Range<usize>, message: impl Into<String>) -> Self {
-        let place = Place::of(text, range);
+        let span = LineSpan::of(text, range);
         Self {
             file: file.to_owned(),
-            line: place.line,
-            column: place.before.chars().count() + 1,
+            line: span.line,
+            column: span.before.chars().count() + 1,
             message: printable(&message.into()),
             help: None,
-            excerpt: Excerpt::of(&place),
+            excerpt: Excerpt::of(&span),
         }
     }
 
@@ -127,23 +126,23 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A range of a text, cut down to the first line that it touches.
-struct Place<'a> {
+/// A range of a text, reduced to its first line.
+struct LineSpan<'a> {
     line: usize,
     before: &'a str,
     marked: &'a str,
     after: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LineSpan<'a> {
     fn of(text: &'a str, range: Range<usize>) -> Self {
-        // A parser that ran off the end means the last thing that was there, not the empty line behind it.
-        let start = floor(text, range.start.min(text.trim_end().len()));
+        // An error at the end of the text refers to the last token, not to the empty line after it.
+        let start = char_boundary_before(text, range.start.min(text.trim_end().len()));
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[start..]
             .find('\n')
             .map_or(text.len(), |newline| start + newline);
-        let end = floor(text, range.end).clamp(start, line_end);
+        let end = char_boundary_before(text, range.end).clamp(start, line_end);
         Self {
             line: text[..start].matches('\n').count() + 1,
             before: &text[line_start..start],
@@ -154,14 +153,14 @@ impl<'a> Place<'a> {
 }
 
 /// The nearest character boundary at or before the offset.
-fn floor(text: &str, offset: usize) -> usize {
+fn char_boundary_before(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len()))
         .rev()
         .find(|&at| text.is_char_boundary(at))
         .unwrap_or(0)
 }
 
-/// The offending line as it can be shown, and where to underline it.
+/// The printable line and the columns to underline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Excerpt {
     line: String,
@@ -170,22 +169,26 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    /// Columns shown before the mark, and in all.
-    const BEFORE: usize = 60;
-    const LINE: usize = 110;
+    /// Maximum columns before the underlined part.
+    const MAX_BEFORE: usize = 60;
+    /// Maximum columns of the whole line.
+    const MAX_LINE: usize = 110;
 
-    fn of(place: &Place<'_>) -> Self {
-        let before = keep_end(&printable(place.before), Self::BEFORE);
-        let marked = printable(place.marked);
-        // Blanks behind a mark are not meant; a mark of nothing but blanks is.
+    fn of(span: &LineSpan<'_>) -> Self {
+        let before = keep_end(&printable(span.before), Self::MAX_BEFORE);
+        let marked = printable(span.marked);
+        // Trailing whitespace is not underlined, unless the range consists of whitespace only.
         let underlined = if marked.trim().is_empty() {
             marked.as_str()
         } else {
             marked.trim_end()
         };
         let indent = before.width();
-        let line = keep_start(&format!("{before}{marked}{}", printable(place.after)), Self::LINE);
-        let width = underlined.width().clamp(1, Self::LINE.saturating_sub(indent));
+        let line = keep_start(
+            &format!("{before}{marked}{}", printable(span.after)),
+            Self::MAX_LINE,
+        );
+        let width = underlined.width().clamp(1, Self::MAX_LINE.saturating_sub(indent));
         Self { line, indent, width }
     }
 }
@@ -217,13 +220,13 @@ fn take_columns(characters: impl Iterator<Item = char>, columns: usize) -> Vec<c
         .collect()
 }
 
-/// A configuration file can come from anyone: nothing in it may reach the terminal as a control character.
+/// Replaces control characters, because configuration files can come from untrusted repositories.
 pub(super) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '\t' => shown.push_str("    "),
-            // Marks that reorder what stands next to them.
+            // Bidirectional control characters, which reorder the text next to them.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => shown.push('\u{fffd}'),
             control if control.is_control() => shown.push('\u{fffd}'),
             other => shown.push(other),
@@ -232,7 +235,7 @@ pub(super) fn printable(text: &str) -> String {
     shown
 }
 
-/// A value as it is quoted inside a sentence: one line, not too long.
+/// Quotes a value for a message, shortened to one line of at most 40 columns.
 pub(super) fn quoted(value: &str) -> String {
     let first_line = value.lines().next().unwrap_or_default();
     let shortened = if first_line.len() < value.len() && first_line.width() <= 40 {
@@ -253,34 +256,39 @@ pub(super) fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// "did you mean …", or else all there is to choose from.
+/// "did you mean …", or the list of known names if none is similar.
 pub(super) fn suggestion(word: &str, known: &[&str]) -> String {
     match closest(word, known) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known here: {}", known.join(", ")),
+        None => format!("expected one of: {}", known.join(", ")),
     }
 }
 
-/// The known word that was probably meant, if any is near enough.
+/// The most similar known word, if any is similar enough.
 pub(super) fn closest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let folded = fold(word);
-    let allowed = (folded.chars().count() / 3).max(1);
+    let normalized = normalize(word);
+    let allowed = (normalized.chars().count() / 3).max(1);
     let by_spelling = known
         .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&folded, &fold(candidate)), *candidate))
+        .map(|candidate| {
+            (
+                strsim::damerau_levenshtein(&normalized, &normalize(candidate)),
+                *candidate,
+            )
+        })
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance);
     let by_part = || {
         let mut containing = known
             .iter()
-            .filter(|candidate| folded.len() >= 4 && candidate.contains(&folded));
+            .filter(|candidate| normalized.len() >= 4 && candidate.contains(&normalized));
         containing.next().copied()
     };
     by_spelling.map(|(_, candidate)| candidate).or_else(by_part)
 }
 
-/// `Max-Iterations` and `max_iterations` are the same word, misspelt.
-fn fold(word: &str) -> String {
+/// Makes `Max-Iterations` and `max_iterations` equal.
+fn normalize(word: &str) -> String {
     word.to_lowercase().replace('-', "_")
 }
 
@@ -294,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_underline_stands_under_wide_characters_and_tabs() {
+    fn underline_is_aligned_with_wide_characters_and_tabs() {
         insta::assert_snapshot!(show("a: 漢字\tboom # ü\n", "boom"), @r"
         wrong
          --> ralph.yml:1:7
@@ -305,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_mistake() {
+    fn long_line_is_shortened_around_the_error() {
         let text = format!("a: {}boom{}", "x".repeat(500), "y".repeat(500));
         let shown = show(&text, "boom");
         assert!(shown.lines().all(|line| line.width() <= 120), "{shown}");
@@ -313,13 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_do_not_reach_the_terminal() {
+    fn control_characters_are_replaced() {
         let shown = show("a: \u{1b}]52;c;x\u{7}\r\n", "52");
         assert!(!shown.contains(['\u{1b}', '\u{7}', '\r']), "{shown:?}");
     }
 
     #[test]
-    fn the_gutter_grows_with_the_line_number() {
+    fn gutter_width_follows_the_line_number() {
         let text = format!("{}boom\n", "\n".repeat(99));
         insta::assert_snapshot!(show(&text, "boom"), @r"
         wrong
@@ -331,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn near_words_are_suggested_and_far_ones_are_not() {
+    fn similar_words_are_suggested_and_dissimilar_ones_are_not() {
         let known = ["max_iterations", "max_runtime_seconds", "prompt"];
         assert_eq!(closest("max_iteration", &known), Some("max_iterations"));
         assert_eq!(closest("Max-Iterations", &known), Some("max_iterations"));

@@ -1,133 +1,142 @@
-//! What each key wants to be given, in the words of a message. The types themselves are in `settings.rs`; a test
-//! holds the words against them.
+//! The expected type of each configuration key, for error messages. A test compares it with the types in
+//! `settings.rs`.
+
+use crate::policy::Seconds;
 
 use super::diagnostic::quoted;
 
-/// The kind of value that a key takes.
+/// The type of value that a key expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expected {
-    Section,
+    Mapping,
     List,
-    Text,
-    TextOrList,
-    Word,
-    TrueOrFalse,
+    String,
+    StringOrList,
+    Keyword,
+    Boolean,
     Number,
-    WholeNumber,
+    Integer,
     Seconds,
     Bytes,
 }
 
 impl Expected {
-    /// The kind is a matter of the key's last part, except where users choose the names.
+    /// The type depends on the last part of the key, except where the user chooses the name.
     pub(super) fn of(key: &str) -> Self {
         let last = key.rsplit('.').next().unwrap_or(key);
         let parent = key.strip_suffix(last).unwrap_or_default().trim_end_matches('.');
         match last {
-            _ if key.is_empty() || matches!(parent, "adapters" | "hats") => Self::Section,
-            _ if parent.ends_with("].env") => Self::Text,
-            "env" | "cli" | "adapters" | "event_loop" | "hats" | "hooks" | "driver" => Self::Section,
+            _ if key.is_empty() || matches!(parent, "adapters" | "hats") => Self::Mapping,
+            _ if parent.ends_with("].env") => Self::String,
+            "env" | "cli" | "adapters" | "event_loop" | "hats" | "hooks" | "driver" => Self::Mapping,
             item if item.ends_with(']') => {
                 if item.starts_with("gates[") {
-                    Self::Section
+                    Self::Mapping
                 } else {
-                    Self::Text
+                    Self::String
                 }
             }
             "gates" | "args" | "triggers" | "publishes" | "allowed_paths" => Self::List,
-            "completion_promise" => Self::TextOrList,
+            "completion_promise" => Self::StringOrList,
             "prompt_mode"
             | "default_mode"
             | "completion_match"
             | "on_declared_failure"
             | "output_format"
-            | "session" => Self::Word,
-            "enabled" | "pty_mode" => Self::TrueOrFalse,
+            | "session" => Self::Keyword,
+            "enabled" | "pty_mode" => Self::Boolean,
             "max_cost_usd" => Self::Number,
             "max_line_bytes" => Self::Bytes,
             time if time.ends_with("timeout") || time.ends_with("_secs") || time.ends_with("_seconds") => {
                 Self::Seconds
             }
-            count if count.starts_with("max_") => Self::WholeNumber,
-            _ => Self::Text,
+            count if count.starts_with("max_") => Self::Integer,
+            _ => Self::String,
         }
     }
 
-    /// As `of`, in a price list. Names of models hold dots, so a price is known by its own name.
+    /// Like `of`, for a price list. Model names contain dots, so prices are recognized by their suffix.
     pub(super) fn of_price(key: &str) -> Self {
         const PRICES: [&str; 4] = [".input", ".output", ".cache_read", ".cache_write"];
         if PRICES.iter().any(|price| key.ends_with(price)) {
             Self::Number
         } else {
-            Self::Section
+            Self::Mapping
         }
     }
 
-    /// As `of`, in the tasks file of a bench.
+    /// Like `of`, for the tasks file of a benchmark.
     pub(super) fn of_suite(key: &str) -> Self {
         match key.rsplit('.').next().unwrap_or(key) {
             "tasks" | "agents" => Self::List,
-            item if item.starts_with("tasks[") || item.starts_with("agents[") => Self::Section,
-            "limits" => Self::Section,
-            "repeat" | "jobs" => Self::WholeNumber,
+            item if item.starts_with("tasks[") || item.starts_with("agents[") => Self::Mapping,
+            "limits" => Self::Mapping,
+            "repeat" | "jobs" => Self::Integer,
             _ => Self::of(key),
         }
     }
 
     pub(super) fn phrase(self) -> &'static str {
         match self {
-            Self::Section => "a section of `key: value` lines",
+            Self::Mapping => "a mapping",
             Self::List => "a list",
-            Self::Text => "text",
-            Self::TextOrList => "text, or a list of texts",
-            Self::Word => "a single word",
-            Self::TrueOrFalse => "`true` or `false`",
+            Self::String => "a string",
+            Self::StringOrList => "a string or a list of strings",
+            Self::Keyword => "a single word",
+            Self::Boolean => "`true` or `false`",
             Self::Number => "a number",
-            Self::WholeNumber => "a whole number",
-            Self::Seconds => "a whole number of seconds",
-            Self::Bytes => "a whole number of bytes",
+            Self::Integer => "an integer",
+            Self::Seconds => Seconds::EXPECTED,
+            Self::Bytes => "an integer (bytes)",
         }
     }
 
-    /// What to write instead of a scalar that is not of this kind, where that can be known.
-    pub(super) fn correction(self, given: &str) -> Option<String> {
+    /// What to write instead of a scalar of another type, if that can be derived.
+    pub(super) fn correction(self, found: &str) -> Option<String> {
         match self {
-            Self::TrueOrFalse => boolean_meant(given).map(|meant| format!("write `{meant}`")),
-            Self::Seconds => seconds_meant(given)
-                .map(|seconds| format!("times are given in seconds, without a unit: write `{seconds}`"))
-                .or_else(|| whole_number_help(given)),
-            Self::WholeNumber | Self::Bytes => whole_number_help(given),
-            Self::Number => given
+            Self::Boolean => parse_boolean(found).map(|boolean| format!("write `{boolean}`")),
+            Self::Seconds => parse_duration(found)
+                .map(|seconds| format!("write `{}`", Seconds(seconds)))
+                .or_else(|| integer_help(found)),
+            Self::Integer | Self::Bytes => integer_help(found),
+            Self::Number => found
                 .contains('$')
-                .then(|| "write the number alone, without a currency sign".to_owned()),
-            Self::List => Some(format!(
-                "a list is written `[\"{given}\"]`, or as lines that begin with `- `"
-            )),
-            Self::Text | Self::TextOrList => {
-                Some(format!("to mean the text, put it in quotes: `\"{given}\"`"))
-            }
-            Self::Section | Self::Word => None,
+                .then(|| "write the number without a currency sign".to_owned()),
+            Self::List => Some(format!("write `[\"{found}\"]`, or one `- item` per line")),
+            Self::String | Self::StringOrList => Some(format!("quote the string: `\"{found}\"`")),
+            Self::Mapping => Some(self.structure_help(self).to_owned()),
+            Self::Keyword => None,
         }
     }
 
-    /// The sentence about a scalar that is not of this kind.
-    pub(super) fn refusal(self, given: &str) -> String {
-        format!("must be {}, but is {}", self.phrase(), quoted(given))
+    /// What to write instead of a list or a mapping. `item` is the expected type of list items.
+    pub(super) fn structure_help(self, item: Self) -> &'static str {
+        match (self, item) {
+            (Self::Mapping, _) => "write `key: value` lines",
+            (Self::List, Self::Mapping) => "write each item as `- name: …`",
+            (Self::List | Self::StringOrList, _) => "write each item as `- value`",
+            _ => "write a single value",
+        }
+    }
+
+    /// The error message for a scalar of another type.
+    pub(super) fn mismatch(self, found: &str) -> String {
+        format!("expected {}, found {}", self.phrase(), quoted(found))
     }
 }
 
-fn boolean_meant(given: &str) -> Option<bool> {
-    match given.to_ascii_lowercase().as_str() {
+fn parse_boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "y" | "1" => Some(true),
         "false" | "no" | "off" | "n" | "0" => Some(false),
         _ => None,
     }
 }
 
-/// `5m` is 300.
-fn seconds_meant(given: &str) -> Option<u64> {
-    let digits = given.find(|character: char| !character.is_ascii_digit())?;
-    let (number, unit) = given.split_at(digits);
+/// Converts a duration with a long unit to seconds, to suggest how to write it: `5 min` is 300.
+fn parse_duration(text: &str) -> Option<u64> {
+    let digits = text.find(|character: char| !character.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
     let seconds_per_unit: u64 = match unit.trim() {
         "s" | "sec" | "secs" | "second" | "seconds" => 1,
         "m" | "min" | "mins" | "minute" | "minutes" => 60,
@@ -138,21 +147,18 @@ fn seconds_meant(given: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(seconds_per_unit)
 }
 
-fn whole_number_help(given: &str) -> Option<String> {
-    let digits = given.strip_prefix(['-', '+']).unwrap_or(given);
+fn integer_help(found: &str) -> Option<String> {
+    let digits = found.strip_prefix(['-', '+']).unwrap_or(found);
     let all_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits {
         return None;
     }
-    let help = if given.starts_with('-') {
-        "it cannot be negative".to_owned()
+    let help = if found.starts_with('-') {
+        "the value must not be negative".to_owned()
     } else if digits.starts_with('0') {
-        format!(
-            "write it without the leading zero: `{}`",
-            digits.trim_start_matches('0')
-        )
+        format!("remove the leading zero: `{}`", digits.trim_start_matches('0'))
     } else {
-        format!("the largest number possible is {}", u64::MAX)
+        format!("the maximum is {}", u64::MAX)
     };
     Some(help)
 }
@@ -162,11 +168,12 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::config::{AdapterSettings, Gate, Hat, Settings};
+    use crate::config::{AdapterSettings, Settings};
+    use crate::policy::{Gate, Hat};
 
-    /// Walks the settings as they really are, so that a new key cannot be described wrongly in silence.
+    /// Walks the serialized settings, so that a wrong type for a new key fails this test.
     #[test]
-    fn every_setting_is_of_the_kind_that_its_message_names() {
+    fn expected_type_of_every_setting_is_correct() {
         let mut settings = Settings::default();
         settings
             .adapters
@@ -175,7 +182,7 @@ mod tests {
         settings.gates.push(Gate {
             name: "test".to_owned(),
             run: "make".to_owned(),
-            timeout: 1,
+            timeout: Seconds(1),
             cwd: Some("web".into()),
             env: [("MAX_TIMEOUT".to_owned(), "1".to_owned())].into(),
         });
@@ -185,37 +192,34 @@ mod tests {
     fn compare(key: &str, value: &Value) {
         let expected = Expected::of(key);
         let fits = match value {
-            Value::Null => !matches!(expected, Expected::Section | Expected::List),
-            Value::Bool(_) => expected == Expected::TrueOrFalse,
-            Value::Number(_) => matches!(
-                expected,
-                Expected::WholeNumber | Expected::Seconds | Expected::Bytes
-            ),
-            Value::String(_) => matches!(expected, Expected::Text | Expected::Word),
+            Value::Null => !matches!(expected, Expected::Mapping | Expected::List),
+            Value::Bool(_) => expected == Expected::Boolean,
+            Value::Number(_) => matches!(expected, Expected::Integer | Expected::Seconds | Expected::Bytes),
+            Value::String(_) => matches!(expected, Expected::String | Expected::Keyword),
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     compare(&format!("{key}[{index}]"), item);
                 }
-                // Only the command line gives these, so no file can get them wrong.
-                matches!(expected, Expected::List | Expected::TextOrList) || key == "cli.extra_args"
+                // `extra_args` cannot be set in a file.
+                matches!(expected, Expected::List | Expected::StringOrList) || key == "cli.extra_args"
             }
             Value::Object(members) => {
                 for (name, member) in members {
                     let dot = if key.is_empty() { "" } else { "." };
                     compare(&format!("{key}{dot}{name}"), member);
                 }
-                expected == Expected::Section
+                expected == Expected::Mapping
             }
         };
-        assert!(fits, "{key} is {value}, but a message would call it {expected:?}");
+        assert!(fits, "{key} is {value}, but the expected type is {expected:?}");
     }
 
     #[test]
-    fn a_time_with_a_unit_is_converted() {
-        assert_eq!(seconds_meant("5m"), Some(300));
-        assert_eq!(seconds_meant("2 hours"), Some(7200));
-        assert_eq!(seconds_meant("300"), None);
-        assert_eq!(seconds_meant("5 parsecs"), None);
-        assert_eq!(seconds_meant("99999999999999999999d"), None);
+    fn duration_with_a_unit_is_converted_to_seconds() {
+        assert_eq!(parse_duration("5m"), Some(300));
+        assert_eq!(parse_duration("2 hours"), Some(7200));
+        assert_eq!(parse_duration("300"), None);
+        assert_eq!(parse_duration("5 parsecs"), None);
+        assert_eq!(parse_duration("99999999999999999999d"), None);
     }
 }

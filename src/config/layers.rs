@@ -1,75 +1,74 @@
-//! Where wishes come from: finding and reading the files, laying the layers over one another, and remembering who
-//! said what.
+//! The layers of the configuration: finds and reads files, merges layers, and records the origin of each value.
 
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::checks::{Known, check};
+use crate::files::{self, FileError, ReadRule};
+
+use super::checks::{KnownNames, check};
 use super::diagnostic::{ConfigError, Diagnostic};
-use super::environment::{Environment, origin_of};
-use super::import::{self, ImportedFile, Place};
-use super::partial::Partial;
+use super::environment::{EnvironmentLayer, variable_of};
+use super::import::{self, ImportedFile, ImportedFrom};
+use super::partial::PartialSettings;
 use super::spans::Spans;
 use super::yaml::Document;
-use super::{Loaded, Origin, Request};
+use super::{LoadRequest, LoadedConfig, Origin};
 
 pub(super) const FILE_NAME: &str = "ralph.yml";
 
-/// No configuration that a person wrote is larger; what is larger is something else.
-const MAX_FILE_BYTES: u64 = 1 << 20;
-
-/// One layer, after it was applied: enough to say what it had said.
+/// A merged layer, kept to answer where a value came from.
 #[derive(Debug)]
 pub(super) struct Layer {
-    source: Source,
-    /// The layer in the shape of the file; `null` is what it did not say.
-    said: Value,
+    source: LayerSource,
+    /// The layer's values in the structure of `ralph.yml`; `null` for keys that it does not set.
+    values: Value,
 }
 
 #[derive(Debug)]
-enum Source {
+enum LayerSource {
     File {
         path: PathBuf,
-        outline: Spans,
+        /// What was parsed. The trust check hashes it, so that the file cannot change in between.
+        text: String,
+        spans: Spans,
     },
     Environment {
         set_by: Vec<(&'static str, &'static str)>,
     },
     Flags,
-    /// A file of another Ralph.
+    /// A configuration file of another tool.
     ImportedFile {
         path: PathBuf,
-        places: Vec<(String, Place)>,
+        text: String,
+        origins: Vec<(String, ImportedFrom)>,
     },
 }
 
 impl Layer {
-    /// Where this layer says the key, if it does.
+    /// The origin of the key, if this layer sets it.
     pub(super) fn origin(&self, key: &str) -> Option<Origin> {
-        if !says(&self.said, key) {
+        if !is_set(&self.values, key) {
             return None;
         }
         Some(match &self.source {
-            Source::File { path, outline } => Origin::File {
+            LayerSource::File { path, spans, .. } => Origin::File {
                 path: path.clone(),
-                line: outline.nearest(key).map_or(1, |entry| entry.line),
+                line: spans.nearest(key).map_or(1, |entry| entry.line),
             },
-            Source::Environment { set_by } => Origin::Environment {
-                variable: origin_of(set_by, key).unwrap_or_default().to_owned(),
+            LayerSource::Environment { set_by } => Origin::Environment {
+                variable: variable_of(set_by, key).unwrap_or_default().to_owned(),
             },
-            Source::Flags => Origin::Flag,
-            Source::ImportedFile { path, places } => {
-                let place = places
+            LayerSource::Flags => Origin::Flag,
+            LayerSource::ImportedFile { path, origins, .. } => {
+                let origin = origins
                     .iter()
-                    .find(|(placed, _)| placed == key || placed.starts_with(key));
-                match place.map(|(_, place)| place) {
-                    Some(Place::Variable(variable)) => Origin::Environment {
+                    .find(|(known, _)| known == key || known.starts_with(key));
+                match origin.map(|(_, origin)| origin) {
+                    Some(ImportedFrom::Variable(variable)) => Origin::Environment {
                         variable: variable.clone(),
                     },
-                    Some(Place::Line(line)) => Origin::File {
+                    Some(ImportedFrom::Line(line)) => Origin::File {
                         path: path.clone(),
                         line: *line,
                     },
@@ -82,27 +81,29 @@ impl Layer {
         })
     }
 
-    /// The file that this layer is, and what it says.
-    pub(super) fn file(&self) -> Option<(&Path, &Value)> {
+    /// The path, the text and the values of a file layer.
+    pub(super) fn file(&self) -> Option<(&Path, &str, &Value)> {
         match &self.source {
-            Source::File { path, .. } | Source::ImportedFile { path, .. } => Some((path, &self.said)),
-            Source::Environment { .. } | Source::Flags => None,
+            LayerSource::File { path, text, .. } | LayerSource::ImportedFile { path, text, .. } => {
+                Some((path, text, &self.values))
+            }
+            LayerSource::Environment { .. } | LayerSource::Flags => None,
         }
     }
 
-    /// A later layer gave the prompt, in one way or the other: what this one said about it decides nothing.
-    fn take_back_prompt(&mut self) {
+    /// Clears the prompt and the prompt file, because a later layer replaces them.
+    fn clear_prompt(&mut self) {
         for key in ["/event_loop/prompt", "/event_loop/prompt_file"] {
-            if let Some(said) = self.said.pointer_mut(key) {
-                *said = Value::Null;
+            if let Some(value) = self.values.pointer_mut(key) {
+                *value = Value::Null;
             }
         }
     }
 }
 
-/// A name chosen by the user may itself hold dots, so every way to cut the key is tried.
-fn says(said: &Value, key: &str) -> bool {
-    let Some(members) = said.as_object() else {
+/// Names chosen by the user may contain dots, so every way to split the key is tried.
+fn is_set(values: &Value, key: &str) -> bool {
+    let Some(members) = values.as_object() else {
         return false;
     };
     if let Some(value) = members.get(key) {
@@ -115,131 +116,136 @@ fn says(said: &Value, key: &str) -> bool {
     key.match_indices('.').any(|(dot, _)| {
         members
             .get(&key[..dot])
-            .is_some_and(|inner| says(inner, &key[dot + 1..]))
+            .is_some_and(|inner| is_set(inner, &key[dot + 1..]))
     })
 }
 
-impl Loaded {
-    /// Lays one file over what there is.
-    pub(super) fn lay_file(&mut self, path: &Path, known: Known<'_>) -> Result<(), ConfigError> {
+impl LoadedConfig {
+    /// Merges a `ralph.yml`.
+    pub(super) fn add_file(&mut self, path: &Path, known: KnownNames<'_>) -> Result<(), ConfigError> {
         let text = read_text(path)?;
         let document = Document::new(path, &text);
-        let mut wishes: Partial = document.read().map_err(ConfigError::Diagnostic)?;
-        check(&wishes, known)
-            .map_err(|complaint| ConfigError::Diagnostic(Box::new(document.mistake(complaint))))?;
-        wishes.anchor_paths(path.parent().unwrap_or(path));
-        let outline = document.into_outline();
+        let mut settings: PartialSettings = document.read().map_err(ConfigError::Diagnostic)?;
+        check(&settings, known)
+            .map_err(|problem| ConfigError::Diagnostic(Box::new(document.diagnostic(problem))))?;
+        settings.make_paths_absolute(path.parent().unwrap_or(path));
+        let spans = document.into_spans();
         self.files.push(path.to_owned());
-        self.lay(
-            wishes,
-            Source::File {
+        self.add_layer(
+            settings,
+            LayerSource::File {
                 path: path.to_owned(),
-                outline,
+                text,
+                spans,
             },
         );
         Ok(())
     }
 
-    /// Lays a file of another Ralph over what there is. What it says wrongly was told as a warning.
-    pub(super) fn lay_foreign(
+    /// Merges a configuration file of another tool. Its errors become warnings.
+    pub(super) fn add_imported_file(
         &mut self,
-        whose: ImportedFile,
+        format: ImportedFile,
         path: &Path,
-        request: &Request<'_>,
+        request: &LoadRequest<'_>,
     ) -> Result<(), ConfigError> {
         let text = read_text(path)?;
-        let scene = import::Scene {
+        let context = import::ImportContext {
             path,
             environment: request.environment,
             agents: request.agents,
         };
-        let mut said = import::read(whose, &text, &scene);
-        said.wishes.anchor_paths(path.parent().unwrap_or(path));
-        self.warnings.append(&mut said.warnings);
+        let mut imported = import::read(format, &text, &context);
+        // `.ralphex/config` belongs to the directory that contains `.ralphex`.
+        let directory = path.parent().unwrap_or(path);
+        let base = match directory.ends_with(".ralphex") {
+            true => directory.parent().unwrap_or(directory),
+            false => directory,
+        };
+        imported.settings.make_paths_absolute(base);
+        self.warnings.append(&mut imported.warnings);
         self.files.push(path.to_owned());
-        let (path, places) = (path.to_owned(), said.places);
-        self.lay(said.wishes, Source::ImportedFile { path, places });
+        let (path, origins) = (path.to_owned(), imported.origins);
+        self.add_layer(
+            imported.settings,
+            LayerSource::ImportedFile { path, text, origins },
+        );
         Ok(())
     }
 
-    pub(super) fn lay_environment(
+    pub(super) fn add_environment(
         &mut self,
-        mut environment: Environment,
-        known: Known<'_>,
+        mut environment: EnvironmentLayer,
+        known: KnownNames<'_>,
         cwd: &Path,
     ) -> Result<(), ConfigError> {
-        check(&environment.wishes, known).map_err(|complaint| environment.blame(complaint))?;
-        environment.wishes.anchor_paths(cwd);
+        check(&environment.settings, known).map_err(|problem| environment.error(problem))?;
+        environment.settings.make_paths_absolute(cwd);
         self.warnings.append(&mut environment.warnings);
-        self.lay(
-            environment.wishes,
-            Source::Environment {
+        self.add_layer(
+            environment.settings,
+            LayerSource::Environment {
                 set_by: environment.set_by,
             },
         );
         Ok(())
     }
 
-    pub(super) fn lay_flags(
+    pub(super) fn add_flags(
         &mut self,
-        mut flags: Partial,
-        known: Known<'_>,
+        mut flags: PartialSettings,
+        known: KnownNames<'_>,
         cwd: &Path,
     ) -> Result<(), ConfigError> {
-        check(&flags, known).map_err(|complaint| ConfigError::Flag { complaint })?;
-        flags.anchor_paths(cwd);
-        self.lay(flags, Source::Flags);
+        check(&flags, known).map_err(|problem| ConfigError::Flag { problem })?;
+        flags.make_paths_absolute(cwd);
+        self.add_layer(flags, LayerSource::Flags);
         Ok(())
     }
 
-    fn lay(&mut self, wishes: Partial, source: Source) {
-        // Only text, numbers and lists: there is nothing in a layer that JSON could refuse.
-        let said = serde_json::to_value(&wishes).unwrap_or(Value::Null);
-        if wishes.event_loop.prompt.is_some() || wishes.event_loop.prompt_file.is_some() {
-            self.layers.iter_mut().for_each(Layer::take_back_prompt);
+    fn add_layer(&mut self, settings: PartialSettings, source: LayerSource) {
+        // A layer contains only types that JSON can represent, so serialization cannot fail.
+        let values = serde_json::to_value(&settings).unwrap_or(Value::Null);
+        if settings.event_loop.prompt.is_some() || settings.event_loop.prompt_file.is_some() {
+            self.layers.iter_mut().for_each(Layer::clear_prompt);
         }
-        wishes.apply_to(&mut self.settings);
-        self.layers.push(Layer { source, said });
+        settings.apply_to(&mut self.settings);
+        self.layers.push(Layer { source, values });
     }
 }
 
-/// Reads a file whole, if it is one that a person could have written.
+/// Reads a whole file, up to the size limit.
 pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
-    let unreadable = |source| ConfigError::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).map_err(unreadable)?;
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(ConfigError::TooLarge {
+    let bytes = files::read(path, ReadRule::CONFIG).map_err(|error| match error {
+        FileError::TooLarge { max_bytes } => ConfigError::TooLarge {
             path: path.to_owned(),
-            max_bytes: MAX_FILE_BYTES,
-        });
-    }
+            max_bytes,
+        },
+        other => ConfigError::Unreadable {
+            path: path.to_owned(),
+            source: other.into_io(),
+        },
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let start = error.utf8_error().valid_up_to();
-        let shown = String::from_utf8_lossy(error.as_bytes());
-        let mistake = Diagnostic::new(path, &shown, start..start + 1, "the file is not UTF-8 text")
-            .with_help(Some("save it as UTF-8; other encodings are not read".to_owned()));
-        ConfigError::Diagnostic(Box::new(mistake))
+        let text = String::from_utf8_lossy(error.as_bytes());
+        let diagnostic = Diagnostic::new(path, &text, start..start + 1, "invalid UTF-8")
+            .with_help(Some("save the file as UTF-8".to_owned()));
+        ConfigError::Diagnostic(Box::new(diagnostic))
     })
 }
 
-/// The nearest `ralph.yml` at or above a directory.
+/// The nearest `ralph.yml` in a directory or its parents.
 pub(super) fn find_project_file(cwd: &Path, warnings: &mut Vec<String>) -> Option<PathBuf> {
     for directory in cwd.ancestors() {
         let path = directory.join(FILE_NAME);
-        if is_there(&path) {
+        if entry_exists(&path) {
             return Some(path);
         }
         let other = directory.join("ralph.yaml");
-        if is_there(&other) {
+        if entry_exists(&other) {
             warnings.push(format!(
-                "{} is not read; the name is {FILE_NAME}",
+                "ignoring {}: the file must be named {FILE_NAME}",
                 other.display()
             ));
         }
@@ -247,7 +253,7 @@ pub(super) fn find_project_file(cwd: &Path, warnings: &mut Vec<String>) -> Optio
     None
 }
 
-/// A link that leads nowhere is there, too: reading it must fail, not be skipped.
-pub(super) fn is_there(path: &Path) -> bool {
+/// True also for a dangling link, so that reading it fails instead of being skipped.
+pub(super) fn entry_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

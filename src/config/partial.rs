@@ -1,5 +1,5 @@
-//! What one layer says: the shape of `ralph.yml`, with everything optional. Laying one layer over the settings
-//! made so far is here; where a layer comes from and whether its values make sense is not.
+//! The settings of one layer: the structure of `ralph.yml` with every key optional, and how a layer is merged into
+//! `Settings`. Field comments are the descriptions in the JSON schema and in `docs/config.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,38 +9,39 @@ use schemars::JsonSchema;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::policy::{Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, Seconds, Session};
+
 use super::settings::{
-    AdapterSettings, Cli, CompletionMatch, DriverSettings, EventLoop, Gate, Hat, Hooks, Mode, OnFailure,
-    OutputFormat, PromptMode, Session, Settings,
+    AdapterSettings, Cli, DriverSettings, EventLoop, Mode, OutputFormat, PromptMode, Settings,
 };
 
-/// The wishes of one layer. What is `None` was not said.
+/// The settings of one layer. `None` means that the layer does not set the key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Partial {
-    /// Which agent, and how it is called.
-    #[serde(default, deserialize_with = "may_be_empty")]
+pub struct PartialSettings {
+    /// The agent and how to call it.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub cli: PartialCli,
-    /// Settings for one agent by name: a built-in one, or `custom`.
-    #[serde(default, deserialize_with = "may_be_empty")]
+    /// Settings of individual agents, by name: a built-in agent or `custom`.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub adapters: BTreeMap<String, PartialAdapter>,
-    /// The task, its limits, and its end.
-    #[serde(default, deserialize_with = "may_be_empty")]
+    /// The task, its limits, and its completion.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub event_loop: PartialEventLoop,
-    /// Commands that must succeed before "done" is believed.
+    /// Commands that must succeed before the task counts as done.
     pub gates: Option<Vec<Gate>>,
-    /// Commands that are told what happens, by a JSON document on stdin.
-    #[serde(default, deserialize_with = "may_be_empty")]
+    /// Commands that run on events of a run. They receive a JSON document on stdin.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub hooks: PartialHooks,
-    /// Roles that topics call for, by names of your choice.
-    #[serde(default, deserialize_with = "may_be_empty")]
+    /// Roles that topics activate, under names of your choice.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub hats: BTreeMap<String, PartialHat>,
-    /// Whether each iteration starts a new session of the agent or resumes the last.
+    /// Start a new agent session in each iteration (`fresh`), or resume the previous one (`continue`).
     pub session: Option<Session>,
-    /// What a driver script is told, for `backend: driver:NAME`.
-    #[serde(default, deserialize_with = "may_be_empty")]
+    /// Variables for the driver script, for `backend: driver:NAME`.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub driver: PartialDriver,
-    /// Your price list, for agents that do not report what they cost.
+    /// Path of a price list, for agents that do not report their cost.
     #[serde(default, serialize_with = "path_as_text")]
     #[schemars(extend("format" = "path"))]
     pub pricing: Option<PathBuf>,
@@ -52,38 +53,37 @@ pub struct Partial {
 pub struct PartialCli {
     /// `auto`, the name of a built-in agent, `custom`, or `driver:NAME`.
     pub backend: Option<String>,
-    /// The program of a custom agent.
+    /// The program of a custom agent (`backend: custom`).
     pub command: Option<String>,
-    /// Its arguments, which come before the prompt.
+    /// Arguments of the custom agent, placed before the prompt.
     pub args: Option<Vec<String>>,
-    /// How a custom agent gets the prompt.
+    /// How a custom agent receives the prompt: as an argument or on stdin.
     pub prompt_mode: Option<PromptMode>,
-    /// The option that the prompt follows; without it the prompt is a plain argument.
+    /// The option that precedes the prompt. Without it, the prompt is a positional argument.
     pub prompt_flag: Option<String>,
-    /// Whether the agent works by itself, or on its own screen, which you see and type into ([interactive
-    /// mode](agents.md#interactive-mode)); also `--mode`.
+    /// Run the agent headless (`autonomous`), or in its own TUI ([interactive
+    /// mode](agents.md#interactive-mode)). Same as `--mode`.
     pub default_mode: Option<Mode>,
-    /// In interactive mode, how long there may be neither output nor a key; 0 is for ever.
-    /// `adapters.NAME.idle_timeout` does not count there.
-    #[schemars(extend("format" = "seconds"))]
-    pub idle_timeout_secs: Option<u64>,
-    /// The format of the agent's output; `auto` takes the one that belongs to the agent.
+    /// Interactive mode: maximum time without output and key presses; 0 disables the timeout.
+    /// `adapters.NAME.idle_timeout` does not apply in interactive mode.
+    pub idle_timeout_secs: Option<Seconds>,
+    /// The format of the agent's output. `auto` selects the agent's own format.
     pub transcript: Option<String>,
-    /// With `transcript: jq`: what of each JSON line to read, as `jq -j` would print it.
+    /// With `transcript: jq`: the jq filter that extracts text from each JSON line, as `jq -j` prints it.
     pub jq_filter: Option<String>,
-    /// Gives the agent a terminal even if it does not need one.
+    /// Run the agent in a pseudo-terminal even if it does not require one.
     pub pty_mode: Option<bool>,
-    /// Where driver scripts are looked for first.
+    /// The directory to search first for driver scripts.
     #[serde(default, serialize_with = "path_as_text")]
     #[schemars(extend("format" = "path"))]
     pub driver_dir: Option<PathBuf>,
-    /// A program that behaves like `claude` and is called in its place.
+    /// A Claude-compatible program to run instead of `claude`.
     pub claude_command: Option<String>,
-    /// Its arguments, cut into words as a shell does; `""` means no arguments at all.
+    /// Arguments of `claude_command`, split into words like in a shell. `""` means no arguments.
     pub claude_args: Option<String>,
-    /// The model to ask the agent for.
+    /// The model that the agent should use.
     pub model: Option<String>,
-    /// Only the command line can say this.
+    /// Can be set only on the command line, after `--`.
     #[serde(skip_deserializing)]
     pub extra_args: Option<Vec<String>>,
 }
@@ -92,11 +92,11 @@ pub struct PartialCli {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialDriver {
-    /// `CLAUDE_OUTPUT_FORMAT` for the script.
+    /// The value of `CLAUDE_OUTPUT_FORMAT` for the script.
     pub output_format: Option<OutputFormat>,
-    /// `CLAUDE_PERMISSION_MODE`; empty leaves it to the script.
+    /// The value of `CLAUDE_PERMISSION_MODE` for the script. Empty selects the script's default.
     pub permission_mode: Option<String>,
-    /// `CLAUDE_ALLOWED_TOOLS`: names with commas between them, checked against those that the driver knows.
+    /// The value of `CLAUDE_ALLOWED_TOOLS` for the script: comma-separated names, checked against the driver's tools.
     pub allowed_tools: Option<String>,
 }
 
@@ -104,17 +104,16 @@ pub struct PartialDriver {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialAdapter {
-    /// Whether `backend: auto` may choose it.
+    /// Whether `backend: auto` may select this agent.
     pub enabled: Option<bool>,
-    /// How long one iteration may take, busy or not.
-    #[schemars(range(min = 1), extend("format" = "seconds"))]
-    pub timeout: Option<u64>,
-    /// How long the agent may print nothing; 0 is for ever. Without it, by the format of its output.
-    #[schemars(extend("format" = "seconds"))]
-    pub idle_timeout: Option<u64>,
-    /// The model for this agent.
+    /// Maximum duration of an iteration, even if the agent is active.
+    #[schemars(extend("minimum" = 1))]
+    pub timeout: Option<Seconds>,
+    /// Maximum time without output; 0 disables the timeout. The default depends on the transcript format.
+    pub idle_timeout: Option<Seconds>,
+    /// The model that this agent should use.
     pub model: Option<String>,
-    /// More arguments for this agent.
+    /// Additional arguments for this agent.
     pub args: Option<Vec<String>>,
 }
 
@@ -122,50 +121,52 @@ pub struct PartialAdapter {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialEventLoop {
-    /// The task itself.
+    /// The prompt: the task for the agent.
     pub prompt: Option<String>,
-    /// The file that holds the task; it is read again for each iteration.
+    /// The file that contains the prompt. It is read again for each iteration.
     #[serde(default, serialize_with = "path_as_text")]
     #[schemars(extend("format" = "path"))]
     pub prompt_file: Option<PathBuf>,
-    /// What the agent says when all is done; it replaces the built-in markers. Empty means those.
+    /// Markers that the agent prints when the task is done. They replace the built-in markers; empty selects the
+    /// built-in ones.
     #[serde(default, deserialize_with = "one_or_many")]
-    #[schemars(with = "TextOrTexts")]
+    #[schemars(with = "StringOrList")]
     pub completion_promise: Option<Vec<String>>,
-    /// Whether the marker must stand alone on a line, or may be anywhere.
-    pub completion_match: Option<CompletionMatch>,
-    /// How often the agent is started.
+    /// Whether the marker must be alone on its own line (`line`) or may appear `anywhere`.
+    pub completion_match: Option<MarkerPlacement>,
+    /// Maximum number of iterations.
     #[schemars(range(min = 1))]
     pub max_iterations: Option<u64>,
-    /// How long the whole run may take.
-    #[schemars(range(min = 1), extend("format" = "seconds"))]
-    pub max_runtime_seconds: Option<u64>,
-    /// How many dollars the whole run may cost.
+    /// Maximum duration of the run.
+    #[schemars(extend("minimum" = 1))]
+    pub max_runtime_seconds: Option<Seconds>,
+    /// Maximum cost of the run, in US dollars.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_cost_usd: Option<f64>,
-    /// How many tokens the whole run may use.
+    /// Maximum number of tokens that the run may use.
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
-    /// After how many failures in a row to give up.
+    /// Stop after this many consecutive failed iterations.
     #[schemars(range(min = 1))]
     pub max_consecutive_failures: Option<u64>,
-    /// The pause between two iterations.
-    #[schemars(extend("format" = "seconds"))]
-    pub cooldown_seconds: Option<u64>,
-    /// How long an agent that is told to stop may take before it is killed.
-    #[schemars(extend("format" = "seconds"))]
-    pub stop_grace_seconds: Option<u64>,
-    /// How long an agent may linger after its final result.
-    #[schemars(extend("format" = "seconds"))]
-    pub result_grace_seconds: Option<u64>,
-    /// What to do when the agent itself says that it failed.
-    pub on_declared_failure: Option<OnFailure>,
-    /// The longest line of output that is read whole.
+    /// Pause between iterations.
+    pub cooldown_seconds: Option<Seconds>,
+    /// Longest wait for a usage limit. A limit that resets later is tried again at this time.
+    #[schemars(extend("minimum" = 1))]
+    pub max_wait_seconds: Option<Seconds>,
+    /// Time that an agent has to exit after a stop request before it is killed.
+    pub stop_grace_seconds: Option<Seconds>,
+    /// Time that an agent has to exit after its final result.
+    pub result_grace_seconds: Option<Seconds>,
+    /// What to do when the agent reports that it failed.
+    pub on_declared_failure: Option<OnDeclaredFailure>,
+    /// Maximum length of an output line. Longer lines are truncated.
     #[schemars(range(min = 4096, max = 4_294_967_296_u64), extend("format" = "bytes"))]
     pub max_line_bytes: Option<u64>,
-    /// After how many iterations in a row that change nothing to give up; 0 is never.
+    /// Stop after this many consecutive iterations without changes; 0 disables the limit.
     pub max_no_progress: Option<u64>,
-    /// The only files that the agent may change; an iteration that changes others fails. Empty allows all.
+    /// Path patterns of the files that the agent may change. An iteration that changes other files fails. Empty
+    /// allows all files.
     #[schemars(extend("format" = "patterns"))]
     pub allowed_paths: Option<Vec<String>>,
 }
@@ -174,43 +175,43 @@ pub struct PartialEventLoop {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialHooks {
-    /// The run begins, or goes on.
+    /// Runs when the run starts or resumes.
     pub on_start: Option<String>,
-    /// An iteration has ended.
+    /// Runs after each iteration.
     pub on_iteration: Option<String>,
-    /// The run is complete.
+    /// Runs when the task is done.
     pub on_complete: Option<String>,
-    /// The run has ended in any other way.
+    /// Runs when the run ends without completing the task.
     pub on_fail: Option<String>,
-    /// The agent's usage limit was reached.
+    /// Runs when the agent reaches its usage limit.
     pub on_rate_limit: Option<String>,
-    /// How long one may take.
-    #[schemars(range(min = 1), extend("format" = "seconds"))]
-    pub timeout: Option<u64>,
+    /// Maximum duration of a hook.
+    #[schemars(extend("minimum" = 1))]
+    pub timeout: Option<Seconds>,
 }
 
 /// See [`Hat`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialHat {
-    /// What the role is, in a sentence.
+    /// A one-sentence description of the role.
     pub description: Option<String>,
-    /// The topics, or globs of topics (`build.*`, `*`), that call for it.
+    /// The topics, or topic patterns (`build.*`, `*`), that activate the hat.
     pub triggers: Option<Vec<String>>,
-    /// The topics that it may publish.
+    /// The topics that the hat may publish.
     pub publishes: Option<Vec<String>>,
-    /// What is added to the prompt while it is worn.
+    /// Text that is added to the prompt while the hat is active.
     pub instructions: Option<String>,
-    /// The topic that is published for it when it published nothing.
+    /// The topic to publish if the hat publishes none.
     pub default_publishes: Option<String>,
-    /// How often it may be worn in one run.
+    /// Maximum number of activations per run.
     #[schemars(range(min = 1))]
     pub max_activations: Option<u64>,
 }
 
-impl Partial {
-    /// Makes every path absolute: what a file says is relative to that file, not to where `ralph` was called.
-    pub(super) fn anchor_paths(&mut self, base: &Path) {
+impl PartialSettings {
+    /// Makes paths absolute. Paths in a file are relative to the directory of that file.
+    pub(super) fn make_paths_absolute(&mut self, base: &Path) {
         for path in [
             &mut self.event_loop.prompt_file,
             &mut self.pricing,
@@ -221,151 +222,161 @@ impl Partial {
         {
             *path = base.join(&path);
         }
+        for program in [&mut self.cli.command, &mut self.cli.claude_command] {
+            // A plain name is searched for in PATH. No shell expands `~`, which the error for a missing program explains.
+            let is_path = |path: &&mut String| path.contains('/') && !path.starts_with('~');
+            if let Some(path) = program.as_mut().filter(is_path) {
+                let relative = path.strip_prefix("./").unwrap_or(path);
+                *path = base.join(relative).to_string_lossy().into_owned();
+            }
+        }
         for gate in self.gates.iter_mut().flatten() {
             gate.cwd = gate.cwd.take().map(|cwd| base.join(cwd));
         }
     }
 
-    /// Lays this layer over the settings made so far.
+    /// Merges this layer into the settings of the lower layers.
     pub(super) fn apply_to(self, settings: &mut Settings) {
         self.cli.apply_to(&mut settings.cli);
         for (name, adapter) in self.adapters {
             adapter.apply_to(settings.adapters.entry(name).or_default());
         }
         self.event_loop.apply_to(&mut settings.event_loop);
-        grant(self.gates, &mut settings.gates);
+        override_with(self.gates, &mut settings.gates);
         self.hooks.apply_to(&mut settings.hooks);
         for (name, hat) in self.hats {
-            hat.apply_to(settings.hats.entry(name).or_default());
+            let hats = &mut settings.hats;
+            hat.apply_to(hats.entry(name.clone()).or_insert_with(|| Hat::named(&name)));
         }
-        grant(self.session, &mut settings.session);
+        override_with(self.session, &mut settings.session);
         self.driver.apply_to(&mut settings.driver);
-        grant(self.pricing, &mut settings.pricing);
+        override_with(self.pricing, &mut settings.pricing);
     }
 }
 
 impl PartialCli {
     fn apply_to(self, cli: &mut Cli) {
-        grant(self.backend, &mut cli.backend);
-        grant(self.command, &mut cli.command);
-        grant(self.args, &mut cli.args);
-        grant(self.prompt_mode, &mut cli.prompt_mode);
-        grant(self.prompt_flag, &mut cli.prompt_flag);
-        grant(self.default_mode, &mut cli.default_mode);
-        grant(self.idle_timeout_secs, &mut cli.idle_timeout_secs);
+        override_with(self.backend, &mut cli.backend);
+        override_with(self.command, &mut cli.command);
+        override_with(self.args, &mut cli.args);
+        override_with(self.prompt_mode, &mut cli.prompt_mode);
+        override_with(self.prompt_flag, &mut cli.prompt_flag);
+        override_with(self.default_mode, &mut cli.default_mode);
+        override_with(self.idle_timeout_secs, &mut cli.idle_timeout_secs);
         match self.transcript {
             Some(name) if name == AUTO => cli.transcript = None,
-            named => grant(named, &mut cli.transcript),
+            named => override_with(named, &mut cli.transcript),
         }
-        grant(self.jq_filter, &mut cli.jq_filter);
-        grant(self.pty_mode, &mut cli.pty_mode);
-        grant(self.driver_dir, &mut cli.driver_dir);
-        grant(self.claude_command, &mut cli.claude_command);
-        grant(self.claude_args, &mut cli.claude_args);
-        grant(self.model, &mut cli.model);
-        grant(self.extra_args, &mut cli.extra_args);
+        override_with(self.jq_filter, &mut cli.jq_filter);
+        override_with(self.pty_mode, &mut cli.pty_mode);
+        override_with(self.driver_dir, &mut cli.driver_dir);
+        override_with(self.claude_command, &mut cli.claude_command);
+        override_with(self.claude_args, &mut cli.claude_args);
+        override_with(self.model, &mut cli.model);
+        override_with(self.extra_args, &mut cli.extra_args);
     }
 }
 
 impl PartialDriver {
     fn apply_to(self, driver: &mut DriverSettings) {
-        grant(self.output_format, &mut driver.output_format);
-        grant(self.permission_mode, &mut driver.permission_mode);
-        grant(self.allowed_tools, &mut driver.allowed_tools);
+        override_with(self.output_format, &mut driver.output_format);
+        override_with(self.permission_mode, &mut driver.permission_mode);
+        override_with(self.allowed_tools, &mut driver.allowed_tools);
     }
 }
 
 impl PartialAdapter {
     fn apply_to(self, adapter: &mut AdapterSettings) {
-        grant(self.enabled, &mut adapter.enabled);
-        grant(self.timeout, &mut adapter.timeout);
-        grant(self.idle_timeout, &mut adapter.idle_timeout);
-        grant(self.model, &mut adapter.model);
-        grant(self.args, &mut adapter.args);
+        override_with(self.enabled, &mut adapter.enabled);
+        override_with(self.timeout, &mut adapter.timeout);
+        override_with(self.idle_timeout, &mut adapter.idle_timeout);
+        override_with(self.model, &mut adapter.model);
+        override_with(self.args, &mut adapter.args);
     }
 }
 
 impl PartialEventLoop {
     fn apply_to(self, event_loop: &mut EventLoop) {
-        // Two ways to say one thing: the later layer's way replaces the earlier layer's, whichever it was.
+        // A prompt from this layer replaces both the prompt and the prompt file of lower layers.
         if self.prompt.is_some() || self.prompt_file.is_some() {
             event_loop.prompt = self.prompt;
             event_loop.prompt_file = self.prompt_file;
         }
-        grant(self.completion_promise, &mut event_loop.completion_promise);
-        grant(self.completion_match, &mut event_loop.completion_match);
-        grant(self.max_iterations, &mut event_loop.max_iterations);
-        grant(self.max_runtime_seconds, &mut event_loop.max_runtime_seconds);
-        grant(self.max_cost_usd, &mut event_loop.max_cost_usd);
-        grant(self.max_tokens, &mut event_loop.max_tokens);
-        grant(
+        override_with(self.completion_promise, &mut event_loop.completion_promise);
+        override_with(self.completion_match, &mut event_loop.completion_match);
+        override_with(self.max_iterations, &mut event_loop.max_iterations);
+        override_with(self.max_runtime_seconds, &mut event_loop.max_runtime_seconds);
+        override_with(self.max_cost_usd, &mut event_loop.max_cost_usd);
+        override_with(self.max_tokens, &mut event_loop.max_tokens);
+        override_with(
             self.max_consecutive_failures,
             &mut event_loop.max_consecutive_failures,
         );
-        grant(self.cooldown_seconds, &mut event_loop.cooldown_seconds);
-        grant(self.stop_grace_seconds, &mut event_loop.stop_grace_seconds);
-        grant(self.result_grace_seconds, &mut event_loop.result_grace_seconds);
-        grant(self.on_declared_failure, &mut event_loop.on_declared_failure);
-        grant(self.max_line_bytes, &mut event_loop.max_line_bytes);
-        grant(self.max_no_progress, &mut event_loop.max_no_progress);
-        grant(self.allowed_paths, &mut event_loop.allowed_paths);
+        override_with(self.cooldown_seconds, &mut event_loop.cooldown_seconds);
+        override_with(self.max_wait_seconds, &mut event_loop.max_wait_seconds);
+        override_with(self.stop_grace_seconds, &mut event_loop.stop_grace_seconds);
+        override_with(self.result_grace_seconds, &mut event_loop.result_grace_seconds);
+        override_with(self.on_declared_failure, &mut event_loop.on_declared_failure);
+        override_with(self.max_line_bytes, &mut event_loop.max_line_bytes);
+        override_with(self.max_no_progress, &mut event_loop.max_no_progress);
+        override_with(self.allowed_paths, &mut event_loop.allowed_paths);
     }
 }
 
 impl PartialHooks {
     fn apply_to(self, hooks: &mut Hooks) {
-        grant(self.on_start, &mut hooks.on_start);
-        grant(self.on_iteration, &mut hooks.on_iteration);
-        grant(self.on_complete, &mut hooks.on_complete);
-        grant(self.on_fail, &mut hooks.on_fail);
-        grant(self.on_rate_limit, &mut hooks.on_rate_limit);
-        grant(self.timeout, &mut hooks.timeout);
+        override_with(self.on_start, &mut hooks.on_start);
+        override_with(self.on_iteration, &mut hooks.on_iteration);
+        override_with(self.on_complete, &mut hooks.on_complete);
+        override_with(self.on_fail, &mut hooks.on_fail);
+        override_with(self.on_rate_limit, &mut hooks.on_rate_limit);
+        override_with(self.timeout, &mut hooks.timeout);
     }
 }
 
 impl PartialHat {
     fn apply_to(self, hat: &mut Hat) {
-        grant(self.description, &mut hat.description);
-        grant(self.triggers, &mut hat.triggers);
-        grant(self.publishes, &mut hat.publishes);
-        grant(self.instructions, &mut hat.instructions);
-        grant(self.default_publishes, &mut hat.default_publishes);
-        grant(self.max_activations, &mut hat.max_activations);
+        override_with(self.description, &mut hat.description);
+        override_with(self.triggers, &mut hat.triggers);
+        override_with(self.publishes, &mut hat.publishes);
+        override_with(self.instructions, &mut hat.instructions);
+        override_with(self.default_publishes, &mut hat.default_publishes);
+        override_with(self.max_activations, &mut hat.max_activations);
     }
 }
 
-/// The transcript name that takes an earlier layer's choice back.
+/// The transcript name that resets the choice of a lower layer.
 pub(super) const AUTO: &str = "auto";
 
-/// A wish that was expressed replaces the setting; one that was not leaves it alone.
-fn grant<Wish, Setting: From<Wish>>(wish: Option<Wish>, setting: &mut Setting) {
-    if let Some(wish) = wish {
-        *setting = wish.into();
+/// Overwrites the setting if the layer sets a value.
+fn override_with<Value, Setting: From<Value>>(value: Option<Value>, setting: &mut Setting) {
+    if let Some(value) = value {
+        *setting = value.into();
     }
 }
 
-/// A section whose every line is commented out is an empty section, not a mistake.
-pub(super) fn may_be_empty<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+/// Accepts `null` for a section whose lines are all commented out.
+pub(super) fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// Paths need not be UTF-8, JSON must be.
+/// Serializes a path lossily, because paths may not be UTF-8 but JSON must be.
 fn path_as_text<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
 }
 
-/// How the schema says `one_or_many`.
+/// The JSON schema of `one_or_many`.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
-#[expect(dead_code, reason = "only its shape is of use")]
-enum TextOrTexts {
-    Text(String),
-    Texts(Vec<String>),
+#[expect(dead_code, reason = "only the derived schema is used")]
+enum StringOrList {
+    String(String),
+    List(Vec<String>),
 }
 
-/// One text, or a list of texts. Not an untagged enum: that would lose the place of a mistake in the list.
+/// Accepts a string or a list of strings. An untagged enum would lose the location of an error in the list.
 fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     struct OneOrMany;
 
@@ -373,7 +384,7 @@ fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>
         type Value = Option<Vec<String>>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("text, or a list of texts")
+            f.write_str("a string or a list of strings")
         }
 
         fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {

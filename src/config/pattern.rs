@@ -1,86 +1,89 @@
-//! Patterns of paths, as shells have them: `*` and `?` stay within one directory, `**` as a whole part of a path stands for
-//! any directories, or everything below; `[a-z]`, `[!a]`, `{this,that}`; `\` takes its meaning from the sign after it. Pure.
+//! Path patterns (globs): `*` and `?` match within one directory, `**` as a whole path component matches any number
+//! of directories or everything below; `[a-z]`, `[!a]` and `{this,that}` are supported; `\` escapes the next
+//! character.
 //!
-//! A pattern becomes a list of steps, and a path is held against all ways through them at once, so that no pattern takes
-//! longer than its length times that of the path.
+//! A pattern is compiled to an NFA whose states are simulated in parallel, so that matching takes at most time
+//! proportional to the length of the pattern times the length of the path.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+/// A compiled path pattern.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     steps: Vec<Step>,
 }
 
+/// One state of the NFA.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Reads one of these signs; the next step follows.
-    Read(Signs),
-    /// Goes on at either place.
-    Fork(usize, usize),
+    /// Consumes one character of the class and continues with the next step.
+    Match(CharClass),
+    /// Continues with both steps.
+    Split(usize, usize),
 }
 
 #[derive(Debug, Clone)]
-enum Signs {
-    All,
-    AllButSlash,
+enum CharClass {
+    Any,
+    AnyExceptSlash,
     One(char),
-    Among(Vec<RangeInclusive<char>>),
-    NotAmong(Vec<RangeInclusive<char>>),
+    In(Vec<RangeInclusive<char>>),
+    NotIn(Vec<RangeInclusive<char>>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     #[error("unclosed character class; missing ']'")]
     UnclosedClass,
-    #[error("a range from '{0}' to '{1}' is empty")]
+    #[error("empty character range '{0}'-'{1}'")]
     EmptyRange(char, char),
-    #[error("unclosed group; missing '}}' (a plain '{{' is written '\\{{')")]
+    #[error("unclosed group; missing '}}' (write '\\{{' for a literal '{{')")]
     UnclosedGroup,
-    #[error("unopened group; missing '{{' (a plain '}}' is written '\\}}')")]
+    #[error("unopened group; missing '{{' (write '\\}}' for a literal '}}')")]
     UnopenedGroup,
-    #[error("a '\\' at the end")]
-    DanglingEscape,
+    #[error("trailing '\\'")]
+    TrailingBackslash,
 }
 
 impl PathPattern {
     pub fn matches(&self, path: &str) -> bool {
-        let mut here = self.reached(std::iter::once(0));
-        for sign in path.chars() {
-            let reads =
-                |at: &usize| matches!(self.steps.get(*at), Some(Step::Read(signs)) if signs.have(sign));
-            here = self.reached(here.into_iter().filter(reads).map(|at| at + 1));
+        let mut states = self.closure(std::iter::once(0));
+        for c in path.chars() {
+            let matches =
+                |at: &usize| matches!(self.steps.get(*at), Some(Step::Match(class)) if class.contains(c));
+            states = self.closure(states.into_iter().filter(matches).map(|at| at + 1));
         }
-        here.contains(&self.steps.len())
+        states.contains(&self.steps.len())
     }
 
-    /// The steps that wait for a sign, from these on, and the end.
-    fn reached(&self, from: impl Iterator<Item = usize>) -> Vec<usize> {
+    /// The `Match` steps, and the end, that are reachable from these steps without consuming a character.
+    fn closure(&self, from: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut seen = vec![false; self.steps.len() + 1];
-        let mut open: Vec<usize> = from.collect();
+        let mut pending: Vec<usize> = from.collect();
         let mut reached = Vec::new();
-        while let Some(at) = open.pop() {
+        while let Some(at) = pending.pop() {
             if std::mem::replace(&mut seen[at], true) {
                 continue;
             }
             match self.steps.get(at) {
-                Some(Step::Fork(one, other)) => open.extend([*one, *other]),
-                Some(Step::Read(_)) | None => reached.push(at),
+                Some(Step::Split(one, other)) => pending.extend([*one, *other]),
+                Some(Step::Match(_)) | None => reached.push(at),
             }
         }
         reached
     }
 }
 
-impl Signs {
-    fn have(&self, sign: char) -> bool {
-        let within = |ranges: &[RangeInclusive<char>]| ranges.iter().any(|range| range.contains(&sign));
+impl CharClass {
+    fn contains(&self, c: char) -> bool {
+        let within = |ranges: &[RangeInclusive<char>]| ranges.iter().any(|range| range.contains(&c));
         match self {
-            Self::All => true,
-            Self::AllButSlash => sign != '/',
-            Self::One(wanted) => sign == *wanted,
-            Self::Among(ranges) => sign != '/' && within(ranges),
-            Self::NotAmong(ranges) => sign != '/' && !within(ranges),
+            Self::Any => true,
+            Self::AnyExceptSlash => c != '/',
+            Self::One(expected) => c == *expected,
+            Self::In(ranges) => c != '/' && within(ranges),
+            Self::NotIn(ranges) => c != '/' && !within(ranges),
         }
     }
 }
@@ -89,60 +92,60 @@ impl FromStr for PathPattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
-        let mut reader = Reader {
+        let mut parser = PatternParser {
             rest: text,
             steps: Vec::new(),
             groups: Vec::new(),
         };
-        reader.read()?;
-        Ok(Self { steps: reader.steps })
+        parser.parse()?;
+        Ok(Self { steps: parser.steps })
     }
 }
 
-struct Reader<'a> {
+struct PatternParser<'a> {
     rest: &'a str,
     steps: Vec<Step>,
-    /// The groups that are open, from the outermost on.
+    /// The open groups, outermost first.
     groups: Vec<Group>,
 }
 
 struct Group {
-    /// Where the present alternative begins.
-    fork: usize,
-    /// Where those before it end.
+    /// The split step at the start of the current alternative.
+    split: usize,
+    /// The last steps of the previous alternatives.
     ends: Vec<usize>,
 }
 
-impl Reader<'_> {
-    fn read(&mut self) -> Result<(), PatternError> {
-        let mut before = '/';
-        while let Some(sign) = self.next() {
-            match sign {
-                '*' if self.is_whole_part(before) => {
-                    self.directories();
+impl PatternParser<'_> {
+    fn parse(&mut self) -> Result<(), PatternError> {
+        let mut previous = '/';
+        while let Some(c) = self.next() {
+            match c {
+                '*' if self.is_double_star(previous) => {
+                    self.double_star();
                     continue;
                 }
-                '*' => self.any(Signs::AllButSlash),
-                '?' => self.steps.push(Step::Read(Signs::AllButSlash)),
+                '*' => self.repeat(CharClass::AnyExceptSlash),
+                '?' => self.steps.push(Step::Match(CharClass::AnyExceptSlash)),
                 '[' => self.class()?,
                 '{' => {
-                    let fork = self.fork();
+                    let split = self.push_split();
                     self.groups.push(Group {
-                        fork,
+                        split,
                         ends: Vec::new(),
                     });
                 }
-                ',' if !self.groups.is_empty() => self.alternative(),
-                '}' => self.close()?,
+                ',' if !self.groups.is_empty() => self.next_alternative(),
+                '}' => self.close_group()?,
                 '\\' => {
-                    let meant = self.next().ok_or(PatternError::DanglingEscape)?;
-                    self.steps.push(Step::Read(Signs::One(meant)));
+                    let escaped = self.next().ok_or(PatternError::TrailingBackslash)?;
+                    self.steps.push(Step::Match(CharClass::One(escaped)));
                 }
-                plain => self.steps.push(Step::Read(Signs::One(plain))),
+                literal => self.steps.push(Step::Match(CharClass::One(literal))),
             }
-            // The beginning of an alternative may be that of a part.
-            if !matches!(sign, '{' | ',') || self.groups.is_empty() {
-                before = sign;
+            // The start of an alternative can be the start of a path component.
+            if !matches!(c, '{' | ',') || self.groups.is_empty() {
+                previous = c;
             }
         }
         match self.groups.is_empty() {
@@ -152,15 +155,15 @@ impl Reader<'_> {
     }
 
     fn next(&mut self) -> Option<char> {
-        let mut signs = self.rest.chars();
-        let sign = signs.next();
-        self.rest = signs.as_str();
-        sign
+        let mut chars = self.rest.chars();
+        let c = chars.next();
+        self.rest = chars.as_str();
+        c
     }
 
-    /// Whether a `*` is the first of a `**` with nothing else beside it.
-    fn is_whole_part(&self, before: char) -> bool {
-        let Some(after) = self.rest.strip_prefix('*').filter(|_| before == '/') else {
+    /// True if the `*` starts a `**` that is a whole path component.
+    fn is_double_star(&self, previous: char) -> bool {
+        let Some(after) = self.rest.strip_prefix('*').filter(|_| previous == '/') else {
             return false;
         };
         let in_group = !self.groups.is_empty();
@@ -171,55 +174,56 @@ impl Reader<'_> {
         }
     }
 
-    /// The rest of `**`, and the slash after it: any directories, also none; at the end, all that is below.
-    fn directories(&mut self) {
+    /// Parses the rest of `**` and the slash after it. `**/` matches any number of directories, a final `**`
+    /// everything below.
+    fn double_star(&mut self) {
         self.next();
         if !self.rest.starts_with('/') {
-            return self.any(Signs::All);
+            return self.repeat(CharClass::Any);
         }
-        let fork = self.fork();
-        self.any(Signs::All);
+        let split = self.push_split();
+        self.repeat(CharClass::Any);
         self.next();
-        self.steps.push(Step::Read(Signs::One('/')));
-        self.steps[fork] = Step::Fork(fork + 1, self.steps.len());
+        self.steps.push(Step::Match(CharClass::One('/')));
+        self.steps[split] = Step::Split(split + 1, self.steps.len());
     }
 
-    /// Any number of these signs.
-    fn any(&mut self, signs: Signs) {
+    /// Matches any number of characters of the class.
+    fn repeat(&mut self, class: CharClass) {
         let start = self.steps.len();
-        self.steps.push(Step::Fork(start + 1, start + 3));
-        self.steps.push(Step::Read(signs));
-        self.steps.push(Step::Fork(start, start));
+        self.steps.push(Step::Split(start + 1, start + 3));
+        self.steps.push(Step::Match(class));
+        self.steps.push(Step::Split(start, start));
     }
 
-    /// A fork that goes to the next step alone, until it is known where else.
-    fn fork(&mut self) -> usize {
+    /// Adds a split whose targets are set later. Until then it continues with the next step.
+    fn push_split(&mut self) -> usize {
         let at = self.steps.len();
-        self.steps.push(Step::Fork(at + 1, at + 1));
+        self.steps.push(Step::Split(at + 1, at + 1));
         at
     }
 
-    /// The present alternative ends, another one begins.
-    fn alternative(&mut self) {
-        let end = self.fork();
-        let fork = self.fork();
+    /// Ends the current alternative and starts the next one.
+    fn next_alternative(&mut self) {
+        let end = self.push_split();
+        let split = self.push_split();
         if let Some(group) = self.groups.last_mut() {
             group.ends.push(end);
-            self.steps[group.fork] = Step::Fork(group.fork + 1, fork);
-            group.fork = fork;
+            self.steps[group.split] = Step::Split(group.split + 1, split);
+            group.split = split;
         }
     }
 
-    fn close(&mut self) -> Result<(), PatternError> {
+    fn close_group(&mut self) -> Result<(), PatternError> {
         let group = self.groups.pop().ok_or(PatternError::UnopenedGroup)?;
         let after = self.steps.len();
         for end in group.ends {
-            self.steps[end] = Step::Fork(after, after);
+            self.steps[end] = Step::Split(after, after);
         }
         Ok(())
     }
 
-    /// What stands between brackets. A `]` at the beginning is meant as it stands, a `-` there or at the end too.
+    /// Parses a character class. A leading `]` and a leading or trailing `-` are literal.
     fn class(&mut self) -> Result<(), PatternError> {
         let negated = self.rest.starts_with(['!', '^']);
         if negated {
@@ -244,9 +248,9 @@ impl Reader<'_> {
             }
             ranges.push(first..=last);
         }
-        self.steps.push(Step::Read(match negated {
-            true => Signs::NotAmong(ranges),
-            false => Signs::Among(ranges),
+        self.steps.push(Step::Match(match negated {
+            true => CharClass::NotIn(ranges),
+            false => CharClass::In(ranges),
         }));
         Ok(())
     }
@@ -263,8 +267,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pattern_allows_and_what_it_does_not() {
-        for (text, allowed, other) in [
+    fn patterns_match_the_documented_paths() {
+        for (text, matching, other) in [
             ("a.txt", "a.txt", "a-txt"),
             ("*.md", "README.md", "docs/README.md"),
             ("*.md", ".md", "README.mdx"),
@@ -294,21 +298,21 @@ mod tests {
             ("\\*\\{", "*{", "a{"),
         ] {
             let pattern = pattern(text);
-            assert!(pattern.matches(allowed), "{text} allows {allowed}");
-            assert!(!pattern.matches(other), "{text} does not allow {other}");
+            assert!(pattern.matches(matching), "{text} matches {matching}");
+            assert!(!pattern.matches(other), "{text} does not match {other}");
         }
         assert!(pattern("**").matches("a") && pattern("**").matches("a/b"));
     }
 
     #[test]
-    fn what_is_no_pattern_is_said() {
+    fn invalid_patterns_are_rejected() {
         for (text, error) in [
             ("a[b", PatternError::UnclosedClass),
             ("[]", PatternError::UnclosedClass),
             ("[z-a]", PatternError::EmptyRange('z', 'a')),
             ("{a,b", PatternError::UnclosedGroup),
             ("a}", PatternError::UnopenedGroup),
-            ("a\\", PatternError::DanglingEscape),
+            ("a\\", PatternError::TrailingBackslash),
         ] {
             assert_eq!(text.parse::<PathPattern>().unwrap_err(), error, "{text}");
         }
@@ -316,14 +320,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_pattern_takes_long_or_panics(text in "[ab*?/{},\\[\\]!\\\\-]{0,200}", path in "[ab/]{0,200}") {
+        fn matching_is_fast_and_never_panics(text in "[ab*?/{},\\[\\]!\\\\-]{0,200}", path in "[ab/]{0,200}") {
             if let Ok(pattern) = text.parse::<PathPattern>() {
                 pattern.matches(&path);
             }
         }
 
         #[test]
-        fn a_path_allows_itself(path in "[a-z./]{0,40}") {
+        fn path_matches_itself(path in "[a-z./]{0,40}") {
             prop_assert!(pattern(&path).matches(&path));
         }
     }

@@ -1,37 +1,28 @@
-//! The user's price list: what a million tokens of a model cost. Reads and checks it; what a run costs by it is
-//! worked out elsewhere.
+//! Loads and validates the user's price list (`prices.yml`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::policy::Price;
+
 use super::diagnostic::{ConfigError, Problem};
 use super::layers::read_text;
-use super::partial::may_be_empty;
+use super::partial::null_as_default;
 use super::yaml::Document;
 
-/// One row of the list, in US dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelPrice {
-    pub input: f64,
-    pub output: f64,
-    pub cache_read: Option<f64>,
-    pub cache_write: Option<f64>,
-}
-
-/// Names of models, or patterns of them (`claude-opus-*`), and their prices.
-pub type PriceList = BTreeMap<String, ModelPrice>;
+/// Prices by model name or pattern (`claude-opus-*`).
+pub type PriceList = BTreeMap<String, Price>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PriceFile {
-    #[serde(default, deserialize_with = "may_be_empty")]
+    #[serde(default, deserialize_with = "null_as_default")]
     models: PriceList,
 }
 
-/// Reads a price list; a mistake in it is explained as one in `ralph.yml` is.
+/// Loads a price list. Errors have the same form as those of `ralph.yml`.
 pub fn load_prices(path: &Path) -> Result<PriceList, ConfigError> {
     if !path.exists() {
         return Err(ConfigError::Missing {
@@ -41,15 +32,17 @@ pub fn load_prices(path: &Path) -> Result<PriceList, ConfigError> {
     let text = read_text(path)?;
     let document = Document::of_prices(path, &text);
     let file: PriceFile = document.read().map_err(ConfigError::Diagnostic)?;
-    check(&file.models)
-        .map_err(|complaint| ConfigError::Diagnostic(Box::new(document.mistake(complaint))))?;
+    check(&file.models).map_err(|problem| ConfigError::Diagnostic(Box::new(document.diagnostic(problem))))?;
     Ok(file.models)
 }
 
 fn check(models: &PriceList) -> Result<(), Problem> {
     for (model, price) in models {
         if model.trim().is_empty() {
-            return Err(Problem::about_name("models", "has a model without a name"));
+            return Err(Problem::at_key(
+                "models",
+                "expected a model name, found an empty key",
+            ));
         }
         let prices = [
             ("input", Some(price.input)),
@@ -60,8 +53,8 @@ fn check(models: &PriceList) -> Result<(), Problem> {
         for (part, price) in prices {
             if let Some(price) = price.filter(|price| !price.is_finite() || *price < 0.0) {
                 let key = format!("models.{model}.{part}");
-                let problem = format!("must be 0 or more and finite, but is `{price}`");
-                return Err(Problem::about_value(key, problem));
+                let message = format!("expected a finite number of 0 or more, found `{price}`");
+                return Err(Problem::at_value(key, message));
             }
         }
     }

@@ -1,13 +1,14 @@
-//! The JSON Schema of `ralph.yml`, for editors: shape and words come from the structs that read the file, defaults from
-//! the settings. The tables of the manual come from here.
+//! Generates the JSON schema of `ralph.yml`. Types and descriptions come from `PartialSettings`, defaults from
+//! `Settings`. The tables in `docs/config.md` are generated from the schema.
 
 use serde_json::{Map, Value, json};
 
 use super::checks::YEAR;
-use super::partial::{AUTO, Partial};
-use super::settings::{AdapterSettings, Hat, Settings};
+use super::partial::{AUTO, PartialSettings};
+use super::settings::{AdapterSettings, Settings};
+use crate::policy::{Gate, Hat};
 
-/// Sections that may be left empty; every other key wants a value.
+/// Sections that may be empty. Every other key requires a value.
 const SECTIONS: &[&str] = &[
     "cli",
     "adapters",
@@ -18,23 +19,24 @@ const SECTIONS: &[&str] = &[
     "driver",
 ];
 
-/// What the `format` of a key may be. It says what the value stands for; checks are left to the other words.
+/// Formats that are kept in the schema. They describe the meaning of a value; other keywords validate it.
 const FORMATS: &[&str] = &["seconds", "bytes", "path", "patterns"];
 
+/// The JSON schema of `ralph.yml`, with these agents and transcript formats as allowed names.
 pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
     let generated = schemars::generate::SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .into_generator()
-        .into_root_schema_for::<Partial>();
+        .into_root_schema_for::<PartialSettings>();
     let mut schema = generated.to_value();
-    tidy(&mut schema, Words::Drop);
-    tell_defaults(&mut schema);
-    let named: Vec<&str> = agents.iter().copied().chain(["custom"]).collect();
+    simplify(&mut schema, Descriptions::Drop);
+    add_defaults(&mut schema);
+    let adapters: Vec<&str> = agents.iter().copied().chain(["custom"]).collect();
     let formats: Vec<&str> = [AUTO].into_iter().chain(transcripts.iter().copied()).collect();
     schema["title"] = json!("ralph.yml");
     schema["description"] =
-        json!("The configuration of ralph: everything is optional, and unknown keys are errors.");
-    schema["properties"]["adapters"]["propertyNames"] = json!({ "enum": named });
+        json!("The configuration of ralph. All keys are optional; unknown keys are errors.");
+    schema["properties"]["adapters"]["propertyNames"] = json!({ "enum": adapters });
     let transcript = &mut schema["properties"]["cli"]["properties"]["transcript"];
     transcript["enum"] = json!(formats);
     transcript["default"] = json!(AUTO);
@@ -45,25 +47,26 @@ pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
     schema
 }
 
-/// Whether what a part says about itself is for the user.
+/// Whether to keep the description of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Words {
+enum Descriptions {
     Keep,
     Drop,
 }
 
-/// The words of a key are for the user; what structs say about themselves is for those who read the source. An absent
-/// key is left out, not `null`. Defaults are told afterwards, and a time is at most a year.
-fn tidy(schema: &mut Value, words: Words) {
+/// Removes details that are irrelevant for users: descriptions of types (those of keys are kept), `null`
+/// alternatives of optional keys, and Rust number formats. Limits durations to one year. `add_defaults` sets the
+/// defaults afterwards.
+fn simplify(schema: &mut Value, descriptions: Descriptions) {
     match schema {
         Value::Object(members) => {
-            match (words, members.get("description").and_then(Value::as_str)) {
-                (Words::Keep, Some(text)) => {
+            match (descriptions, members.get("description").and_then(Value::as_str)) {
+                (Descriptions::Keep, Some(text)) => {
                     let text = text.replace('\n', " ");
                     members.insert("description".to_owned(), json!(text));
                 }
-                (Words::Keep, None) => {}
-                (Words::Drop, _) => {
+                (Descriptions::Keep, None) => {}
+                (Descriptions::Drop, _) => {
                     members.remove("description");
                 }
             }
@@ -79,16 +82,18 @@ fn tidy(schema: &mut Value, words: Words) {
             }
             drop_null(members);
             for (name, member) in members.iter_mut() {
-                // Below `properties` stand the user's keys, one of which is itself called `description`.
+                // The members of `properties` are configuration keys, one of which is named `description`.
                 if name == "properties" {
                     let keys = member.as_object_mut().into_iter().flat_map(Map::values_mut);
-                    keys.for_each(|key| tidy(key, Words::Keep));
+                    keys.for_each(|key| simplify(key, Descriptions::Keep));
                 } else {
-                    tidy(member, Words::Drop);
+                    simplify(member, Descriptions::Drop);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| tidy(item, Words::Drop)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| simplify(item, Descriptions::Drop)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -112,31 +117,31 @@ fn drop_null(members: &mut Map<String, Value>) {
         && let Some(Value::Object(only)) = choices.pop()
     {
         members.remove("anyOf");
-        // What the key says about itself counts more than what its type does.
+        // Keywords of the key take precedence over those of its type.
         for (name, value) in only {
             members.entry(name).or_insert(value);
         }
     }
 }
 
-/// The settings as they are when nobody wishes anything, laid over the keys.
-fn tell_defaults(schema: &mut Value) {
+/// Adds the default settings to the keys.
+fn add_defaults(schema: &mut Value) {
     let mut settings = Settings::default();
     settings
         .adapters
-        .insert(ANY.to_owned(), AdapterSettings::default());
-    settings.hats.insert(ANY.to_owned(), Hat::default());
+        .insert(ANY_NAME.to_owned(), AdapterSettings::default());
+    settings.hats.insert(ANY_NAME.to_owned(), Hat::default());
     if let Ok(defaults) = serde_json::to_value(settings) {
-        lay_over(schema, &defaults);
+        insert_defaults(schema, &defaults);
     }
     schema["properties"]["gates"]["items"]["properties"]["timeout"]["default"] =
-        json!(super::settings::Gate::default_timeout());
+        json!(Gate::default_timeout());
 }
 
-/// Stands for a name that the user chooses.
-const ANY: &str = "NAME";
+/// Placeholder for a name that the user chooses.
+const ANY_NAME: &str = "NAME";
 
-fn lay_over(schema: &mut Value, defaults: &Value) {
+fn insert_defaults(schema: &mut Value, defaults: &Value) {
     for (name, property) in schema
         .get_mut("properties")
         .and_then(Value::as_object_mut)
@@ -145,7 +150,7 @@ fn lay_over(schema: &mut Value, defaults: &Value) {
     {
         match &defaults[name] {
             Value::Null => {}
-            inner @ Value::Object(_) => lay_over(property, inner),
+            inner @ Value::Object(_) => insert_defaults(property, inner),
             default => property["default"] = default.clone(),
         }
     }
@@ -153,7 +158,7 @@ fn lay_over(schema: &mut Value, defaults: &Value) {
         .get_mut("additionalProperties")
         .filter(|inner| inner.is_object())
     {
-        lay_over(inner, &defaults[ANY]);
+        insert_defaults(inner, &defaults[ANY_NAME]);
     }
 }
 
@@ -161,11 +166,11 @@ fn lay_over(schema: &mut Value, defaults: &Value) {
 mod tests {
     use super::*;
 
-    fn shown() -> Value {
+    fn test_schema() -> Value {
         schema(&["claude", "codex"], &["plain", "claude"])
     }
 
-    /// Every key, sections included, with its schema.
+    /// Collects every key, including sections, with its schema.
     fn keys(key: &str, schema: &Value, found: &mut Vec<(String, Value)>) {
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
             let key = format!("{key}.{name}");
@@ -182,14 +187,17 @@ mod tests {
     #[test]
     fn every_key_has_a_description_and_a_type() {
         let mut found = Vec::new();
-        keys("", &shown(), &mut found);
+        keys("", &test_schema(), &mut found);
         assert!(found.len() > 60, "{}", found.len());
         for (key, schema) in found {
-            let words = schema["description"].as_str().unwrap_or_default();
-            assert!(words.ends_with('.') && words.len() > 10, "{key}: {schema}");
+            let description = schema["description"].as_str().unwrap_or_default();
             assert!(
-                !words.contains("[`"),
-                "{key} is told to those who read the source: {words}"
+                description.ends_with('.') && description.len() > 10,
+                "{key}: {schema}"
+            );
+            assert!(
+                !description.contains("[`"),
+                "{key}: the description contains a source link: {description}"
             );
             let typed = ["type", "enum", "anyOf", "oneOf"];
             assert!(
@@ -200,9 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_default_says_so_and_the_default_is_true() {
+    fn defaults_in_the_schema_are_correct() {
         let mut found = Vec::new();
-        keys("", &shown(), &mut found);
+        keys("", &test_schema(), &mut found);
         let default = |key: &str| {
             let (_, schema) = found.iter().find(|(known, _)| known == key).unwrap();
             schema["default"].clone()
@@ -221,8 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_are_forbidden_in_every_section() {
-        let schema = shown();
+    fn unknown_keys_are_rejected_in_every_section() {
+        let schema = test_schema();
         for section in [
             "",
             "/properties/cli",
@@ -239,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_tell_what_they_take() {
-        let schema = shown();
+    fn keys_have_types_defaults_and_descriptions() {
+        let schema = test_schema();
         let cli = &schema["properties"]["cli"]["properties"];
         insta::assert_json_snapshot!(cli["prompt_mode"], @r#"
         {
           "default": "arg",
-          "description": "How a custom agent gets the prompt.",
+          "description": "How a custom agent receives the prompt: as an argument or on stdin.",
           "enum": [
             "arg",
             "stdin"
@@ -256,7 +264,7 @@ mod tests {
         insta::assert_json_snapshot!(cli["transcript"], @r#"
         {
           "default": "auto",
-          "description": "The format of the agent's output; `auto` takes the one that belongs to the agent.",
+          "description": "The format of the agent's output. `auto` selects the agent's own format.",
           "enum": [
             "auto",
             "plain",
@@ -269,7 +277,7 @@ mod tests {
         insta::assert_json_snapshot!(event_loop["max_iterations"], @r#"
         {
           "default": 100,
-          "description": "How often the agent is started.",
+          "description": "Maximum number of iterations.",
           "minimum": 1,
           "type": "integer"
         }
@@ -288,7 +296,7 @@ mod tests {
             }
           ],
           "default": [],
-          "description": "What the agent says when all is done; it replaces the built-in markers. Empty means those."
+          "description": "Markers that the agent prints when the task is done. They replace the built-in markers; empty selects the built-in ones."
         }
         "#);
     }

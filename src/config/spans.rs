@@ -1,68 +1,69 @@
-//! Where each key of a YAML text stands: `event_loop.max_iterations` ↔ bytes 14..28. Values are not read here; that
-//! is what the parser proper does. This is for pointing at things.
+//! The location of each key in a YAML text, for error messages and origins: `event_loop.max_iterations` ↔ bytes
+//! 14..28.
 
 use std::ops::Range;
 
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, Span};
 
-/// Our own schema needs five levels. What is nested deeper is a mistake, and its place is its ancestor's.
+/// The schema needs five levels. Deeper nodes are errors, which are reported at their ancestor.
 const MAX_DEPTH: usize = 12;
 
-/// Every key and every list item of one text, in reading order.
+/// Every key and list item of a text, in document order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spans {
-    entries: Vec<Entry>,
+    entries: Vec<SpanEntry>,
 }
 
-/// One `key: value`, or one item of a list.
+/// One `key: value` pair or list item.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    /// Dotted, with list items counted from zero: `gates[1].run`.
+pub(super) struct SpanEntry {
+    /// Dotted key with zero-based list indices: `gates[1].run`.
     pub(super) key: String,
-    /// The last part of the key as written; a list item's is its value.
+    /// The location of the last part of the key. For a list item, the location of its value.
     pub(super) name: Range<usize>,
     pub(super) value: Range<usize>,
-    /// Of the name, from 1.
+    /// Line of the name, 1-based.
     pub(super) line: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
 }
 
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Nothing after the colon, `~`, or `null`.
-    Nothing,
+pub(super) enum NodeKind {
+    /// No value, `~`, or `null`.
+    Null,
     Scalar,
     List,
-    Section,
+    Mapping,
 }
 
 impl Spans {
-    /// Reads as far as the text is YAML; the rest has no places.
+    /// Parses the text up to the first syntax error.
     pub(super) fn of(text: &str) -> Self {
-        let mut reading = Reading::default();
-        // Comments are not entries, and a long run of them would exhaust the parser's patience.
+        let mut builder = SpanBuilder::default();
+        // Comments have no entries, and many of them would exceed the parser's limits.
         let options = granit_parser::options! { emit_comments: false };
         for step in Parser::new_from_str_with_options(text, options) {
             let Ok((event, span)) = step else { break };
-            if reading.take(&event, &span).is_none() || reading.open.len() > MAX_DEPTH {
+            if builder.handle_event(&event, &span).is_none() || builder.open.len() > MAX_DEPTH {
                 break;
             }
         }
         Self {
-            entries: reading.entries,
+            entries: builder.entries,
         }
     }
 
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[SpanEntry] {
         &self.entries
     }
 
-    pub(super) fn find(&self, key: &str) -> Option<&Entry> {
+    pub(super) fn find(&self, key: &str) -> Option<&SpanEntry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// The innermost entry that the byte belongs to.
-    pub(super) fn at(&self, offset: usize) -> Option<&Entry> {
+    /// The innermost entry that contains the byte.
+    pub(super) fn at(&self, offset: usize) -> Option<&SpanEntry> {
         let touches =
             |range: &Range<usize>| range.contains(&offset) || (range.is_empty() && range.start == offset);
         self.entries
@@ -71,13 +72,13 @@ impl Spans {
             .find(|entry| touches(&entry.name) || touches(&entry.value))
     }
 
-    /// The entry whose value begins at the byte. In a block that is also where the name of its first key begins.
-    pub(super) fn of_value_at(&self, offset: usize) -> Option<&Entry> {
+    /// The outermost entry whose value starts at the byte. A block mapping starts at the name of its first key.
+    pub(super) fn of_value_at(&self, offset: usize) -> Option<&SpanEntry> {
         self.entries.iter().find(|entry| entry.value.start == offset)
     }
 
-    /// Where the key stands, or the nearest key around it (a value may have come in through an alias).
-    pub(super) fn nearest(&self, key: &str) -> Option<&Entry> {
+    /// The entry of the key, or of its nearest ancestor if the value comes from an alias.
+    pub(super) fn nearest(&self, key: &str) -> Option<&SpanEntry> {
         let mut key = key;
         loop {
             if let Some(entry) = self.find(key) {
@@ -88,54 +89,56 @@ impl Spans {
     }
 }
 
-/// `gates` of `gates[1]`, `gates[1]` of `gates[1].run`.
+/// The enclosing key: `gates` for `gates[1]`, `gates[1]` for `gates[1].run`.
 pub(super) fn parent(key: &str) -> Option<&str> {
     key.rfind(['.', '[']).map(|end| &key[..end])
 }
 
+/// Builds the entries from parser events.
 #[derive(Default)]
-struct Reading {
-    entries: Vec<Entry>,
-    open: Vec<Open>,
+struct SpanBuilder {
+    entries: Vec<SpanEntry>,
+    open: Vec<OpenNode>,
 }
 
-/// A section or list whose end was not seen yet.
-struct Open {
+/// A mapping or list whose end has not been parsed yet.
+struct OpenNode {
     key: String,
-    /// Its own place in `entries`; the document itself has none.
+    /// Its index in `entries`; `None` for the document itself.
     entry: Option<usize>,
-    inside: Inside,
+    children: Children,
 }
 
-enum Inside {
-    Section { awaiting_value: Option<Name> },
-    List { seen: usize },
+enum Children {
+    Mapping { pending_name: Option<KeyName> },
+    List { count: usize },
 }
 
-struct Name {
+/// The name of a key whose value has not been parsed yet.
+struct KeyName {
     key: String,
     range: Range<usize>,
     line: usize,
 }
 
-impl Reading {
-    /// `None` ends the reading: a key that is itself a list or a section names nothing.
-    fn take(&mut self, event: &Event<'_>, span: &Span) -> Option<()> {
+impl SpanBuilder {
+    /// Returns `None` to stop parsing at a key that is a list or a mapping.
+    fn handle_event(&mut self, event: &Event<'_>, span: &Span) -> Option<()> {
         let range = span.byte_range()?;
         match event {
             Event::Scalar(text, style, ..) => {
-                let is_name = self.name_value(text, span);
+                let is_name = self.take_name(text, span);
                 if !is_name {
-                    self.note(span, scalar_kind(text, *style));
+                    self.add_entry(span, scalar_kind(text, *style));
                 }
             }
             Event::Alias(_) => {
-                self.note(span, Kind::Scalar);
+                self.add_entry(span, NodeKind::Scalar);
             }
-            Event::SequenceStart(..) => self.enter(span, Kind::List, Inside::List { seen: 0 })?,
+            Event::SequenceStart(..) => self.open_node(span, NodeKind::List, Children::List { count: 0 })?,
             Event::MappingStart(..) => {
-                let inside = Inside::Section { awaiting_value: None };
-                self.enter(span, Kind::Section, inside)?;
+                let children = Children::Mapping { pending_name: None };
+                self.open_node(span, NodeKind::Mapping, children)?;
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let closed = self.open.pop()?;
@@ -143,59 +146,59 @@ impl Reading {
                     entry.value.end = range.end.max(entry.value.start);
                 }
             }
-            // The frame around the document.
+            // Start and end of the stream and the document.
             _ => {}
         }
         Some(())
     }
 
-    /// In a section, every other scalar is the name of what follows.
-    fn name_value(&mut self, text: &str, span: &Span) -> bool {
-        let Some(Open { key, inside, .. }) = self.open.last_mut() else {
+    /// In a mapping, every other scalar is a key name. Returns false for values.
+    fn take_name(&mut self, text: &str, span: &Span) -> bool {
+        let Some(OpenNode { key, children, .. }) = self.open.last_mut() else {
             return false;
         };
-        match inside {
-            Inside::Section { awaiting_value } if awaiting_value.is_none() => {
+        match children {
+            Children::Mapping { pending_name } if pending_name.is_none() => {
                 let dot = if key.is_empty() { "" } else { "." };
-                *awaiting_value = Some(Name {
+                *pending_name = Some(KeyName {
                     key: format!("{key}{dot}{text}"),
                     range: span.byte_range().unwrap_or_default(),
                     line: span.start.line(),
                 });
                 true
             }
-            Inside::Section { .. } | Inside::List { .. } => false,
+            Children::Mapping { .. } | Children::List { .. } => false,
         }
     }
 
-    fn enter(&mut self, span: &Span, kind: Kind, inside: Inside) -> Option<()> {
-        if let Some(Inside::Section { awaiting_value: None }) = self.open.last().map(|open| &open.inside) {
+    fn open_node(&mut self, span: &Span, kind: NodeKind, children: Children) -> Option<()> {
+        if let Some(Children::Mapping { pending_name: None }) = self.open.last().map(|open| &open.children) {
             return None;
         }
-        let entry = self.note(span, kind);
+        let entry = self.add_entry(span, kind);
         let key = entry
             .map(|index| self.entries[index].key.clone())
             .unwrap_or_default();
-        self.open.push(Open { key, entry, inside });
+        self.open.push(OpenNode { key, entry, children });
         Some(())
     }
 
-    /// Writes down a value under the name that it has here; the document as a whole has none.
-    fn note(&mut self, span: &Span, kind: Kind) -> Option<usize> {
+    /// Adds an entry for a value. The document itself has no entry.
+    fn add_entry(&mut self, span: &Span, kind: NodeKind) -> Option<usize> {
         let value = span.byte_range()?;
         let open = self.open.last_mut()?;
-        let name = match &mut open.inside {
-            Inside::Section { awaiting_value } => awaiting_value.take()?,
-            Inside::List { seen } => {
-                *seen += 1;
-                Name {
-                    key: format!("{}[{}]", open.key, *seen - 1),
+        let name = match &mut open.children {
+            Children::Mapping { pending_name } => pending_name.take()?,
+            Children::List { count } => {
+                *count += 1;
+                KeyName {
+                    key: format!("{}[{}]", open.key, *count - 1),
                     range: value.clone(),
                     line: span.start.line(),
                 }
             }
         };
-        self.entries.push(Entry {
+        self.entries.push(SpanEntry {
             key: name.key,
             name: name.range,
             value,
@@ -206,9 +209,9 @@ impl Reading {
     }
 }
 
-fn scalar_kind(text: &str, style: ScalarStyle) -> Kind {
+fn scalar_kind(text: &str, style: ScalarStyle) -> NodeKind {
     let is_null = style == ScalarStyle::Plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
-    if is_null { Kind::Nothing } else { Kind::Scalar }
+    if is_null { NodeKind::Null } else { NodeKind::Scalar }
 }
 
 #[cfg(test)]
@@ -218,9 +221,9 @@ mod tests {
     const TEXT: &str = "cli:\n  args: [a, b]\ngates:\n- name: ü\n  run: x\n- name: y\nsession:\n";
 
     #[test]
-    fn every_key_and_item_has_its_place() {
-        let outline = Spans::of(TEXT);
-        let keys: Vec<_> = outline.entries().iter().map(|entry| entry.key.as_str()).collect();
+    fn every_key_and_item_has_an_entry() {
+        let spans = Spans::of(TEXT);
+        let keys: Vec<_> = spans.entries().iter().map(|entry| entry.key.as_str()).collect();
         assert_eq!(
             keys,
             [
@@ -237,47 +240,47 @@ mod tests {
                 "session"
             ]
         );
-        let entry = outline.find("gates[0].name").unwrap();
+        let entry = spans.find("gates[0].name").unwrap();
         assert_eq!(
             (&TEXT[entry.name.clone()], &TEXT[entry.value.clone()]),
             ("name", "ü")
         );
-        let list = outline.find("cli.args").unwrap();
-        assert_eq!((&TEXT[list.value.clone()], list.kind), ("[a, b]", Kind::List));
-        let session = outline.find("session").unwrap();
-        assert_eq!((session.kind, session.line), (Kind::Nothing, 7));
+        let list = spans.find("cli.args").unwrap();
+        assert_eq!((&TEXT[list.value.clone()], list.kind), ("[a, b]", NodeKind::List));
+        let session = spans.find("session").unwrap();
+        assert_eq!((session.kind, session.line), (NodeKind::Null, 7));
     }
 
     #[test]
-    fn a_byte_belongs_to_the_innermost_entry() {
-        let outline = Spans::of(TEXT);
-        let at = |needle| outline.at(TEXT.find(needle).unwrap()).unwrap().key.clone();
+    fn byte_belongs_to_the_innermost_entry() {
+        let spans = Spans::of(TEXT);
+        let at = |needle| spans.at(TEXT.find(needle).unwrap()).unwrap().key.clone();
         assert_eq!(at("b]"), "cli.args[1]");
         assert_eq!(at("args"), "cli.args");
         assert_eq!(at("run"), "gates[0].run");
     }
 
     #[test]
-    fn an_unknown_key_is_found_at_its_ancestor() {
-        let outline = Spans::of(TEXT);
-        assert_eq!(outline.nearest("gates[1].timeout").unwrap().key, "gates[1]");
-        assert!(outline.nearest("pricing").is_none());
+    fn unknown_key_resolves_to_its_ancestor() {
+        let spans = Spans::of(TEXT);
+        assert_eq!(spans.nearest("gates[1].timeout").unwrap().key, "gates[1]");
+        assert!(spans.nearest("pricing").is_none());
     }
 
     #[test]
-    fn a_broken_text_keeps_the_places_before_the_break() {
-        let outline = Spans::of("cli:\n  model: x\nsession: [fresh\n");
-        assert!(outline.find("cli.model").is_some());
+    fn entries_before_a_syntax_error_are_kept() {
+        let spans = Spans::of("cli:\n  model: x\nsession: [fresh\n");
+        assert!(spans.find("cli.model").is_some());
     }
 
     #[test]
-    fn a_bracket_closed_at_the_margin_ends_nothing_early() {
-        let outline = Spans::of("cli: {\n  args: [\n    a\n]\n}\nsession: fresh\n");
-        assert_eq!(outline.find("session").unwrap().line, 6);
+    fn closing_bracket_in_the_first_column_closes_only_its_list() {
+        let spans = Spans::of("cli: {\n  args: [\n    a\n]\n}\nsession: fresh\n");
+        assert_eq!(spans.find("session").unwrap().line, 6);
     }
 
     #[test]
-    fn absurd_nesting_is_cut_off() {
+    fn deep_nesting_is_cut_off() {
         assert!(Spans::of(&"- ".repeat(100_000)).entries().len() <= MAX_DEPTH);
     }
 }

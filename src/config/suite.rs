@@ -1,55 +1,56 @@
-//! The tasks file of a bench: which tasks, which agents, within which limits. Reads and checks it; how a bench is run
-//! is decided elsewhere.
+//! Loads and validates the tasks file of a benchmark: tasks, agents and limits.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{self, Known};
+use crate::policy::{Gate, Seconds};
+
+use super::checks::{self, KnownNames};
 use super::diagnostic::{ConfigError, Problem, quoted};
 use super::layers::read_text;
-use super::partial::{Partial, PartialAdapter, PartialCli, PartialEventLoop, may_be_empty};
-use super::settings::{Gate, PromptMode};
+use super::partial::{PartialAdapter, PartialCli, PartialEventLoop, PartialSettings, null_as_default};
+use super::settings::PromptMode;
 use super::yaml::Document;
 
-/// What a tasks file says.
+/// The contents of a tasks file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// How often each agent tries each task.
+    /// Number of attempts of each agent at each task.
     pub repeat: Option<u64>,
-    /// How many cells run at the same time.
+    /// Number of cells that run in parallel.
     pub jobs: Option<u64>,
-    /// What the whole bench may cost.
+    /// Maximum cost of the whole benchmark.
     pub max_cost_usd: Option<f64>,
-    /// For every task that does not say otherwise.
-    #[serde(default, deserialize_with = "may_be_empty")]
+    /// Limits for tasks that do not set their own.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub limits: CellLimits,
     #[serde(default)]
     pub agents: Vec<SuiteAgent>,
     #[serde(default)]
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<SuiteTask>,
 }
 
-/// What one cell may use; the keys are those of `event_loop` in `ralph.yml`.
+/// Limits of one cell (one attempt of one agent at one task), with the same keys as `event_loop` in `ralph.yml`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellLimits {
     pub max_iterations: Option<u64>,
-    pub max_runtime_seconds: Option<u64>,
+    pub max_runtime_seconds: Option<Seconds>,
     pub max_cost_usd: Option<f64>,
     pub max_tokens: Option<u64>,
 }
 
-/// Whether a key is one of them.
+/// True if the key is a limit.
 pub(super) fn is_limit(key: &str) -> bool {
     let limits = serde_json::to_value(CellLimits::default()).unwrap_or_default();
     limits.get(key).is_some()
 }
 
 impl CellLimits {
-    /// What these do not say, the others do.
+    /// Fills unset limits from `others`.
     pub fn or(self, others: Self) -> Self {
         Self {
             max_iterations: self.max_iterations.or(others.max_iterations),
@@ -59,8 +60,8 @@ impl CellLimits {
         }
     }
 
-    /// These limits as wishes for a run.
-    pub fn wishes(self) -> PartialEventLoop {
+    /// These limits as settings for a run.
+    pub fn to_event_loop(self) -> PartialEventLoop {
         PartialEventLoop {
             max_iterations: self.max_iterations,
             max_runtime_seconds: self.max_runtime_seconds,
@@ -71,46 +72,46 @@ impl CellLimits {
     }
 }
 
-/// One task.
+/// One task of a benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+pub struct SuiteTask {
     pub name: String,
     pub prompt: Option<String>,
     pub prompt_file: Option<PathBuf>,
-    /// A directory whose content the workspace begins with.
+    /// A directory to copy into the workspace.
     pub copy: Option<PathBuf>,
-    /// A git repository, by URL or path, of which the workspace is a clone.
+    /// URL or path of a git repository to clone into the workspace.
     pub clone: Option<String>,
-    /// What of the clone to check out.
+    /// The git ref to check out after cloning.
     #[serde(rename = "ref")]
     pub reference: Option<String>,
-    /// A command that makes the workspace ready.
+    /// A command that prepares the workspace.
     pub setup: Option<String>,
-    /// The command whose success means that the task is done.
+    /// The command that succeeds if the task is done.
     pub verify: String,
-    /// Seconds that `setup` and `verify` may take, each.
-    #[serde(default = "Task::default_timeout")]
-    pub timeout: u64,
-    #[serde(default, deserialize_with = "may_be_empty")]
+    /// Maximum duration of `setup` and of `verify`.
+    #[serde(default = "SuiteTask::default_timeout")]
+    pub timeout: Seconds,
+    #[serde(default, deserialize_with = "null_as_default")]
     pub limits: CellLimits,
-    /// Checks that the agent is told about, as in `ralph.yml`.
+    /// Gates for the run, as in `ralph.yml`.
     #[serde(default)]
     pub gates: Vec<Gate>,
 }
 
-impl Task {
-    fn default_timeout() -> u64 {
-        600
+impl SuiteTask {
+    fn default_timeout() -> Seconds {
+        Seconds(600)
     }
 }
 
-/// One agent under a name of its own.
+/// A named agent configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteAgent {
     pub name: String,
-    /// As in `ralph.yml`; without it, `command` makes it `custom`, and else it is the name.
+    /// As in `ralph.yml`. Default: `custom` if `command` is set, otherwise the name.
     pub backend: Option<String>,
     pub model: Option<String>,
     pub command: Option<String>,
@@ -123,7 +124,7 @@ pub struct SuiteAgent {
 }
 
 impl SuiteAgent {
-    /// A built-in agent, or a driver, as the command line names it; `NAME@MODEL` says which model it is to use.
+    /// A built-in agent or driver from the command line: `NAME` or `NAME@MODEL`.
     pub fn named(name: &str) -> Self {
         let (backend, model) = match name.split_once('@') {
             Some((backend, model)) => (backend, Some(model.to_owned())),
@@ -137,54 +138,54 @@ impl SuiteAgent {
         }
     }
 
-    /// What a run with this agent is to be configured with. `agents` are the names of the built-in ones.
-    pub fn wishes(&self, agents: &[&str]) -> Partial {
-        let of_its_own = self.command.as_ref().map(|_| "custom".to_owned());
-        let backend = self.backend.clone().or(of_its_own);
+    /// The settings for a run with this agent. `agents` are the names of the built-in agents.
+    pub fn to_settings(&self, agents: &[&str]) -> PartialSettings {
+        let custom = self.command.as_ref().map(|_| "custom".to_owned());
+        let backend = self.backend.clone().or(custom);
         let backend = backend.unwrap_or_else(|| self.name.clone());
-        // The arguments of a built-in agent come after those that ralph gives it.
+        // Arguments of a built-in agent are appended to ralph's own.
         let is_builtin = agents.contains(&backend.as_str());
         let args = (!self.args.is_empty()).then(|| self.args.clone());
-        let (own_args, adapter_args) = if is_builtin { (None, args) } else { (args, None) };
-        let mut wishes = Partial::default();
+        let (command_args, adapter_args) = if is_builtin { (None, args) } else { (args, None) };
+        let mut settings = PartialSettings::default();
         if let Some(args) = adapter_args {
             let adapter = PartialAdapter {
                 args: Some(args),
                 ..PartialAdapter::default()
             };
-            wishes.adapters.insert(backend.clone(), adapter);
+            settings.adapters.insert(backend.clone(), adapter);
         }
-        wishes.cli = PartialCli {
+        settings.cli = PartialCli {
             backend: Some(backend),
             model: self.model.clone(),
             command: self.command.clone(),
-            args: own_args,
+            args: command_args,
             prompt_mode: self.prompt_mode,
             prompt_flag: self.prompt_flag.clone(),
             transcript: self.transcript.clone(),
             jq_filter: self.jq_filter.clone(),
             ..PartialCli::default()
         };
-        wishes
+        settings
     }
 }
 
-/// Reads a tasks file; a mistake in it is explained as one in `ralph.yml` is. `agents` and `transcripts` are the names
-/// of what is built in.
+/// Loads a tasks file. Errors have the same form as those of `ralph.yml`. `agents` and `transcripts` are the built-in
+/// names.
 pub fn load_suite(path: &Path, agents: &[&str], transcripts: &[&str]) -> Result<Suite, ConfigError> {
     let text = read_text(path)?;
     let document = Document::of_suite(path, &text);
     let mut suite: Suite = document.read().map_err(ConfigError::Diagnostic)?;
-    let known = Known { agents, transcripts };
+    let known = KnownNames { agents, transcripts };
     check(&suite, known)
-        .map_err(|complaint| ConfigError::Diagnostic(Box::new(document.mistake(complaint))))?;
-    suite.anchor_paths(path.parent().unwrap_or(Path::new(".")));
+        .map_err(|problem| ConfigError::Diagnostic(Box::new(document.diagnostic(problem))))?;
+    suite.make_paths_absolute(path.parent().unwrap_or(Path::new(".")));
     Ok(suite)
 }
 
 impl Suite {
-    /// What the file says is relative to it. A command without a slash is looked up in PATH.
-    fn anchor_paths(&mut self, base: &Path) {
+    /// Makes paths absolute, relative to the file. Commands without a slash are looked up in PATH.
+    fn make_paths_absolute(&mut self, base: &Path) {
         for task in &mut self.tasks {
             for path in [&mut task.prompt_file, &mut task.copy].into_iter().flatten() {
                 *path = base.join(&path);
@@ -204,21 +205,21 @@ impl Suite {
     }
 }
 
-fn check(suite: &Suite, known: Known<'_>) -> Result<(), Problem> {
+fn check(suite: &Suite, known: KnownNames<'_>) -> Result<(), Problem> {
     for (key, given) in [("repeat", suite.repeat), ("jobs", suite.jobs)] {
         if given == Some(0) {
-            return Err(Problem::about_value(key, "must be at least 1, but is `0`"));
+            return Err(Problem::at_value(key, "expected at least 1, found `0`"));
         }
     }
     let whole = CellLimits {
         max_cost_usd: suite.max_cost_usd,
         ..CellLimits::default()
     };
-    check_limits(whole, known).map_err(moved("event_loop.", ""))?;
-    check_limits(suite.limits, known).map_err(moved("event_loop.", "limits."))?;
+    check_limits(whole, known).map_err(rebased("event_loop.", ""))?;
+    check_limits(suite.limits, known).map_err(rebased("event_loop.", "limits."))?;
     if suite.tasks.is_empty() {
-        let help = "a task has a `name`, a `prompt` and a `verify`".to_owned();
-        return Err(Problem::about_name("tasks", "must hold at least one task").with_help(Some(help)));
+        let help = "a task needs `name`, `prompt` and `verify`".to_owned();
+        return Err(Problem::at_key("tasks", "expected at least one task, found none").with_help(Some(help)));
     }
     check_names("tasks", suite.tasks.iter().map(|task| task.name.as_str()))?;
     for (index, task) in suite.tasks.iter().enumerate() {
@@ -226,79 +227,80 @@ fn check(suite: &Suite, known: Known<'_>) -> Result<(), Problem> {
     }
     check_names("agents", suite.agents.iter().map(|agent| agent.name.as_str()))?;
     for (index, agent) in suite.agents.iter().enumerate() {
-        let here = format!("agents[{index}].");
-        checks::check(&agent.wishes(known.agents), known).map_err(moved("cli.", &here))?;
+        let prefix = format!("agents[{index}].");
+        checks::check(&agent.to_settings(known.agents), known).map_err(rebased("cli.", &prefix))?;
     }
     Ok(())
 }
 
-fn check_limits(limits: CellLimits, known: Known<'_>) -> Result<(), Problem> {
-    let wishes = Partial {
-        event_loop: limits.wishes(),
-        ..Partial::default()
+fn check_limits(limits: CellLimits, known: KnownNames<'_>) -> Result<(), Problem> {
+    let settings = PartialSettings {
+        event_loop: limits.to_event_loop(),
+        ..PartialSettings::default()
     };
-    checks::check(&wishes, known)
+    checks::check(&settings, known)
 }
 
-/// A complaint about what stands in another place here.
-fn moved<'a>(from: &'a str, to: &'a str) -> impl FnOnce(Problem) -> Problem + 'a {
-    move |mut complaint| {
-        let rest = complaint.key.strip_prefix(from).unwrap_or(&complaint.key);
-        complaint.key = format!("{to}{rest}");
-        complaint
+/// Replaces the key prefix of a problem: the checks are written for `ralph.yml`.
+fn rebased<'a>(from: &'a str, to: &'a str) -> impl FnOnce(Problem) -> Problem + 'a {
+    move |mut problem| {
+        let rest = problem.key.strip_prefix(from).unwrap_or(&problem.key);
+        problem.key = format!("{to}{rest}");
+        problem
     }
 }
 
-/// Names become names of directories, and are typed on command lines.
+/// Names must be usable as directory names and on the command line.
 fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Problem> {
     let mut seen = BTreeMap::new();
     for (index, name) in names.enumerate() {
         let key = format!("{list}[{index}].name");
-        let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "._-".contains(sign);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with(['.', '-']) || !name.chars().all(is_plain) {
-            let problem = format!(
-                "must be made of letters, digits, `.`, `_` and `-`, but is {}",
+            let message = format!(
+                "expected letters, digits, `.`, `_` and `-`, found {}",
                 quoted(name)
             );
-            return Err(Problem::about_value(key, problem)
-                .with_help(Some("a short word, such as `fix-the-parser`".to_owned())));
+            return Err(Problem::at_value(key, message)
+                .with_help(Some("use a short name such as `fix-the-parser`".to_owned())));
         }
         if let Some(first) = seen.insert(name.to_ascii_lowercase(), index) {
-            let problem = format!(
-                "must be unique, but {} is also the name of `{list}[{first}]`",
+            let message = format!(
+                "duplicate name {}, already used by `{list}[{first}]`",
                 quoted(name)
             );
-            return Err(Problem::about_value(key, problem)
-                .with_help(Some("give one of the two another name".to_owned())));
+            return Err(Problem::at_value(key, message).with_help(Some("rename one of the two".to_owned())));
         }
     }
     Ok(())
 }
 
-fn check_task(key: &str, task: &Task, known: Known<'_>) -> Result<(), Problem> {
-    let together = |one: &str, other: &str| {
-        Problem::about_name(
+fn check_task(key: &str, task: &SuiteTask, known: KnownNames<'_>) -> Result<(), Problem> {
+    let conflict = |one: &str, other: &str| {
+        Problem::at_key(
             format!("{key}.{one}"),
-            format!("cannot be given together with `{key}.{other}`"),
+            format!("cannot be combined with `{key}.{other}`"),
         )
-        .with_help(Some("keep one of the two".to_owned()))
+        .with_help(Some("remove one of the two".to_owned()))
     };
     match (&task.prompt, &task.prompt_file) {
-        (Some(_), Some(_)) => return Err(together("prompt_file", "prompt")),
+        (Some(_), Some(_)) => return Err(conflict("prompt_file", "prompt")),
         (None, None) => {
-            return Err(Problem::about_name(key, "has no prompt").with_help(Some(
-                "say what is to be done with `prompt`, or in a file with `prompt_file`".to_owned(),
-            )));
+            return Err(
+                Problem::at_key(key, "missing required key `prompt`").with_help(Some(
+                    "add `prompt: …`, or `prompt_file: …` to read it from a file".to_owned(),
+                )),
+            );
         }
         (Some(_), None) | (None, Some(_)) => {}
     }
     if task.copy.is_some() && task.clone.is_some() {
-        return Err(together("clone", "copy"));
+        return Err(conflict("clone", "copy"));
     }
     if task.reference.is_some() && task.clone.is_none() {
         let key = format!("{key}.ref");
-        return Err(Problem::about_name(key, "has no meaning without `clone`")
-            .with_help(Some("name the repository with `clone`, or remove it".to_owned())));
+        return Err(Problem::at_key(key, "requires `clone`")
+            .with_help(Some("set `clone` to a repository, or remove `ref`".to_owned())));
     }
     for (part, text) in [
         ("prompt", task.prompt.as_deref()),
@@ -309,11 +311,15 @@ fn check_task(key: &str, task: &Task, known: Known<'_>) -> Result<(), Problem> {
     ] {
         checks::not_blank(&format!("{key}.{part}"), text)?;
     }
-    checks::check_range(&format!("{key}.timeout"), Some(task.timeout), checks::SOME_TIME)?;
-    check_limits(task.limits, known).map_err(moved("event_loop.", &format!("{key}.limits.")))?;
-    let gates = Partial {
+    checks::check_range(
+        &format!("{key}.timeout"),
+        Some(task.timeout),
+        checks::REQUIRED_SECONDS,
+    )?;
+    check_limits(task.limits, known).map_err(rebased("event_loop.", &format!("{key}.limits.")))?;
+    let gates = PartialSettings {
         gates: Some(task.gates.clone()),
-        ..Partial::default()
+        ..PartialSettings::default()
     };
-    checks::check(&gates, known).map_err(moved("", &format!("{key}.")))
+    checks::check(&gates, known).map_err(rebased("", &format!("{key}.")))
 }

@@ -1,5 +1,4 @@
-//! One YAML text becomes one `Partial`, or one `Diagnostic` that says what to write instead. The parser's own words
-//! are translated here and appear nowhere else.
+//! Parses a YAML file and translates parser errors into a `Diagnostic` with a remedy.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,31 +7,33 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::{Error as YamlError, Location};
 
-use super::diagnostic::{About, Diagnostic, Problem, closest, one_of, quoted, suggestion};
-use super::expected::Expected;
-use super::partial::Partial;
-use super::spans::{Entry, Kind, Spans, parent};
+use crate::policy::Seconds;
 
-/// A text that was read from a file, and where everything in it stands.
+use super::diagnostic::{Diagnostic, Problem, ProblemTarget, closest, one_of, quoted, suggestion};
+use super::expected::Expected;
+use super::partial::PartialSettings;
+use super::spans::{NodeKind, SpanEntry, Spans, parent};
+
+/// The text of a file and the locations of its keys.
 pub(super) struct Document<'a> {
     file: &'a Path,
     text: &'a str,
-    outline: Spans,
-    subject: Subject,
+    spans: Spans,
+    kind: FileKind,
 }
 
-/// What a file is about.
+/// The schema that a file follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
-    Wishes,
+enum FileKind {
+    Settings,
     Prices,
     Suite,
 }
 
-impl Subject {
-    fn expects(self, key: &str) -> Expected {
+impl FileKind {
+    fn expected_type(self, key: &str) -> Expected {
         match self {
-            Self::Wishes => Expected::of(key),
+            Self::Settings => Expected::of(key),
             Self::Prices => Expected::of_price(key),
             Self::Suite => Expected::of_suite(key),
         }
@@ -41,25 +42,25 @@ impl Subject {
 
 impl<'a> Document<'a> {
     pub(super) fn new(file: &'a Path, text: &'a str) -> Self {
-        Self::about(Subject::Wishes, file, text)
+        Self::with_kind(FileKind::Settings, file, text)
     }
 
     pub(super) fn of_prices(file: &'a Path, text: &'a str) -> Self {
-        Self::about(Subject::Prices, file, text)
+        Self::with_kind(FileKind::Prices, file, text)
     }
 
     pub(super) fn of_suite(file: &'a Path, text: &'a str) -> Self {
-        Self::about(Subject::Suite, file, text)
+        Self::with_kind(FileKind::Suite, file, text)
     }
 
-    fn about(subject: Subject, file: &'a Path, text: &'a str) -> Self {
-        // A byte order mark is not part of what was written.
+    fn with_kind(kind: FileKind, file: &'a Path, text: &'a str) -> Self {
+        // Skip the byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Self {
             file,
             text,
-            outline: Spans::of(text),
-            subject,
+            spans: Spans::of(text),
+            kind,
         }
     }
 
@@ -68,90 +69,89 @@ impl<'a> Document<'a> {
             strict_booleans: true,
             reject_unsupported_tags: true,
             with_snippet: false,
-            // Generous for a person, tight for a bomb: an alias may repeat a text of the size of the file.
+            // Enough for hand-written files, but limits alias bombs: each alias may repeat text of the size of the
+            // file.
             budget: serde_saphyr::budget! { max_aliases: 100, max_events: 200_000, max_documents: 2 },
             alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
         };
         let read: Result<Option<T>, _> = serde_saphyr::from_str_with_options(self.text, options);
-        let said = read
+        let value = read
             .map_err(|error| Box::new(self.explain(&error)))?
             .unwrap_or_default();
-        self.forbid_empty_values()?;
-        Ok(said)
+        self.reject_empty_values()?;
+        Ok(value)
     }
 
-    /// What is left when the text itself is not needed any more.
-    pub(super) fn into_outline(self) -> Spans {
-        self.outline
+    /// Drops the text and keeps the locations.
+    pub(super) fn into_spans(self) -> Spans {
+        self.spans
     }
 
-    /// Points at the key that a complaint names.
-    pub(super) fn mistake(&self, complaint: Problem) -> Diagnostic {
+    /// Creates a diagnostic at the key that the problem names.
+    pub(super) fn diagnostic(&self, problem: Problem) -> Diagnostic {
         let range = self
-            .outline
-            .nearest(&complaint.key)
-            .map_or(0..0, |entry| match complaint.about {
-                About::Name => entry.name.clone(),
-                About::Value => entry.value.clone(),
+            .spans
+            .nearest(&problem.key)
+            .map_or(0..0, |entry| match problem.target {
+                ProblemTarget::Key => entry.name.clone(),
+                ProblemTarget::Value => entry.value.clone(),
             });
-        self.place(range, complaint)
+        self.diagnostic_at(range, problem)
     }
 
-    fn place(&self, range: Range<usize>, complaint: Problem) -> Diagnostic {
-        let subject = match complaint.key.as_str() {
-            "" => "the file".to_owned(),
-            key => format!("`{key}`"),
+    fn diagnostic_at(&self, range: Range<usize>, problem: Problem) -> Diagnostic {
+        let message = match problem.key.as_str() {
+            "" => problem.message,
+            key => format!("`{key}`: {}", problem.message),
         };
-        Diagnostic::new(
-            self.file,
-            self.text,
-            range,
-            format!("{subject} {}", complaint.problem),
-        )
-        .with_help(complaint.help)
+        Diagnostic::new(self.file, self.text, range, message).with_help(problem.help)
     }
 
-    /// A limit without a figure would be a run without that limit. An empty section is only an empty section.
-    fn forbid_empty_values(&self) -> Result<(), Box<Diagnostic>> {
-        let may_be_empty = |key: &str| key == "gates" || self.subject.expects(key) == Expected::Section;
-        let empty = |entry: &&Entry| entry.kind == Kind::Nothing && !may_be_empty(&entry.key);
-        match self.outline.entries().iter().find(empty) {
-            Some(entry) => Err(Box::new(self.place(entry.name.clone(), no_value(&entry.key)))),
+    /// Rejects keys without a value: an empty limit would silently disable that limit. Empty sections are allowed.
+    fn reject_empty_values(&self) -> Result<(), Box<Diagnostic>> {
+        let may_be_empty = |key: &str| key == "gates" || self.kind.expected_type(key) == Expected::Mapping;
+        let empty = |entry: &&SpanEntry| entry.kind == NodeKind::Null && !may_be_empty(&entry.key);
+        match self.spans.entries().iter().find(empty) {
+            Some(entry) => Err(Box::new(
+                self.diagnostic_at(entry.name.clone(), missing_value(&entry.key)),
+            )),
             None => Ok(()),
         }
     }
 
     fn explain(&self, error: &YamlError) -> Diagnostic {
         if let YamlError::AliasError { error, locations, .. } = error {
-            // What is right where it was written is wrong where it is repeated: point there.
+            // The value is valid at the anchor but not at the alias, so point at the alias.
             return self.explain_at(self.range_of(locations.primary_location()), error);
         }
         self.explain_at(self.range_of(error.location()), error)
     }
 
     fn explain_at(&self, range: Range<usize>, error: &YamlError) -> Diagnostic {
-        let entry = self.outline.at(range.start);
+        let entry = self.spans.at(range.start);
         match error {
             YamlError::SerdeUnknownField { field, expected, .. } => {
-                // Behind an alias the field itself stands elsewhere, and the entry is the section around it.
+                // If the field comes from an alias, the entry is the enclosing section.
                 let key = match entry.map(|entry| entry.key.as_str()) {
                     Some(key) if key.ends_with(field.as_str()) => key.to_owned(),
                     Some(section) => format!("{section}.{field}"),
                     None => field.clone(),
                 };
-                self.place(range, self.unknown_key(&key, field, expected))
+                self.diagnostic_at(range, self.unknown_key(&key, field, expected))
             }
             YamlError::SerdeUnknownVariant {
                 variant, expected, ..
             } => {
                 let key = entry.map_or("", |entry| &entry.key);
-                self.place(range, unknown_word(key, variant, expected))
+                self.diagnostic_at(range, unknown_value(key, variant, expected))
             }
             YamlError::SerdeMissingField { field, .. } => {
                 let key = entry.and_then(|entry| parent(&entry.key)).unwrap_or_default();
-                self.place(range, Problem::about_name(key, format!("has no `{field}`")))
+                let problem = Problem::at_key(key, format!("missing required key `{field}`"))
+                    .with_help(Some(format!("add `{field}: …`")));
+                self.diagnostic_at(range, problem)
             }
-            YamlError::DuplicateMappingKey { .. } => self.given_twice(range),
+            YamlError::DuplicateMappingKey { .. } => self.duplicate_key(range),
             YamlError::InvalidScalar { .. }
             | YamlError::InvalidBooleanStrict { .. }
             | YamlError::Unexpected { .. }
@@ -159,30 +159,30 @@ impl<'a> Document<'a> {
             | YamlError::SerdeInvalidValue { .. }
             | YamlError::NullIntoString { .. }
             | YamlError::ExternallyTaggedEnumExpectedScalarOrMapping { .. }
-            | YamlError::UnexpectedValueForUnitEnumVariant { .. } => self.wrong_kind(range),
-            other => self.not_yaml(range, other),
+            | YamlError::UnexpectedValueForUnitEnumVariant { .. } => self.type_mismatch(range),
+            other => self.syntax_error(range, other),
         }
     }
 
     fn unknown_key(&self, key: &str, field: &str, known: &[&str]) -> Problem {
-        let home = match self.subject {
-            Subject::Wishes => home_of(field),
-            Subject::Suite if super::suite::is_limit(field) => Some("limits"),
-            Subject::Prices | Subject::Suite => None,
+        let section = match self.kind {
+            FileKind::Settings => section_of(field),
+            FileKind::Suite if super::suite::is_limit(field) => Some("limits"),
+            FileKind::Prices | FileKind::Suite => None,
         };
-        let help = match home {
+        let help = match section {
             Some(section) => format!("`{field}` belongs under `{section}:`"),
             None => suggestion(field, known),
         };
-        Problem::about_name(key, "is not a known key").with_help(Some(help))
+        Problem::at_key(key, "unknown key").with_help(Some(help))
     }
 
-    /// The bytes that the parser points at; for some errors it knows only line and column.
+    /// The byte range of a parser location. Some errors have only line and column.
     fn range_of(&self, location: Option<Location>) -> Range<usize> {
         let Some(location) = location else {
             return 0..0;
         };
-        let number = |figure: u64| usize::try_from(figure).unwrap_or(usize::MAX);
+        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         if let Some(start) = location.span().byte_offset().map(number) {
             let length = location.span().byte_len().map_or(1, number);
             return start..start.saturating_add(length);
@@ -202,54 +202,82 @@ impl<'a> Document<'a> {
         before + within..before + within + 1
     }
 
-    fn wrong_kind(&self, range: Range<usize>) -> Diagnostic {
-        let by_value = self.outline.of_value_at(range.start);
-        let Some(entry) = by_value.or_else(|| self.outline.at(range.start)) else {
-            return self.place(range, wrong_document(self.text));
+    fn type_mismatch(&self, range: Range<usize>) -> Diagnostic {
+        let by_value = self.spans.of_value_at(range.start);
+        let Some(entry) = by_value.or_else(|| self.spans.at(range.start)) else {
+            return self.diagnostic_at(range, top_level_mismatch(self.text));
         };
-        let expected = self.subject.expects(&entry.key);
-        let given = self.text.get(entry.value.clone()).unwrap_or_default().trim_end();
-        let complaint = |given: &str| {
-            Problem::about_value(
-                &entry.key,
-                format!("must be {}, but is {given}", expected.phrase()),
-            )
+        let item = self.kind.expected_type(&format!("{}[0]", entry.key));
+        let entry = match entry.kind {
+            NodeKind::Mapping => self.invalid_duration_below(entry).unwrap_or(entry),
+            NodeKind::Null | NodeKind::Scalar | NodeKind::List => entry,
         };
+        let expected = self.kind.expected_type(&entry.key);
+        let found = self.text.get(entry.value.clone()).unwrap_or_default().trim_end();
+        let problem = |found: &str| {
+            let message = format!("expected {}, found {found}", expected.phrase());
+            Problem::at_value(&entry.key, message)
+        };
+        let structure =
+            |found: &str| problem(found).with_help(Some(expected.structure_help(item).to_owned()));
         match entry.kind {
-            Kind::Nothing => self.place(entry.name.clone(), no_value(&entry.key)),
-            Kind::Scalar => {
-                let complaint = complaint(&quoted(given)).with_help(expected.correction(given));
-                self.place(entry.value.clone(), complaint)
+            NodeKind::Null => self.diagnostic_at(entry.name.clone(), missing_value(&entry.key)),
+            NodeKind::Scalar => {
+                let problem = problem(&quoted(found)).with_help(expected.correction(found));
+                self.diagnostic_at(entry.value.clone(), problem)
             }
-            // Of a block that fills the lines below, the name is the better thing to underline.
-            Kind::List if given.starts_with('[') => self.place(entry.value.clone(), complaint("a list")),
-            Kind::List => self.place(entry.name.clone(), complaint("a list")),
-            Kind::Section if given.starts_with('{') => {
-                self.place(entry.value.clone(), complaint("a section"))
+            // For a block value, underline the key instead of the lines below it.
+            NodeKind::List if found.starts_with('[') => {
+                self.diagnostic_at(entry.value.clone(), structure("a list"))
             }
-            Kind::Section => self.place(entry.name.clone(), complaint("a section")),
+            NodeKind::List => self.diagnostic_at(entry.name.clone(), structure("a list")),
+            // The parser reports the enclosing mapping for some values of the wrong type inside it.
+            NodeKind::Mapping if expected == Expected::Mapping => {
+                let problem = Problem::at_value(&entry.key, "a value below this key has the wrong type")
+                    .with_help(Some(
+                        "quote strings that look like a number or a boolean".to_owned(),
+                    ));
+                self.diagnostic_at(entry.name.clone(), problem)
+            }
+            NodeKind::Mapping if found.starts_with('{') => {
+                self.diagnostic_at(entry.value.clone(), structure("a mapping"))
+            }
+            NodeKind::Mapping => self.diagnostic_at(entry.name.clone(), structure("a mapping")),
         }
     }
 
-    fn given_twice(&self, range: Range<usize>) -> Diagnostic {
-        let key = self.outline.at(range.start).map_or("", |entry| &entry.key);
-        let first = self.outline.find(key).map_or(1, |entry| entry.line);
-        let complaint = Problem::about_name(key, "is given twice").with_help(Some(format!(
-            "it is already given in line {first}; keep one of the two"
-        )));
-        self.place(range, complaint)
+    /// Finds the invalid duration in a mapping. The parser reports it at the mapping.
+    fn invalid_duration_below(&self, mapping: &SpanEntry) -> Option<&SpanEntry> {
+        let is_invalid = |entry: &&SpanEntry| {
+            let text = self.text.get(entry.value.clone()).unwrap_or_default();
+            let text = text.trim().trim_matches(['"', '\'']);
+            entry.kind == NodeKind::Scalar
+                && entry.key.starts_with(&mapping.key)
+                && self.kind.expected_type(&entry.key) == Expected::Seconds
+                && text.parse::<Seconds>().is_err()
+        };
+        self.spans.entries().iter().find(is_invalid)
     }
 
-    fn not_yaml(&self, range: Range<usize>, error: &YamlError) -> Diagnostic {
-        let said = error.to_string();
+    fn duplicate_key(&self, range: Range<usize>) -> Diagnostic {
+        let key = self.spans.at(range.start).map_or("", |entry| &entry.key);
+        let first = self.spans.find(key).map_or(1, |entry| entry.line);
+        let problem = Problem::at_key(key, "duplicate key").with_help(Some(format!(
+            "the key is already set on line {first}; remove one of the two"
+        )));
+        self.diagnostic_at(range, problem)
+    }
+
+    fn syntax_error(&self, range: Range<usize>, error: &YamlError) -> Diagnostic {
+        let text = error.to_string();
         let reason = match error {
-            YamlError::MultipleDocuments { .. } => "a second document begins",
+            YamlError::MultipleDocuments { .. } => "expected a single document, found another",
             YamlError::Budget { .. }
             | YamlError::AliasReplayLimitExceeded { .. }
             | YamlError::AliasReplayStackDepthExceeded { .. } => {
-                "it is too long, too deep, or repeats too much"
+                "too large, too deeply nested, or too many aliases"
             }
-            _ => said.rfind(" at line ").map_or(said.as_str(), |end| &said[..end]),
+            _ => text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]),
         };
         let line_start = self.text[..range.start.min(self.text.len())]
             .rfind('\n')
@@ -258,55 +286,53 @@ impl<'a> Document<'a> {
         let indentation = line.len() - line.trim_start().len();
         if line[..indentation].contains('\t') {
             let tabs = line_start..line_start + indentation;
-            let message = "not valid YAML: the line is indented with a tab";
-            return Diagnostic::new(self.file, self.text, tabs, message).with_help(Some(
-                "indent with spaces; YAML does not allow tabs here".to_owned(),
-            ));
+            let message = "invalid YAML: the line is indented with a tab";
+            return Diagnostic::new(self.file, self.text, tabs, message)
+                .with_help(Some("indent with spaces".to_owned()));
         }
-        Diagnostic::new(self.file, self.text, range, format!("not valid YAML: {reason}"))
+        Diagnostic::new(self.file, self.text, range, format!("invalid YAML: {reason}"))
             .with_help(Some(syntax_help(error, reason).to_owned()))
     }
 }
 
 fn syntax_help(error: &YamlError, reason: &str) -> &'static str {
     match error {
-        YamlError::MultipleDocuments { .. } => {
-            "one file holds one set of wishes: remove the `---` and what follows"
-        }
+        YamlError::MultipleDocuments { .. } => "remove the `---` and everything after it",
         YamlError::Budget { .. }
         | YamlError::AliasReplayLimitExceeded { .. }
         | YamlError::AliasReplayStackDepthExceeded { .. } => "write the values out instead of using aliases",
-        YamlError::UnknownAnchor { .. } => "a text that begins with `*` must be put in quotes",
-        YamlError::UnsupportedTag { .. } => "a text that begins with `!` must be put in quotes",
+        YamlError::UnknownAnchor { .. } => "quote strings that start with `*`",
+        YamlError::UnsupportedTag { .. } => "quote strings that start with `!`",
         _ if reason.contains("expected key") || reason.contains("indentation") => {
-            "is every quote closed, and is this line indented like its neighbours?"
+            "check for an unclosed quote, and compare the indentation with the lines around it"
         }
-        _ => "YAML is read strictly: put a text in quotes when it holds `: ` or ` #`, or begins with a sign",
+        _ => "quote strings that contain `: ` or ` #`, or that start with a special character",
     }
 }
 
-fn no_value(key: &str) -> Problem {
-    Problem::about_name(key, "has no value").with_help(Some("give it one, or remove the line".to_owned()))
+fn missing_value(key: &str) -> Problem {
+    Problem::at_key(key, "missing value").with_help(Some("set a value, or remove the key".to_owned()))
 }
 
-fn wrong_document(text: &str) -> Problem {
+fn top_level_mismatch(text: &str) -> Problem {
     let kind = if text.trim_start().starts_with(['-', '[']) {
         "a list"
     } else {
-        "a single text"
+        "a string"
     };
-    let problem = format!("must be {}, but is {kind}", Expected::Section.phrase());
-    Problem::about_value("", problem)
+    let expected = Expected::Mapping;
+    let message = format!("expected {} at the top level, found {kind}", expected.phrase());
+    Problem::at_value("", message).with_help(Some(expected.structure_help(expected).to_owned()))
 }
 
-/// The section in which a key would be right.
-fn home_of(field: &str) -> Option<&'static str> {
-    let schema = serde_json::to_value(Partial::default()).unwrap_or(Value::Null);
-    let holds = |section: &str| field != "extra_args" && schema[section].get(field).is_some();
-    ["cli", "event_loop"].into_iter().find(|section| holds(section))
+/// The section that defines a key.
+fn section_of(field: &str) -> Option<&'static str> {
+    let schema = serde_json::to_value(PartialSettings::default()).unwrap_or(Value::Null);
+    let defines = |section: &str| field != "extra_args" && schema[section].get(field).is_some();
+    ["cli", "event_loop"].into_iter().find(|section| defines(section))
 }
 
-fn unknown_word(key: &str, word: &str, known: &[&str]) -> Problem {
-    Problem::about_value(key, format!("must be {}, but is {}", one_of(known), quoted(word)))
+fn unknown_value(key: &str, word: &str, known: &[&str]) -> Problem {
+    Problem::at_value(key, format!("expected {}, found {}", one_of(known), quoted(word)))
         .with_help(closest(word, known).map(|meant| format!("did you mean `{meant}`?")))
 }

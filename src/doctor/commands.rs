@@ -1,21 +1,21 @@
-//! What a run will be judged by, looked at before a night is trusted to it: gates, and the hooks beside them. Starts
-//! nothing.
+//! Checks the commands of gates and hooks without running them.
 
 use std::path::Path;
 
 use crate::agent::Probe;
-use crate::config::{Gate, Settings};
+use crate::config::Settings;
+use crate::policy::Gate;
 
-use super::{Finding, State};
+use super::{Finding, FindingState};
 
-/// Words that a shell knows without a program of that name.
-const SHELL_WORDS: &[&str] = &[
+/// Shell builtins and keywords, which need no program.
+const SHELL_BUILTINS: &[&str] = &[
     ".", ":", "[", "alias", "case", "cd", "command", "eval", "exec", "exit", "export", "false", "for", "if",
     "printf", "pwd", "read", "set", "shift", "test", "time", "trap", "true", "type", "ulimit", "umask",
     "unset", "until", "wait", "while",
 ];
 
-/// Findings about what is configured of all that; nothing about what is not.
+/// Checks all configured gates and hooks.
 pub fn check_commands(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
     let gates = settings.gates.iter();
     let mut findings: Vec<Finding> = gates.map(|gate| check_gate(gate, probe)).collect();
@@ -29,7 +29,7 @@ pub fn check_commands(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
     ];
     findings.extend(named.into_iter().filter_map(|(name, command)| {
         let command = command.as_deref()?;
-        let remedy = format!("install it, or correct hooks.{name}");
+        let remedy = format!("install it, or fix hooks.{name}");
         Some(check_command(("hooks", name), command, None, &remedy, probe))
     }));
     findings
@@ -40,42 +40,42 @@ fn check_gate(gate: &Gate, probe: &dyn Probe) -> Finding {
         return Finding {
             area: "gates",
             subject: gate.name.clone(),
-            state: State::Broken,
-            detail: format!("{} is not a directory, so it can never pass", cwd.display()),
-            remedy: Some("make the directory, or correct its `cwd`".to_owned()),
+            state: FindingState::Broken,
+            detail: format!("{} is not a directory; the gate can never pass", cwd.display()),
+            remedy: Some("create the directory, or fix the gate's `cwd`".to_owned()),
         };
     }
     let remedy = format!(
-        "install it, or correct its `run`; to try it: ralph gates run {}",
+        "install it, or fix the gate's `run`; to test it: ralph gates run {}",
         gate.name
     );
-    let place = gate.cwd.as_deref();
-    check_command(("gates", &gate.name), &gate.run, place, &remedy, probe)
+    let directory = gate.cwd.as_deref();
+    check_command(("gates", &gate.name), &gate.run, directory, &remedy, probe)
 }
 
-/// Whether the program that a command begins with is there. It may also be made during the run, so that it is missing
-/// is no more than a warning.
+/// Checks that the first program of a command exists. A missing program is only a warning, because the run may create
+/// it.
 fn check_command(
     (area, subject): (&'static str, &str),
     command: &str,
-    place: Option<&Path>,
+    directory: Option<&Path>,
     remedy: &str,
     probe: &dyn Probe,
 ) -> Finding {
     let missing = program_of(command).filter(|program| {
-        let path = place
+        let path = directory
             .filter(|_| program.contains('/'))
-            .map(|place| place.join(program));
+            .map(|directory| directory.join(program));
         let program = path.map_or_else(|| (*program).to_owned(), |path| path.display().to_string());
         probe.find(&program).is_none()
     });
     let (state, detail, remedy) = match missing {
         Some(program) => (
-            State::Warning,
-            format!("{command} (`{program}` is not found)"),
+            FindingState::Warning,
+            format!("{command} (`{program}` not found)"),
             Some(remedy.to_owned()),
         ),
-        None => (State::Good, command.to_owned(), None),
+        None => (FindingState::Good, command.to_owned(), None),
     };
     Finding {
         area,
@@ -86,14 +86,14 @@ fn check_command(
     }
 }
 
-/// The program of a command that plainly begins with one. What only a shell can tell is not guessed.
+/// Returns the program of a simple command; `None` if only a shell can determine it.
 fn program_of(command: &str) -> Option<&str> {
     let is_plain = |word: &str| {
         word.chars()
             .all(|c| c.is_ascii_alphanumeric() || "_-./+".contains(c))
     };
     let first = command.split_whitespace().next()?;
-    (is_plain(first) && !SHELL_WORDS.contains(&first)).then_some(first)
+    (is_plain(first) && !SHELL_BUILTINS.contains(&first)).then_some(first)
 }
 
 #[cfg(test)]
@@ -120,33 +120,33 @@ mod tests {
         Gate {
             name: "g".to_owned(),
             run: run.to_owned(),
-            timeout: 1,
+            timeout: crate::policy::Seconds(1),
             cwd: None,
             env: std::collections::BTreeMap::new(),
         }
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_told_and_what_a_shell_knows_is_not() {
+    fn missing_programs_are_reported_except_shell_builtins() {
         for (run, state) in [
-            ("make test", State::Good),
-            ("mkae test", State::Warning),
-            ("./check.sh", State::Warning),
-            ("test -f x && mkae", State::Good),
-            ("A=1 mkae", State::Good),
-            ("\"$TOOL\" x", State::Good),
-            ("(mkae)", State::Good),
+            ("make test", FindingState::Good),
+            ("mkae test", FindingState::Warning),
+            ("./check.sh", FindingState::Warning),
+            ("test -f x && mkae", FindingState::Good),
+            ("A=1 mkae", FindingState::Good),
+            ("\"$TOOL\" x", FindingState::Good),
+            ("(mkae)", FindingState::Good),
         ] {
             assert_eq!(check_gate(&gate(run), &OnlyMake).state, state, "{run}");
         }
     }
 
     #[test]
-    fn a_gate_in_a_directory_that_is_not_there_can_never_pass() {
-        let mut nowhere = gate("make");
-        nowhere.cwd = Some("/nonexistent/web".into());
-        let found = check_gate(&nowhere, &OnlyMake);
-        assert_eq!(found.state, State::Broken);
+    fn a_gate_in_a_missing_directory_is_broken() {
+        let mut misplaced = gate("make");
+        misplaced.cwd = Some("/nonexistent/web".into());
+        let found = check_gate(&misplaced, &OnlyMake);
+        assert_eq!(found.state, FindingState::Broken);
         assert!(found.detail.contains("/nonexistent/web"), "{found:?}");
     }
 }

@@ -1,34 +1,35 @@
-//! What a run stands on: the workspace, the terminal, the disk, the clock. Others look; here it is judged, so that every
-//! judgement can be tested without a full disk or a wrong clock.
+//! Checks the workspace, terminal, disk and clock. The caller collects the facts, so that the checks can be tested without
+//! a full disk or a wrong clock.
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{Finding, State};
+use super::{Finding, FindingState};
 
-/// What was seen.
+/// The facts to check.
 #[derive(Debug, Clone)]
-pub struct Environment {
-    pub workspace: Workspace,
-    pub terminal: Screen,
-    pub disk: Disk,
-    pub clock: Clock,
+pub struct EnvironmentFacts {
+    pub workspace: WorkspaceFacts,
+    pub terminal: TerminalFacts,
+    pub disk: DiskFacts,
+    pub clock: ClockFacts,
 }
 
 #[derive(Debug, Clone)]
-pub struct Workspace {
+pub struct WorkspaceFacts {
     pub path: PathBuf,
-    /// `Err` says why nothing can be written there.
+    /// `Err` has the reason why the directory is not writable.
     pub writable: Result<(), String>,
-    pub git: Git,
-    /// Who drives a loop here, in words.
+    pub git: GitStatus,
+    /// Description of the process that holds the lock.
     pub holder: Option<String>,
-    pub runs: GitIgnored,
+    /// The state directory, or why there is none.
+    pub state: Result<PathBuf, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Git {
+pub enum GitStatus {
     NoRepository,
     /// The program is missing, or cannot read the repository.
     Unreadable(String),
@@ -38,63 +39,57 @@ pub enum Git {
     },
 }
 
-/// Whether git sees the directory of the runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GitIgnored {
-    Yes,
-    No,
-}
-
 #[derive(Debug, Clone, Default)]
-pub struct Screen {
-    /// Columns and rows; absent where the output is no terminal.
+pub struct TerminalFacts {
+    /// Columns and rows; absent if stdout is not a terminal.
     pub size: Option<(u16, u16)>,
     pub term: Option<String>,
-    /// What the first of LC_ALL, LC_CTYPE and LANG says.
+    /// The first of LC_ALL, LC_CTYPE and LANG that is set.
     pub locale: Option<String>,
     /// NO_COLOR is set.
-    pub no_colour: bool,
+    pub no_color: bool,
 }
 
 #[derive(Debug, Clone)]
-pub struct Disk {
-    /// Where the runs go; absent if it cannot be determined.
-    pub free: Option<Size>,
-    /// In words: `3 runs`.
+pub struct DiskFacts {
+    /// Free space for the runs; absent if it cannot be determined.
+    pub free: Option<ByteSize>,
+    /// As text: `3 runs`.
     pub runs: String,
-    pub kept: Size,
+    pub kept: ByteSize,
 }
 
-/// So many bytes, and how a person says it.
+/// A number of bytes, with its display text.
 #[derive(Debug, Clone)]
-pub struct Size {
+pub struct ByteSize {
     pub bytes: u64,
     pub text: String,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct ClockFacts {
     pub now: Timestamp,
     pub newest_run: Option<Timestamp>,
 }
 
-/// Below this a night's journal does not fit.
-const NEEDED: u64 = 50_000_000;
-const ADVISABLE: u64 = 1_000_000_000;
-/// So much is worth a thought.
-const MUCH_KEPT: u64 = 2_000_000_000;
-/// The screen needs so much to be of use.
-const LEAST_SIZE: (u16, u16) = (60, 15);
-/// 2025-01-01: older than this program. A clock that says so was never set.
-const BEFORE_RALPH: i64 = 1_735_689_600;
-/// Clocks of two machines that share a disk differ a little.
-const SLACK: i64 = 120;
+/// Below this, the journal of a long run does not fit.
+const REQUIRED_SPACE: u64 = 50_000_000;
+/// Below this, `ralph doctor` warns.
+const RECOMMENDED_SPACE: u64 = 1_000_000_000;
+/// Above this, `ralph doctor` recommends to remove runs.
+const MANY_RUNS_BYTES: u64 = 2_000_000_000;
+/// Minimum columns and rows for the TUI.
+const MIN_SIZE: (u16, u16) = (60, 15);
+/// 2025-01-01, before the first release: an earlier clock was never set.
+const EARLIEST_PLAUSIBLE: i64 = 1_735_689_600;
+/// Tolerated clock difference between machines that share a disk.
+const MAX_SKEW: i64 = 120;
 
-pub fn check_environment(seen: &Environment) -> Vec<Finding> {
-    let mut findings = workspace(&seen.workspace);
-    findings.extend(terminal(&seen.terminal));
-    findings.extend(disk(&seen.disk));
-    findings.push(clock(&seen.clock));
+pub fn check_environment(facts: &EnvironmentFacts) -> Vec<Finding> {
+    let mut findings = workspace(&facts.workspace);
+    findings.extend(terminal(&facts.terminal));
+    findings.extend(disk(&facts.disk));
+    findings.push(clock(&facts.clock));
     findings
 }
 
@@ -102,14 +97,14 @@ fn good((area, subject): (&'static str, &str), detail: impl Into<String>) -> Fin
     Finding {
         area,
         subject: subject.to_owned(),
-        state: State::Good,
+        state: FindingState::Good,
         detail: detail.into(),
         remedy: None,
     }
 }
 
 impl Finding {
-    fn with_state(self, state: State, remedy: impl Into<String>) -> Self {
+    fn with_state(self, state: FindingState, remedy: impl Into<String>) -> Self {
         Self {
             state,
             remedy: Some(remedy.into()),
@@ -118,101 +113,100 @@ impl Finding {
     }
 }
 
-fn workspace(seen: &Workspace) -> Vec<Finding> {
-    let mut findings = vec![match &seen.writable {
-        Ok(()) => good(("workspace", "directory"), seen.path.display().to_string()),
+fn workspace(facts: &WorkspaceFacts) -> Vec<Finding> {
+    let mut findings = vec![match &facts.writable {
+        Ok(()) => good(("workspace", "directory"), facts.path.display().to_string()),
         Err(why) => good(
             ("workspace", "directory"),
-            format!("{}: {why}", seen.path.display()),
+            format!("{}: {why}", facts.path.display()),
         )
         .with_state(
-            State::Broken,
-            "make it writable, or work in another directory: runs are kept in .agent",
+            FindingState::Broken,
+            "make it writable, or use another directory: agents work in it",
         ),
     }];
-    findings.push(match &seen.git {
-        Git::NoRepository => good(("workspace", "git"), "not a repository").with_state(
-            State::Absent,
-            "git init: what the agent changes can then be seen and undone",
+    findings.push(match &facts.git {
+        GitStatus::NoRepository => good(("workspace", "git"), "not a repository").with_state(
+            FindingState::Absent,
+            "run git init, so that the agent's changes can be reviewed and undone",
         ),
-        Git::Unreadable(why) => good(("workspace", "git"), why).with_state(
-            State::Warning,
-            "mend it, or install git: without it ralph compares files by itself, and trusts none of them",
+        GitStatus::Unreadable(why) => good(("workspace", "git"), why).with_state(
+            FindingState::Warning,
+            "fix or install git; until then ralph compares files itself and trusts none of them",
         ),
-        Git::Repository { branch, changed: 0 } => good(("workspace", "git"), format!("{branch}, clean")),
-        Git::Repository { branch, changed } => {
+        GitStatus::Repository { branch, changed: 0 } => {
+            good(("workspace", "git"), format!("{branch}, clean"))
+        }
+        GitStatus::Repository { branch, changed } => {
             let files = match changed {
                 1 => "1 changed file".to_owned(),
                 many => format!("{many} changed files"),
             };
             good(("workspace", "git"), format!("{branch}, {files}")).with_state(
-                State::Warning,
-                "commit first, if you want to tell your changes from the agent's",
+                FindingState::Warning,
+                "commit first to keep your changes separate from the agent's",
             )
         }
     });
-    findings.push(match &seen.holder {
+    findings.push(match &facts.holder {
         None => good(("workspace", "lock"), "free"),
         Some(holder) => good(("workspace", "lock"), format!("held by {holder}")).with_state(
-            State::Warning,
-            "wait for it, watch it with ralph attach, or work in another directory",
+            FindingState::Warning,
+            "wait for it, watch it with ralph attach, or use another directory",
         ),
     });
-    if seen.runs == GitIgnored::No {
-        findings.push(
-            good(("workspace", ".agent"), "git would commit the runs").with_state(
-                State::Warning,
-                "echo '*' > .agent/.gitignore: raw output can hold secrets",
-            ),
-        );
-    }
+    findings.push(match &facts.state {
+        Ok(path) => good(("workspace", "state"), path.display().to_string()),
+        Err(why) => good(("workspace", "state"), why).with_state(
+            FindingState::Broken,
+            "make it writable, or set RALPH_STATE_DIR to another directory: runs are stored there",
+        ),
+    });
     findings
 }
 
-fn terminal(seen: &Screen) -> Vec<Finding> {
+fn terminal(facts: &TerminalFacts) -> Vec<Finding> {
     let subject = ("terminal", "screen");
-    let dumb = seen.term.as_deref().is_none_or(|term| term == "dumb");
-    let mut findings = vec![match seen.size {
-        None => good(subject, "none: runs are told line by line").with_state(
-            State::Absent,
-            "on a terminal, ralph run shows a run on the whole screen",
+    let dumb = facts.term.as_deref().is_none_or(|term| term == "dumb");
+    let mut findings = vec![match facts.size {
+        None => good(subject, "no terminal: output will be plain text")
+            .with_state(FindingState::Absent, "run ralph in a terminal to use the TUI"),
+        Some(_) if dumb => good(subject, "TERM is not set, or is `dumb`").with_state(
+            FindingState::Warning,
+            "set TERM to your terminal, for example: export TERM=xterm-256color",
         ),
-        Some(_) if dumb => good(subject, "TERM says that it can do nothing").with_state(
-            State::Warning,
-            "export TERM=xterm-256color, or whatever your terminal is",
-        ),
-        Some((columns, rows)) if columns < LEAST_SIZE.0 || rows < LEAST_SIZE.1 => {
-            let (least_columns, least_rows) = LEAST_SIZE;
-            good(subject, format!("{columns}×{rows} is small")).with_state(
-                State::Warning,
-                format!("make it {least_columns}×{least_rows} or larger, or use --no-tui"),
+        Some((columns, rows)) if columns < MIN_SIZE.0 || rows < MIN_SIZE.1 => {
+            let (min_columns, min_rows) = MIN_SIZE;
+            good(subject, format!("{columns}×{rows} is too small for the TUI")).with_state(
+                FindingState::Warning,
+                format!("enlarge it to {min_columns}×{min_rows} or more, or use --no-tui"),
             )
         }
         Some((columns, rows)) => {
-            let colours = if seen.no_colour {
-                "no colours (NO_COLOR)"
+            let color = if facts.no_color {
+                "no color (NO_COLOR)"
             } else {
-                "colours"
+                "color"
             };
-            good(subject, format!("{columns}×{rows}, {colours}"))
+            good(subject, format!("{columns}×{rows}, {color}"))
         }
     }];
     let utf8 = |locale: &&String| {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     };
-    findings.push(match &seen.locale {
+    findings.push(match &facts.locale {
         Some(locale) if utf8(&locale) => good(("terminal", "locale"), locale),
         other => {
             let text = other.as_deref().unwrap_or("not set");
-            let state = if seen.size.is_some() {
-                State::Warning
+            let state = if facts.size.is_some() {
+                FindingState::Warning
             } else {
-                State::Absent
+                FindingState::Absent
             };
             good(
                 ("terminal", "locale"),
-                format!("{text}: signs may be shown wrongly"),
+                format!("{text}: some characters may be shown incorrectly"),
             )
             .with_state(state, "export LC_ALL=C.UTF-8")
         }
@@ -220,20 +214,20 @@ fn terminal(seen: &Screen) -> Vec<Finding> {
     findings
 }
 
-fn disk(seen: &Disk) -> Vec<Finding> {
+fn disk(facts: &DiskFacts) -> Vec<Finding> {
     let subject = ("disk", "free space");
-    let free = match &seen.free {
-        None => good(subject, "cannot be told").with_state(State::Absent, "look at it yourself: df ."),
+    let free = match &facts.free {
+        None => good(subject, "unknown").with_state(FindingState::Absent, "to check it: df ."),
         Some(free) => {
             let text = good(subject, free.text.as_str());
             match free.bytes {
-                ..NEEDED => text.with_state(
-                    State::Broken,
-                    "make room: ralph clean removes old runs; du -sh .agent shows what they take",
+                ..REQUIRED_SPACE => text.with_state(
+                    FindingState::Broken,
+                    "free disk space; to remove old runs: ralph clean",
                 ),
-                NEEDED..ADVISABLE => text.with_state(
-                    State::Warning,
-                    "make room for a night: ralph clean removes old runs",
+                REQUIRED_SPACE..RECOMMENDED_SPACE => text.with_state(
+                    FindingState::Warning,
+                    "free disk space before a long run; to remove old runs: ralph clean",
                 ),
                 _ => text,
             }
@@ -241,27 +235,29 @@ fn disk(seen: &Disk) -> Vec<Finding> {
     };
     let kept = good(
         ("disk", "runs kept"),
-        format!("{}, {}", seen.runs, seen.kept.text),
+        format!("{}, {}", facts.runs, facts.kept.text),
     );
-    let kept = match seen.kept.bytes {
-        MUCH_KEPT.. => kept.with_state(State::Warning, "remove old ones: ralph clean --keep 20"),
+    let kept = match facts.kept.bytes {
+        MANY_RUNS_BYTES.. => {
+            kept.with_state(FindingState::Warning, "to remove old runs: ralph clean --keep 20")
+        }
         _ => kept,
     };
     vec![free, kept]
 }
 
-fn clock(seen: &Clock) -> Finding {
+fn clock(facts: &ClockFacts) -> Finding {
     let subject = ("clock", "time");
-    let now = seen.now.strftime("%Y-%m-%d %H:%M UTC").to_string();
-    let remedy = "set it (timedatectl set-ntp true): limits, waits and the names of runs go by it";
-    if seen.now.as_second() < BEFORE_RALPH {
-        return good(subject, format!("{now} cannot be")).with_state(State::Broken, remedy);
+    let now = facts.now.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    let remedy = "set the clock (timedatectl set-ntp true); limits, waits and run ids depend on it";
+    if facts.now.as_second() < EARLIEST_PLAUSIBLE {
+        return good(subject, format!("{now} is implausible")).with_state(FindingState::Broken, remedy);
     }
-    match seen.newest_run {
-        Some(newest) if newest.as_second() > seen.now.as_second() + SLACK => {
+    match facts.newest_run {
+        Some(newest) if newest.as_second() > facts.now.as_second() + MAX_SKEW => {
             let newest = newest.strftime("%Y-%m-%d %H:%M UTC");
-            good(subject, format!("{now}, but the newest run began {newest}"))
-                .with_state(State::Warning, remedy)
+            good(subject, format!("{now}, but the newest run started {newest}"))
+                .with_state(FindingState::Warning, remedy)
         }
         Some(_) | None => good(subject, now),
     }
@@ -271,54 +267,54 @@ fn clock(seen: &Clock) -> Finding {
 mod tests {
     use super::*;
 
-    fn size(bytes: u64) -> Option<Size> {
+    fn size(bytes: u64) -> Option<ByteSize> {
         let text = format!("{bytes} bytes");
-        Some(Size { bytes, text })
+        Some(ByteSize { bytes, text })
     }
 
-    fn fine() -> Environment {
-        Environment {
-            workspace: Workspace {
+    fn healthy() -> EnvironmentFacts {
+        EnvironmentFacts {
+            workspace: WorkspaceFacts {
                 path: "/work".into(),
                 writable: Ok(()),
-                git: Git::Repository {
+                git: GitStatus::Repository {
                     branch: "main".to_owned(),
                     changed: 0,
                 },
                 holder: None,
-                runs: GitIgnored::Yes,
+                state: Ok(PathBuf::from("/state")),
             },
-            terminal: Screen {
+            terminal: TerminalFacts {
                 size: Some((120, 40)),
                 term: Some("xterm".to_owned()),
                 locale: Some("C.UTF-8".to_owned()),
-                no_colour: false,
+                no_color: false,
             },
-            disk: Disk {
+            disk: DiskFacts {
                 free: size(50_000_000_000),
                 runs: "3 runs".to_owned(),
-                kept: Size {
+                kept: ByteSize {
                     bytes: 4_000_000,
                     text: "4 MB".to_owned(),
                 },
             },
-            clock: Clock {
+            clock: ClockFacts {
                 now: "2026-11-15T20:45:01Z".parse().unwrap(),
                 newest_run: None,
             },
         }
     }
 
-    /// What is found when one thing is different, with its remedy.
-    fn found(subject: &str, change: impl Fn(&mut Environment)) -> (State, String) {
-        let mut seen = fine();
-        change(&mut seen);
-        let findings = check_environment(&seen);
-        let odd: Vec<&Finding> = findings
+    /// Returns the only finding that is not good after a change; it must have a remedy.
+    fn found(subject: &str, change: impl Fn(&mut EnvironmentFacts)) -> (FindingState, String) {
+        let mut facts = healthy();
+        change(&mut facts);
+        let findings = check_environment(&facts);
+        let unusual: Vec<&Finding> = findings
             .iter()
-            .filter(|finding| finding.state != State::Good)
+            .filter(|finding| finding.state != FindingState::Good)
             .collect();
-        let [only] = odd.as_slice() else {
+        let [only] = unusual.as_slice() else {
             panic!("{findings:#?}");
         };
         assert_eq!(only.subject, subject);
@@ -330,104 +326,118 @@ mod tests {
     }
 
     #[test]
-    fn where_all_is_well_nothing_is_complained_about() {
-        let findings = check_environment(&fine());
+    fn a_healthy_environment_has_only_good_findings() {
+        let findings = check_environment(&healthy());
         assert!(
-            findings.iter().all(|finding| finding.state == State::Good),
+            findings.iter().all(|finding| finding.state == FindingState::Good),
             "{findings:#?}"
         );
-        assert_eq!(findings.len(), 8);
+        assert_eq!(findings.len(), 9);
     }
 
     #[test]
-    fn a_workspace_that_cannot_be_written_is_broken() {
-        let (state, detail) = found("directory", |seen| {
-            seen.workspace.writable = Err("Permission denied".to_owned());
+    fn an_unwritable_workspace_is_broken() {
+        let (state, detail) = found("directory", |facts| {
+            facts.workspace.writable = Err("Permission denied".to_owned());
         });
         assert_eq!(
             (state, detail.as_str()),
-            (State::Broken, "/work: Permission denied")
+            (FindingState::Broken, "/work: Permission denied")
         );
     }
 
     #[test]
-    fn git_is_told_as_it_is() {
-        let git = |git: Git| found("git", move |seen| seen.workspace.git = git.clone());
-        assert_eq!(git(Git::NoRepository).0, State::Absent);
+    fn git_status_is_reported() {
+        let git = |git: GitStatus| found("git", move |facts| facts.workspace.git = git.clone());
+        assert_eq!(git(GitStatus::NoRepository).0, FindingState::Absent);
         assert_eq!(
-            git(Git::Unreadable("git is not found".to_owned())).0,
-            State::Warning
+            git(GitStatus::Unreadable("git not found".to_owned())).0,
+            FindingState::Warning
         );
-        let changed = Git::Repository {
+        let changed = GitStatus::Repository {
             branch: "main".to_owned(),
             changed: 2,
         };
-        assert_eq!(git(changed), (State::Warning, "main, 2 changed files".to_owned()));
+        assert_eq!(
+            git(changed),
+            (FindingState::Warning, "main, 2 changed files".to_owned())
+        );
     }
 
     #[test]
-    fn a_held_lock_and_visible_runs_are_warned_about() {
-        let (state, detail) = found("lock", |seen| {
-            seen.workspace.holder = Some("process 7".to_owned());
+    fn a_held_lock_is_a_warning_and_an_unusable_state_directory_is_an_error() {
+        let (state, detail) = found("lock", |facts| {
+            facts.workspace.holder = Some("process 7".to_owned());
         });
-        assert_eq!((state, detail.as_str()), (State::Warning, "held by process 7"));
         assert_eq!(
-            found(".agent", |seen| seen.workspace.runs = GitIgnored::No).0,
-            State::Warning
+            (state, detail.as_str()),
+            (FindingState::Warning, "held by process 7")
+        );
+        assert_eq!(
+            found("state", |facts| facts.workspace.state =
+                Err("read-only".to_owned()))
+            .0,
+            FindingState::Broken
         );
     }
 
     #[test]
-    fn terminals_and_locales_are_judged_by_what_they_can_do() {
-        assert_eq!(found("screen", |seen| seen.terminal.size = None).0, State::Absent);
+    fn small_or_dumb_terminals_and_other_locales_are_warnings() {
         assert_eq!(
-            found("screen", |seen| seen.terminal.size = Some((40, 10))).0,
-            State::Warning
+            found("screen", |facts| facts.terminal.size = None).0,
+            FindingState::Absent
         );
         assert_eq!(
-            found("screen", |seen| seen.terminal.term = None).0,
-            State::Warning
+            found("screen", |facts| facts.terminal.size = Some((40, 10))).0,
+            FindingState::Warning
         );
         assert_eq!(
-            found("locale", |seen| seen.terminal.locale = Some("C".to_owned())).0,
-            State::Warning
+            found("screen", |facts| facts.terminal.term = None).0,
+            FindingState::Warning
         );
         assert_eq!(
-            found("locale", |seen| seen.terminal.locale = None).1,
-            "not set: signs may be shown wrongly"
-        );
-    }
-
-    #[test]
-    fn little_space_is_warned_about_and_none_is_broken() {
-        assert_eq!(
-            found("free space", |seen| seen.disk.free = size(1000)),
-            (State::Broken, "1000 bytes".to_owned())
+            found("locale", |facts| facts.terminal.locale = Some("C".to_owned())).0,
+            FindingState::Warning
         );
         assert_eq!(
-            found("free space", |seen| seen.disk.free = size(500_000_000)).0,
-            State::Warning
-        );
-        assert_eq!(found("free space", |seen| seen.disk.free = None).0, State::Absent);
-        assert_eq!(
-            found("runs kept", |seen| seen.disk.kept.bytes = 3_000_000_000),
-            (State::Warning, "3 runs, 4 MB".to_owned())
+            found("locale", |facts| facts.terminal.locale = None).1,
+            "not set: some characters may be shown incorrectly"
         );
     }
 
     #[test]
-    fn a_clock_that_was_never_set_is_broken_and_one_that_went_back_is_warned_about() {
+    fn low_space_is_a_warning_and_no_space_is_broken() {
         assert_eq!(
-            found("time", |seen| seen.clock.now = Timestamp::UNIX_EPOCH).0,
-            State::Broken
+            found("free space", |facts| facts.disk.free = size(1000)),
+            (FindingState::Broken, "1000 bytes".to_owned())
         );
-        let (state, detail) = found("time", |seen| {
-            seen.clock.newest_run = "2026-11-16T03:00:00Z".parse().ok();
+        assert_eq!(
+            found("free space", |facts| facts.disk.free = size(500_000_000)).0,
+            FindingState::Warning
+        );
+        assert_eq!(
+            found("free space", |facts| facts.disk.free = None).0,
+            FindingState::Absent
+        );
+        assert_eq!(
+            found("runs kept", |facts| facts.disk.kept.bytes = 3_000_000_000),
+            (FindingState::Warning, "3 runs, 4 MB".to_owned())
+        );
+    }
+
+    #[test]
+    fn an_unset_clock_is_broken_and_a_clock_set_back_is_a_warning() {
+        assert_eq!(
+            found("time", |facts| facts.clock.now = Timestamp::UNIX_EPOCH).0,
+            FindingState::Broken
+        );
+        let (state, detail) = found("time", |facts| {
+            facts.clock.newest_run = "2026-11-16T03:00:00Z".parse().ok();
         });
-        assert_eq!(state, State::Warning);
+        assert_eq!(state, FindingState::Warning);
         assert_eq!(
             detail,
-            "2026-11-15 20:45 UTC, but the newest run began 2026-11-16 03:00 UTC"
+            "2026-11-15 20:45 UTC, but the newest run started 2026-11-16 03:00 UTC"
         );
     }
 }

@@ -1,27 +1,31 @@
-//! Checks: is everything in place? Each check looks at one thing and reports what it found, with a remedy where
-//! something is wrong. Mends nothing.
+//! Checks for `ralph doctor` and `ralph agents test`: each returns findings with remedies, and changes nothing.
 
 mod agent_test;
 mod commands;
 mod environment;
+mod hats;
+mod trust;
 
-pub use agent_test::{AgentTest, PROMPT, Verdict, next_call, unusable};
+pub use agent_test::{AgentTest, AgentVerdict, PROMPT, next_call, unusable};
 pub use commands::check_commands;
 pub use environment::{
-    Clock, Disk, Environment, Git, GitIgnored, Screen, Size, Workspace, check_environment,
+    ByteSize, ClockFacts, DiskFacts, EnvironmentFacts, GitStatus, TerminalFacts, WorkspaceFacts,
+    check_environment,
 };
+pub use hats::check_hats;
+pub use trust::check_trust;
 
 use serde::Serialize;
 
-use crate::agent::{AGENTS, Checked, DRIVER, Unusable};
-use crate::config::{Cli, ConfigError, Loaded, Origin};
+use crate::agent::{AGENTS, AgentCheck, DRIVER, Unusable};
+use crate::config::{Cli, ConfigError, LoadedConfig, Origin};
 
-/// What a check found.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub area: &'static str,
     pub subject: String,
-    pub state: State,
+    pub state: FindingState,
     pub detail: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
@@ -29,33 +33,35 @@ pub struct Finding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum FindingState {
     Good,
-    /// Not there, and not needed.
+    /// Missing, but not required.
     Absent,
     Warning,
     Broken,
 }
 
-/// What the checks look at.
+/// The input of the configuration and agent checks.
 pub struct DoctorInput<'a> {
-    pub configuration: Result<&'a Loaded, &'a ConfigError>,
+    pub configuration: Result<&'a LoadedConfig, &'a ConfigError>,
     /// Settings that differ from their defaults, with their origin.
     pub overridden: &'a [(String, Origin)],
-    pub agents: &'a [Checked],
+    pub agents: &'a [AgentCheck],
 }
 
-/// All checks, in the order in which their findings are shown.
-pub fn examine(input: &DoctorInput<'_>) -> Vec<Finding> {
+/// Checks the configuration and the agents; findings are in display order.
+pub fn check_config_and_agents(input: &DoctorInput<'_>) -> Vec<Finding> {
     let mut findings = configuration(input);
     findings.extend(input.agents.iter().map(agent));
-    findings.push(some_agent(input));
+    findings.push(usable_agent(input));
     findings
 }
 
-/// Whether something that is needed does not work.
+/// Returns whether a required check failed.
 pub fn is_broken(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.state == State::Broken)
+    findings
+        .iter()
+        .any(|finding| finding.state == FindingState::Broken)
 }
 
 fn configuration(input: &DoctorInput<'_>) -> Vec<Finding> {
@@ -69,10 +75,10 @@ fn configuration(input: &DoctorInput<'_>) -> Vec<Finding> {
     let loaded = match input.configuration {
         Ok(loaded) => loaded,
         Err(error) => {
-            let remedy = Some("correct the file; `ralph doctor` tells when it is right".to_owned());
+            let remedy = Some("fix the file, then run ralph doctor again".to_owned());
             return vec![Finding {
                 remedy,
-                ..finding("ralph.yml", State::Broken, error.to_string())
+                ..finding("ralph.yml", FindingState::Broken, error.to_string())
             }];
         }
     };
@@ -84,62 +90,62 @@ fn configuration(input: &DoctorInput<'_>) -> Vec<Finding> {
                 input,
                 |origin| matches!(origin, Origin::File { path: of, .. } if of == path),
             );
-            finding(&path.display().to_string(), State::Good, here)
+            finding(&path.display().to_string(), FindingState::Good, here)
         })
         .collect();
     if findings.is_empty() {
         findings.push(Finding {
-            remedy: Some("ralph init writes one".to_owned()),
+            remedy: Some("to create one: ralph init".to_owned()),
             ..finding(
                 "ralph.yml",
-                State::Absent,
-                "none found; the defaults are used".to_owned(),
+                FindingState::Absent,
+                "not found; using the defaults".to_owned(),
             )
         });
     }
-    for (subject, is_meant) in [
+    for (subject, matches) in [
         (
             "environment",
             (|origin: &Origin| matches!(origin, Origin::Environment { .. })) as fn(&Origin) -> bool,
         ),
         ("command line", |origin: &Origin| *origin == Origin::Flag),
     ] {
-        if input.overridden.iter().any(|(_, origin)| is_meant(origin)) {
-            findings.push(finding(subject, State::Good, overrides(input, is_meant)));
+        if input.overridden.iter().any(|(_, origin)| matches(origin)) {
+            findings.push(finding(subject, FindingState::Good, overrides(input, matches)));
         }
     }
     findings.extend(loaded.warnings.iter().map(|warning| Finding {
         remedy: Some(
-            "correct or remove it; ralph config show --origin tells where each setting comes from".to_owned(),
+            "fix or remove it; to show the origin of each setting: ralph config show --origin".to_owned(),
         ),
-        ..finding("warning", State::Warning, warning.clone())
+        ..finding("warning", FindingState::Warning, warning.clone())
     }));
     findings
 }
 
-/// More settings than these are counted.
+/// Maximum number of settings to list by name.
 const MAX_NAMED: usize = 5;
 
-fn overrides(input: &DoctorInput<'_>, is_meant: impl Fn(&Origin) -> bool) -> String {
+fn overrides(input: &DoctorInput<'_>, matches: impl Fn(&Origin) -> bool) -> String {
     let keys: Vec<&str> = input
         .overridden
         .iter()
-        .filter(|(_, origin)| is_meant(origin))
+        .filter(|(_, origin)| matches(origin))
         .map(|(key, _)| key.as_str())
         .collect();
     match keys.as_slice() {
-        [] => "read; decides nothing".to_owned(),
-        few if few.len() <= MAX_NAMED => format!("decides {}", few.join(", ")),
+        [] => "sets nothing".to_owned(),
+        few if few.len() <= MAX_NAMED => format!("sets {}", few.join(", ")),
         many => format!(
-            "decides {} and {} more",
+            "sets {} and {} more",
             many[..MAX_NAMED].join(", "),
             many.len() - MAX_NAMED
         ),
     }
 }
 
-fn agent(checked: &Checked) -> Finding {
-    let Checked { agent, answer, .. } = checked;
+fn agent(checked: &AgentCheck) -> Finding {
+    let AgentCheck { agent, version, .. } = checked;
     let subject = agent.name.to_owned();
     let finding = |state, detail, remedy| Finding {
         area: "agents",
@@ -149,69 +155,80 @@ fn agent(checked: &Checked) -> Finding {
         remedy,
     };
     let install = Some(format!("install it: {}", agent.install));
-    match answer {
+    match version {
         Ok(version) if agent.is_outdated(version) => finding(
-            State::Warning,
+            FindingState::Warning,
             format!(
-                "{version}; ralph needs {} or newer",
-                agent.oldest.unwrap_or_default()
+                "{version}; ralph requires {} or newer",
+                agent.min_version.unwrap_or_default()
             ),
             Some(format!("update it: {}", agent.install)),
         ),
-        Ok(version) => finding(State::Good, version.clone(), Some(agent.auth_hint.to_owned())),
-        Err(why @ Unusable::NotFound) => finding(State::Absent, why.to_string(), install),
+        Ok(version) => finding(
+            FindingState::Good,
+            version.clone(),
+            Some(agent.auth_hint.to_owned()),
+        ),
+        Err(why @ Unusable::NotFound) => finding(FindingState::Absent, why.to_string(), install),
         Err(why @ Unusable::Disabled) => finding(
-            State::Absent,
+            FindingState::Absent,
             why.to_string(),
             Some("remove `enabled: false` to use it".to_owned()),
         ),
         Err(
             why @ (Unusable::Refused { .. } | Unusable::TimedOut { .. } | Unusable::CouldNotStart { .. }),
-        ) => finding(State::Warning, why.to_string(), install),
+        ) => finding(FindingState::Warning, why.to_string(), install),
     }
 }
 
-/// One agent is needed: a built-in one, or the user's own.
-fn some_agent(input: &DoctorInput<'_>) -> Finding {
-    let usable = input.agents.iter().find(|checked| checked.answer.is_ok());
-    let own = input
+/// Checks that an agent is available: a built-in or a custom one.
+fn usable_agent(input: &DoctorInput<'_>) -> Finding {
+    let usable = input.agents.iter().find(|checked| checked.version.is_ok());
+    let custom = input
         .configuration
         .ok()
-        .and_then(|loaded| own_agent(&loaded.settings.cli));
+        .and_then(|loaded| custom_agent(&loaded.settings.cli));
     let named = input.configuration.ok().and_then(|loaded| {
         let backend = &loaded.settings.cli.backend;
         input.agents.iter().find(|checked| checked.agent.name == backend)
     });
-    if let Some(Checked {
+    if let Some(AgentCheck {
         agent,
-        answer: Err(why),
+        version: Err(why),
         ..
     }) = named
     {
         return Finding {
             area: "agents",
             subject: "an agent to run".to_owned(),
-            state: State::Broken,
+            state: FindingState::Broken,
             detail: format!("{} is configured: {why}", agent.name),
             remedy: Some(format!(
-                "install it ({}), or name another with --agent",
+                "install it ({}), or select another with --agent",
                 agent.install
             )),
         };
     }
     let usable = named.or(usable);
-    let (state, detail, remedy) = match (usable, own) {
-        (_, Some(own)) => (State::Good, own, None),
-        (Some(checked), None) => (State::Good, format!("{} can be used", checked.agent.name), None),
+    let (state, detail, remedy) = match (usable, custom) {
+        (_, Some(custom)) => (FindingState::Good, custom, None),
+        (Some(checked), None) => (
+            FindingState::Good,
+            format!("{} is available", checked.agent.name),
+            None,
+        ),
         (None, None) if input.configuration.is_err() => (
-            State::Absent,
-            "cannot be told while the configuration is wrong".to_owned(),
+            FindingState::Absent,
+            "unknown until the configuration is fixed".to_owned(),
             None,
         ),
         (None, None) => (
-            State::Broken,
-            format!("none of {} is usable", AGENTS.len()),
-            Some("install one, or name your own with --agent-cmd; `ralph demo` needs none".to_owned()),
+            FindingState::Broken,
+            format!("none of the {} built-in agents is usable", AGENTS.len()),
+            Some(
+                "install one, or pass your own with --agent-cmd; to try ralph without an agent: ralph demo"
+                    .to_owned(),
+            ),
         ),
     };
     Finding {
@@ -223,31 +240,31 @@ fn some_agent(input: &DoctorInput<'_>) -> Finding {
     }
 }
 
-/// What was configured instead of a built-in agent. Other checks report whether it works.
-fn own_agent(cli: &Cli) -> Option<String> {
+/// Returns the configured driver or custom command. Other checks report whether it works.
+fn custom_agent(cli: &Cli) -> Option<String> {
     let driver = cli
         .backend
         .strip_prefix(DRIVER)
-        .map(|name| format!("the driver {name}"));
+        .map(|name| format!("driver {name}"));
     let command = cli.command.as_ref().or(cli.claude_command.as_ref());
-    driver.or_else(|| command.map(|command| format!("your own command: {command}")))
+    driver.or_else(|| command.map(|command| format!("custom command: {command}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn checked(index: usize, answer: Result<&str, Unusable>) -> Checked {
-        Checked {
+    fn checked(index: usize, version: Result<&str, Unusable>) -> AgentCheck {
+        AgentCheck {
             agent: &AGENTS[index],
             program: None,
-            answer: answer.map(str::to_owned),
+            version: version.map(str::to_owned),
         }
     }
 
-    fn findings(agents: &[Checked]) -> Vec<Finding> {
-        let loaded = Loaded::default();
-        examine(&DoctorInput {
+    fn findings(agents: &[AgentCheck]) -> Vec<Finding> {
+        let loaded = LoadedConfig::default();
+        check_config_and_agents(&DoctorInput {
             configuration: Ok(&loaded),
             overridden: &[],
             agents,
@@ -264,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_agent_must_be_there_even_if_another_is() {
-        let mut loaded = Loaded::default();
+    fn a_missing_configured_agent_is_broken_even_if_another_is_installed() {
+        let mut loaded = LoadedConfig::default();
         loaded.settings.cli.backend = AGENTS[1].name.to_owned();
-        let found = examine(&DoctorInput {
+        let found = check_config_and_agents(&DoctorInput {
             configuration: Ok(&loaded),
             overridden: &[],
             agents: &[checked(0, Ok("2.1.197")), checked(1, Err(Unusable::NotFound))],
@@ -284,12 +301,12 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_too_old_is_warned_about() {
+    fn an_outdated_version_is_a_warning() {
         let found = findings(&[checked(0, Ok("1.0.3 (Claude Code)"))]);
         let claude = &found[1];
-        assert_eq!(claude.state, State::Warning);
+        assert_eq!(claude.state, FindingState::Warning);
         assert!(
-            claude.detail.starts_with("1.0.3 (Claude Code); ralph needs "),
+            claude.detail.starts_with("1.0.3 (Claude Code); ralph requires "),
             "{claude:?}"
         );
         assert!(!is_broken(&found));

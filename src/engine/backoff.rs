@@ -1,8 +1,8 @@
-//! How long to wait before trying again: doubling, capped, with jitter. Deterministic for a given seed.
+//! Exponential backoff with a cap and jitter; deterministic for a given seed.
 
 use std::time::Duration;
 
-/// A series of growing waits.
+/// Computes growing waits.
 #[derive(Debug, Clone)]
 pub(crate) struct Backoff {
     first: Duration,
@@ -19,8 +19,8 @@ impl Backoff {
         }
     }
 
-    /// The wait after the given number of failures in a row (1 is the first): up to a fifth shorter or longer than
-    /// the doubled value, so that many loops do not come back at the same instant.
+    /// The wait after `failures` consecutive failures. Jitter of up to 20 % keeps many loops from retrying at the same
+    /// instant.
     pub(crate) fn after(&mut self, failures: u64) -> Duration {
         let doublings = u32::try_from(failures.saturating_sub(1))
             .unwrap_or(u32::MAX)
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_to_the_cap_and_stay_within_their_jitter() {
+    fn waits_double_up_to_the_cap_within_jitter() {
         let (first, longest) = (Duration::from_secs(2), Duration::from_secs(300));
         let mut backoff = Backoff::new(first, longest, 7);
         for (failures, ideal) in [(1, 2.0), (2, 4.0), (3, 8.0), (9, 300.0), (u64::MAX, 300.0)] {
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_waits() {
+    fn same_seed_gives_same_waits() {
         let series = |seed| {
             let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60), seed);
             (1..6).map(|failures| backoff.after(failures)).collect::<Vec<_>>()

@@ -1,99 +1,110 @@
-//! What the user does to a run under way: tells it something, lets it rest, stops one iteration; and the question
-//! between two iterations.
+//! Applies commands to the run, and asks the question between two iterations.
+
+use std::collections::HashSet;
 
 use super::*;
-use crate::event::Command;
 
 /// Whether the user is asked between iterations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Asking {
+pub enum AskPolicy {
     #[default]
     Never,
     BetweenIterations,
 }
 
-/// What the user says to the question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    GoOn,
-    GoOnWithoutAsking,
-    /// The work is done: an answer only where a screen was watched.
-    Done,
-    Quit,
-}
-
-/// What the user wants of the pauses between iterations.
+/// The received commands, and those that take effect between iterations.
 #[derive(Debug, Default)]
-pub(super) struct PendingRequests {
-    asking: Asking,
-    pause: PendingRequest,
-    /// An iteration has ended since the last rest.
-    between: Between,
+pub(super) struct CommandState {
+    /// The ids of all commands that the run has received, also before it was resumed.
+    received: HashSet<String>,
+    ask_policy: AskPolicy,
+    pause: PauseRequest,
+    boundary_question: BoundaryQuestion,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum PendingRequest {
+enum PauseRequest {
     #[default]
-    GoOn,
+    None,
     Pause,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Between {
+enum BoundaryQuestion {
     #[default]
-    No,
-    Yes,
-    /// And the user has been asked about it.
+    NotDue,
+    Due,
+    /// The user has already answered for this boundary.
     Answered,
 }
 
 impl Engine {
-    /// Lets the engine ask between iterations.
+    /// Sets whether the user is asked between iterations.
     #[must_use]
-    pub fn asking(mut self, asking: Asking) -> Self {
-        self.wishes.asking = asking;
+    pub fn with_ask_policy(mut self, ask_policy: AskPolicy) -> Self {
+        self.commands.ask_policy = ask_policy;
         self
     }
 
-    pub(super) fn told(&mut self, at: Duration, id: String, order: Command, out: &mut Vec<Action>) {
+    /// Whether the run has received a command with this id.
+    pub fn has_received(&self, id: &str) -> bool {
+        self.commands.received.contains(id)
+    }
+
+    pub(super) fn restore_received(&mut self, ids: Vec<String>) {
+        self.commands.received = ids.into_iter().collect();
+    }
+
+    pub(super) fn command_received(&mut self, at: Duration, request: CommandRequest, out: &mut Vec<Action>) {
+        let CommandRequest { id, command } = request;
+        let is_over = matches!(self.state, EngineState::Finished);
+        if is_over || !self.commands.received.insert(id.clone()) {
+            return;
+        }
         out.push(Action::Emit(RunEvent::CommandReceived {
             id,
-            order: order.clone(),
+            command: command.clone(),
         }));
-        match order {
+        match command {
+            // The emitted event adds it to the pending messages.
             Command::Message { .. } => {}
             Command::Pause => {
-                self.wishes.pause = PendingRequest::Pause;
-                if let State::Reading = self.state {
-                    let _ = self.rested(at, out);
+                self.commands.pause = PauseRequest::Pause;
+                if let EngineState::ReadingPrompt = self.state {
+                    self.pause_or_ask(at, out);
                 }
             }
             Command::Resume => {
-                self.wishes.pause = PendingRequest::GoOn;
-                self.go_on(at, out);
+                self.commands.pause = PauseRequest::None;
+                self.end_pause(at, out);
             }
             Command::Wake => self.wake(at, out),
             Command::StopIteration => self.stop(at, StopCause::Skip, out),
+            Command::Stop { by } => self.interrupt(at, by, out),
+            Command::Kill => self.kill(at, out),
+            Command::Answer { answer } => self.user_answered(at, answer, out),
         }
     }
 
-    /// Whatever is being waited for is waited for no longer.
-    pub(super) fn wake(&mut self, at: Duration, out: &mut Vec<Action>) {
-        self.end_wait(at, out);
-        self.go_on(at, out);
+    /// Ends the current wait or pause.
+    fn wake(&mut self, at: Duration, out: &mut Vec<Action>) {
+        self.wake_from_wait(at, out);
+        self.end_pause(at, out);
     }
 
-    pub(super) fn answered(&mut self, at: Duration, answer: Answer, out: &mut Vec<Action>) {
-        if let State::Confirming(_) = self.state {
-            return self.confirmed(at, answer, out);
+    fn user_answered(&mut self, at: Duration, answer: Answer, out: &mut Vec<Action>) {
+        if let EngineState::AwaitingConfirmation(_) = self.state {
+            return self.completion_answered(at, answer, out);
         }
-        let State::Resting { .. } = self.state else { return };
+        let EngineState::Paused { .. } = self.state else {
+            return;
+        };
         match answer {
             Answer::Done => {}
-            Answer::GoOn => self.go_on(at, out),
-            Answer::GoOnWithoutAsking => {
-                self.wishes.asking = Asking::Never;
-                self.go_on(at, out);
+            Answer::Continue => self.end_pause(at, out),
+            Answer::ContinueWithoutAsking => {
+                self.commands.ask_policy = AskPolicy::Never;
+                self.end_pause(at, out);
             }
             Answer::Quit => {
                 let by = Interrupt::Quit;
@@ -102,50 +113,69 @@ impl Engine {
         }
     }
 
-    /// The next iteration has another number than the last.
-    pub(super) fn is_between_iterations(&mut self) {
-        self.wishes.between = match self.wishes.between {
-            Between::Answered => Between::No,
-            Between::No | Between::Yes => Between::Yes,
+    /// Notes that a new iteration number is about to begin, so the user may have to be asked.
+    pub(super) fn mark_iteration_boundary(&mut self) {
+        self.commands.boundary_question = match self.commands.boundary_question {
+            BoundaryQuestion::Answered => BoundaryQuestion::NotDue,
+            BoundaryQuestion::NotDue | BoundaryQuestion::Due => BoundaryQuestion::Due,
         };
     }
 
-    /// What came between two iterations has been settled with the user.
-    pub(super) fn is_answered(&mut self) {
-        self.wishes.between = Between::Answered;
+    /// Notes that the user has already answered for the coming iteration boundary.
+    pub(super) fn mark_boundary_answered(&mut self) {
+        self.commands.boundary_question = BoundaryQuestion::Answered;
     }
 
-    /// Rests before an iteration if the user wants that.
-    pub(super) fn rested(&mut self, at: Duration, out: &mut Vec<Action>) -> Option<()> {
-        let ask = self.wishes.asking == Asking::BetweenIterations && self.wishes.between == Between::Yes;
-        if self.wishes.pause == PendingRequest::Pause {
+    /// Pauses before an iteration if the user requested it or has to be asked. Returns whether the run is paused.
+    pub(super) fn pause_or_ask(&mut self, at: Duration, out: &mut Vec<Action>) -> bool {
+        let ask = self.commands.ask_policy == AskPolicy::BetweenIterations
+            && self.commands.boundary_question == BoundaryQuestion::Due;
+        if self.commands.pause == PauseRequest::Pause {
             out.push(Action::Emit(RunEvent::Paused));
         } else if ask {
             out.push(Action::Emit(RunEvent::Asking));
-            out.push(Action::Ask);
+            out.push(Action::AskUser);
         } else {
-            return None;
+            return false;
         }
-        self.state = State::Resting { since: at };
-        Some(())
+        self.state = EngineState::Paused { since: at };
+        true
     }
 
-    fn go_on(&mut self, at: Duration, out: &mut Vec<Action>) {
-        let State::Resting { since } = self.state else {
+    fn end_pause(&mut self, at: Duration, out: &mut Vec<Action>) {
+        let EngineState::Paused { since } = self.state else {
             return;
         };
         self.waited += at - since;
-        self.wishes.pause = PendingRequest::GoOn;
-        self.wishes.between = Between::No;
+        self.commands.pause = PauseRequest::None;
+        self.commands.boundary_question = BoundaryQuestion::NotDue;
         out.push(Action::Emit(RunEvent::WaitEnded));
-        self.begin(at, out);
+        self.begin_iteration(at, out);
     }
 
-    /// The workspace as it looks before the iteration that is about to begin.
-    pub(super) fn look(&mut self, at: Duration, fingerprint: String, out: &mut Vec<Action>) {
-        let State::Reading = self.state else { return };
+    /// Compares the workspace with its last scan, and ends the run after too many iterations without a change.
+    pub(super) fn workspace_scanned(
+        &mut self,
+        at: Duration,
+        fingerprint: Result<String, String>,
+        out: &mut Vec<Action>,
+    ) {
+        let EngineState::ReadingPrompt = self.state else {
+            return;
+        };
+        let fingerprint = match fingerprint {
+            Ok(fingerprint) => fingerprint,
+            Err(reason) => {
+                let level = NoticeLevel::Warning;
+                let text = format!("cannot tell what has changed in the workspace: {reason}");
+                return out.push(Action::Emit(RunEvent::Notice { level, text }));
+            }
+        };
+        if self.policy.workspace_checks.progress == Check::Off {
+            return;
+        }
         let iteration = self.iteration;
-        let Some(unchanged) = self.progress.judge(iteration, &fingerprint) else {
+        let Some(unchanged) = self.progress.unchanged_iterations(iteration, &fingerprint) else {
             return;
         };
         out.push(Action::Emit(RunEvent::Progress {
@@ -153,17 +183,17 @@ impl Engine {
             fingerprint,
             unchanged,
         }));
-        let most = self.policy.limits.no_progress;
-        if most > 0 && unchanged >= most {
-            let refusing = self.progress.refusing_gate();
+        let max = self.policy.limits.no_progress;
+        if max > 0 && unchanged >= max {
+            let failing = self.progress.failing_gate();
             let reason = format!(
-                "nothing has changed in {unchanged} {} (max_no_progress): no file, no commit, no gate result, no topic{}",
+                "nothing has changed in {unchanged} {} (max_no_progress): no file, commit, gate result or topic{}",
                 if unchanged == 1 {
                     "iteration"
                 } else {
                     "iterations in a row"
                 },
-                refusing.map_or(String::new(), |gate| format!("; the gate {gate} still refuses")),
+                failing.map_or(String::new(), |gate| format!("; the gate `{gate}` still fails")),
             );
             self.finish(at, RunOutcome::Failed { reason }, out);
         }

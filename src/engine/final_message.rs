@@ -1,23 +1,24 @@
-//! What the assistant said in one iteration, as far as it matters: its final message, the markers in it, and the
-//! topics it published. Memory is bounded however long the agent talks.
+//! Collects the assistant's final message of an iteration, finds markers in it and extracts published topics.
+//!
+//! Memory is bounded regardless of the length of the output.
 
 use std::borrow::Cow;
 
 use crate::event::{Flow, Tag, TopicEvent, TranscriptEvent};
 
-use super::marker::{self, Claim, EARLIER_MESSAGE, Markers, Tail};
+use super::marker::{self, Claim, EARLIER_MESSAGE, Markers, OutputTail};
 use super::topic;
 
-/// A message that grows beyond this loses its beginning; its end is what is judged.
-const LONGEST_MESSAGE: usize = 4 << 20;
+/// Longer messages lose their beginning; markers are searched at the end.
+const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
 #[derive(Debug)]
 pub(crate) struct FinalMessage {
-    /// Whether the format says where one message ends and the next begins.
+    /// Whether the format delimits messages.
     has_messages: bool,
     message: String,
-    tail: Tail,
-    /// A claim from a message that has since been followed by another, or by work.
+    tail: OutputTail,
+    /// A claim from a message that another message or a tool call has followed.
     earlier: Claim,
 }
 
@@ -26,13 +27,13 @@ impl FinalMessage {
         Self {
             has_messages,
             message: String::new(),
-            tail: Tail::default(),
+            tail: OutputTail::default(),
             earlier: Claim::None,
         }
     }
 
-    /// Takes in one event; returns the topics of a message that it brought to an end.
-    pub(crate) fn hear(&mut self, event: &TranscriptEvent, markers: &Markers) -> Vec<TopicEvent> {
+    /// Processes one event; returns the topics of the message that it ended, if any.
+    pub(crate) fn apply_event(&mut self, event: &TranscriptEvent, markers: &Markers) -> Vec<TopicEvent> {
         match event {
             TranscriptEvent::Text {
                 tag: Tag::Ai,
@@ -44,7 +45,7 @@ impl FinalMessage {
                     text.lines().for_each(|line| self.tail.push(line, markers));
                 }
                 let topics = match flow {
-                    Flow::Message => self.close(markers),
+                    Flow::Message => self.end_message(markers),
                     Flow::Delta => Vec::new(),
                     Flow::Line => {
                         if !self.message.is_empty() {
@@ -56,8 +57,8 @@ impl FinalMessage {
                 self.append(text);
                 topics
             }
-            // Only a start is work: an end may also be the tidying up of a tool that never answered.
-            TranscriptEvent::ToolStart { tool } if tool.parent.is_none() => self.close(markers),
+            // Only a tool start ends the message: a tool end may be synthesized for a tool that never answered.
+            TranscriptEvent::ToolStart { tool } if tool.parent.is_none() => self.end_message(markers),
             TranscriptEvent::Text { .. }
             | TranscriptEvent::ToolStart { .. }
             | TranscriptEvent::ToolOutput { .. }
@@ -67,14 +68,8 @@ impl FinalMessage {
         }
     }
 
-    /// The agent has ended: what did it claim, and which topics did its last message publish? `repeated` is the
-    /// final message as the terminal event repeats it.
-    pub(crate) fn finish(
-        &mut self,
-        repeated: Option<&str>,
-        markers: &Markers,
-        prompt: &str,
-    ) -> (Claim, Vec<TopicEvent>) {
+    /// Returns the agent's claim and the topics of its last message.
+    pub(crate) fn finish(&mut self, markers: &Markers, prompt: &str) -> (Claim, Vec<TopicEvent>) {
         let message = std::mem::take(&mut self.message);
         let topics = if self.has_messages {
             topic::events_in(&message)
@@ -82,13 +77,9 @@ impl FinalMessage {
             topic::events_in(&without_echo(&message, prompt))
         };
         let last = if !self.has_messages {
-            markers.in_tail(&self.tail, prompt)
+            markers.claim_in_tail(&self.tail, prompt)
         } else {
-            markers.in_message(
-                repeated
-                    .filter(|text| !text.trim().is_empty())
-                    .unwrap_or(&message),
-            )
+            markers.claim_in_message(&message)
         };
         let earlier = std::mem::replace(&mut self.earlier, Claim::None);
         let claim = match (last, earlier) {
@@ -99,15 +90,15 @@ impl FinalMessage {
         (claim, topics)
     }
 
-    /// The current message is over.
-    fn close(&mut self, markers: &Markers) -> Vec<TopicEvent> {
+    /// Ends the current message and returns its topics.
+    fn end_message(&mut self, markers: &Markers) -> Vec<TopicEvent> {
         if self.message.is_empty() {
             return Vec::new();
         }
-        let claim = markers.in_message(&self.message);
+        let claim = markers.claim_in_message(&self.message);
         let topics = topic::events_in(&self.message);
         self.message.clear();
-        self.message.shrink_to(LONGEST_MESSAGE / 16);
+        self.message.shrink_to(MAX_MESSAGE_BYTES / 16);
         self.earlier = match claim {
             Claim::None => return topics,
             Claim::Done { marker } | Claim::Failed { marker } if !markers.counts_anywhere() => {
@@ -122,42 +113,41 @@ impl FinalMessage {
     }
 
     fn append(&mut self, text: &str) {
-        if self.message.is_empty() && text.len() > 2 * LONGEST_MESSAGE {
-            self.message = judged(text);
+        if self.message.is_empty() && text.len() > 2 * MAX_MESSAGE_BYTES {
+            self.message = searchable_end(text);
             return;
         }
         self.message.push_str(text);
-        if self.message.len() > 2 * LONGEST_MESSAGE {
-            self.forget_the_beginning();
+        if self.message.len() > 2 * MAX_MESSAGE_BYTES {
+            self.drop_beginning();
         }
     }
 
-    fn forget_the_beginning(&mut self) {
-        let (fence, end) = end_of(&self.message);
+    fn drop_beginning(&mut self) {
+        let (fence, end) = end_with_open_fence(&self.message);
         let cut = self.message.len() - end.len();
         self.message.replace_range(..cut, &fence);
     }
 }
 
-/// What is judged of a whole message: all of it, unless it is too long.
-pub(crate) fn judged(text: &str) -> String {
-    if text.len() <= 2 * LONGEST_MESSAGE {
+/// The part of a message in which markers are searched: all of it, or its end if it is too long.
+fn searchable_end(text: &str) -> String {
+    if text.len() <= 2 * MAX_MESSAGE_BYTES {
         return text.to_owned();
     }
-    let (fence, end) = end_of(text);
+    let (fence, end) = end_with_open_fence(text);
     fence + end
 }
 
-/// What is judged of a text that is too long: its end, from the beginning of a line on, and before it the line of a code
-/// fence that was left open.
-fn end_of(text: &str) -> (String, &str) {
-    let cut = text.ceil_char_boundary(text.len() - LONGEST_MESSAGE);
+/// The end of a long text, starting at a line boundary, and the opening line of a code fence that is still open there.
+fn end_with_open_fence(text: &str) -> (String, &str) {
+    let cut = text.ceil_char_boundary(text.len() - MAX_MESSAGE_BYTES);
     let cut = text[cut..].find('\n').map_or(cut, |newline| cut + newline + 1);
     let fence = marker::fence_left_open(&text[..cut]).map(|line| format!("{line}\n"));
     (fence.unwrap_or_default(), &text[cut..])
 }
 
-/// An output without the prompt that some agents print before they begin; what it shows as an example is no event.
+/// Removes the prompt that some agents print first: an example in the prompt must not count as an event.
 fn without_echo<'a>(output: &'a str, prompt: &str) -> Cow<'a, str> {
     let prompt = prompt.trim();
     match output.find(prompt) {
@@ -168,9 +158,9 @@ fn without_echo<'a>(output: &'a str, prompt: &str) -> Cow<'a, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::marker::Placement;
     use super::*;
     use crate::event::{ToolStart, ToolStatus};
+    use crate::policy::MarkerPlacement;
 
     fn text(text: &str, flow: Flow) -> TranscriptEvent {
         TranscriptEvent::Text {
@@ -191,13 +181,13 @@ mod tests {
         TranscriptEvent::ToolStart { tool }
     }
 
-    fn verdict(events: &[TranscriptEvent], repeated: Option<&str>) -> Claim {
-        let markers = Markers::new(Vec::new(), Placement::Line);
-        let mut said = FinalMessage::new(true);
+    fn verdict(events: &[TranscriptEvent]) -> Claim {
+        let markers = Markers::new(Vec::new(), MarkerPlacement::Line);
+        let mut message = FinalMessage::new(true);
         for event in events {
-            let _ = said.hear(event, &markers);
+            let _ = message.apply_event(event, &markers);
         }
-        said.finish(repeated, &markers, "").0
+        message.finish(&markers, "").0
     }
 
     fn done() -> Claim {
@@ -214,40 +204,40 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_split_over_deltas_is_found() {
+    fn marker_split_over_deltas_is_found() {
         let events = [
             text("done\nLOOP_", Flow::Message),
             text("COM", Flow::Delta),
             text("PLETE", Flow::Delta),
         ];
-        assert_eq!(verdict(&events, None), done());
+        assert_eq!(verdict(&events), done());
     }
 
     #[test]
-    fn a_marker_before_more_work_or_another_message_does_not_count() {
+    fn marker_followed_by_work_or_another_message_is_ignored() {
         let work = [
             text("LOOP_COMPLETE", Flow::Message),
             tool(),
             text("One more thing.", Flow::Message),
         ];
-        assert_eq!(verdict(&work, None), earlier());
+        assert_eq!(verdict(&work), earlier());
         let other = [text("LOOP_COMPLETE", Flow::Message), text("Wait.", Flow::Message)];
-        assert_eq!(verdict(&other, None), earlier());
+        assert_eq!(verdict(&other), earlier());
         assert_eq!(
-            verdict(&[text("LOOP_COMPLETE", Flow::Message), tool()], None),
+            verdict(&[text("LOOP_COMPLETE", Flow::Message), tool()]),
             earlier()
         );
     }
 
     #[test]
-    fn the_end_of_a_tool_after_the_final_message_takes_nothing_away() {
+    fn tool_end_after_final_message_is_ignored() {
         let tool = crate::event::ToolEnd {
             id: "t".into(),
             status: ToolStatus::Unknown,
             duration_ms: None,
         };
         let events = [tool_then_done(), vec![TranscriptEvent::ToolEnd { tool }]].concat();
-        assert_eq!(verdict(&events, None), done());
+        assert_eq!(verdict(&events), done());
     }
 
     fn tool_then_done() -> Vec<TranscriptEvent> {
@@ -255,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_subagents_and_tool_output_are_not_the_assistant_speaking() {
+    fn thinking_subagents_and_tool_output_are_ignored() {
         let think = TranscriptEvent::message(Tag::Think, "LOOP_COMPLETE");
         let user = TranscriptEvent::message(Tag::Prompt, "LOOP_COMPLETE");
         let nested = TranscriptEvent::Text {
@@ -268,60 +258,51 @@ mod tests {
             tool: crate::event::ToolRef { id: "t".into() },
             text: "LOOP_COMPLETE".into(),
         };
-        assert_eq!(verdict(&[think, user, nested, output], None), Claim::None);
+        assert_eq!(verdict(&[think, user, nested, output]), Claim::None);
     }
 
     #[test]
-    fn the_terminal_events_own_text_is_the_final_message() {
-        assert_eq!(
-            verdict(&[text("Working.", Flow::Message)], Some("ok\nLOOP_COMPLETE")),
-            done()
-        );
-        assert_eq!(verdict(&[text("LOOP_COMPLETE", Flow::Message)], Some("")), done());
-    }
-
-    #[test]
-    fn lines_join_to_one_message_until_work_begins() {
+    fn lines_form_one_message_until_a_tool_starts() {
         let events = [
             text("all good", Flow::Line),
             text("LOOP_COMPLETE", Flow::Line),
             text("bye", Flow::Line),
         ];
-        assert_eq!(verdict(&events, None), done());
+        assert_eq!(verdict(&events), done());
     }
 
     #[test]
-    fn an_endless_message_is_judged_by_its_end_with_its_fence_still_open() {
+    fn truncated_message_keeps_its_open_fence() {
         let filler = "x".repeat(1 << 20) + "\n";
         let mut events = vec![text("```\n", Flow::Message)];
         events.extend(std::iter::repeat_n(text(&filler, Flow::Delta), 20));
         events.push(text("LOOP_COMPLETE\n", Flow::Delta));
-        assert!(matches!(verdict(&events, None), Claim::Ignored { .. }));
+        assert!(matches!(verdict(&events), Claim::Ignored { .. }));
         events.push(text("```\nLOOP_COMPLETE", Flow::Delta));
-        assert_eq!(verdict(&events, None), done());
+        assert_eq!(verdict(&events), done());
     }
 
     #[test]
-    fn a_huge_message_in_one_piece_is_judged_by_its_end_too() {
-        let filler = "x".repeat(3 * LONGEST_MESSAGE) + "\n";
-        let verdict_on = |message: &str| verdict(&[text(message, Flow::Message)], None);
+    fn huge_single_message_is_truncated_to_its_end() {
+        let filler = "x".repeat(3 * MAX_MESSAGE_BYTES) + "\n";
+        let verdict_on = |message: &str| verdict(&[text(message, Flow::Message)]);
         assert_eq!(verdict_on(&format!("{filler}LOOP_COMPLETE")), done());
-        assert!(judged(&filler).len() <= LONGEST_MESSAGE);
+        assert!(searchable_end(&filler).len() <= MAX_MESSAGE_BYTES);
         let fenced = format!("```\n{filler}LOOP_COMPLETE\n");
         assert!(matches!(verdict_on(&fenced), Claim::Ignored { .. }));
         assert_eq!(verdict_on(&format!("{fenced}```\nLOOP_COMPLETE")), done());
     }
 
     #[test]
-    fn an_echoed_prompt_publishes_nothing_and_the_same_words_after_it_do() {
-        let markers = Markers::new(Vec::new(), Placement::Line);
+    fn echoed_prompt_publishes_no_topics() {
+        let markers = Markers::new(Vec::new(), MarkerPlacement::Line);
         let prompt = "Build it, then say:\n<event topic=\"built\">ok</event>\n";
         let topics_of = |lines: &str| {
-            let mut said = FinalMessage::new(false);
+            let mut message = FinalMessage::new(false);
             for line in lines.lines() {
-                let _ = said.hear(&text(line, Flow::Line), &markers);
+                let _ = message.apply_event(&text(line, Flow::Line), &markers);
             }
-            said.finish(None, &markers, prompt).1.len()
+            message.finish(&markers, prompt).1.len()
         };
         assert_eq!(topics_of(&format!("> thinking\n{prompt}\nworking")), 0);
         assert_eq!(
@@ -332,15 +313,21 @@ mod tests {
     }
 
     #[test]
-    fn topics_come_from_every_message_once() {
-        let markers = Markers::new(Vec::new(), Placement::Line);
-        let mut said = FinalMessage::new(true);
+    fn topics_are_returned_once_per_message() {
+        let markers = Markers::new(Vec::new(), MarkerPlacement::Line);
+        let mut message = FinalMessage::new(true);
         let first = "<event topic=\"a\">1</event>";
         let second = "<event topic=\"b\">2</event>";
         let topics = |found: Vec<TopicEvent>| found.into_iter().map(|event| event.topic).collect::<Vec<_>>();
-        assert_eq!(topics(said.hear(&text(first, Flow::Message), &markers)), [""; 0]);
-        assert_eq!(topics(said.hear(&tool(), &markers)), ["a"]);
-        assert_eq!(topics(said.hear(&text(second, Flow::Message), &markers)), [""; 0]);
-        assert_eq!(topics(said.finish(Some(second), &markers, "").1), ["b"]);
+        assert_eq!(
+            topics(message.apply_event(&text(first, Flow::Message), &markers)),
+            [""; 0]
+        );
+        assert_eq!(topics(message.apply_event(&tool(), &markers)), ["a"]);
+        assert_eq!(
+            topics(message.apply_event(&text(second, Flow::Message), &markers)),
+            [""; 0]
+        );
+        assert_eq!(topics(message.finish(&markers, "").1), ["b"]);
     }
 }

@@ -1,93 +1,83 @@
-//! The user in front of the agent's own screen: what the keys mean, and the question when the screen has gone.
+//! Interactive mode: keys that the user types into the agent's screen, and the completion question after it exits.
 //!
-//! A screen is no evidence. The prompt stands on it, wrapped wherever the window ends; so does what the user typed,
-//! and what the tools printed. A marker among all that proves nothing, so none is looked for: who watched is asked.
+//! The screen mixes the wrapped prompt, typed text and tool output, so a marker on it proves nothing. The engine
+//! therefore ignores markers in this mode and asks the user whether the work is done.
 
 use super::*;
 
-/// What was typed, as far as it matters.
+/// A typed key, reduced to its meaning for ralph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    Any,
+pub enum InteractiveKey {
+    Other,
     /// Ctrl-C.
     Interrupt,
-    /// Ctrl-\, which the agent does not get.
-    Kill,
 }
 
-/// Two Ctrl-C within this time are meant for ralph.
-const TWICE: Duration = Duration::from_secs(1);
-/// An agent that ends so soon after a Ctrl-C was left by its user, whatever it says when it goes.
-const LEFT: Duration = Duration::from_secs(5);
+/// Two Ctrl-C within this time stop the run; a single one belongs to the agent.
+const DOUBLE_INTERRUPT_WINDOW: Duration = Duration::from_secs(1);
+/// If the agent exits this soon after a Ctrl-C, the user quit it, so its exit code is not a failure.
+const USER_EXIT_WINDOW: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
-pub(super) struct Typing {
-    interrupt: Option<Duration>,
-    questions: Questions,
+pub(super) struct KeyboardState {
+    last_interrupt: Option<Duration>,
+    question: CompletionQuestion,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Questions {
+enum CompletionQuestion {
     #[default]
-    Asked,
-    /// The user does not want to be asked any more.
-    Unwanted,
+    Enabled,
+    /// The user chose to continue without being asked.
+    Disabled,
 }
 
-/// An iteration that has ended, but for the user's word.
+/// An ended iteration whose completion the user has to confirm.
 #[derive(Debug)]
-pub(super) struct Confirming {
-    pub(super) work: Attempt,
-    /// What it was if the work is not done.
-    otherwise: IterationOutcome,
+pub(super) struct PendingConfirmation {
+    pub(super) attempt: Attempt,
+    outcome_if_not_done: IterationOutcome,
     since: Duration,
 }
 
 impl Engine {
-    /// Whatever is typed, the agent is not alone. One Ctrl-C is the agent's; two in a row stop the run, and once it is
-    /// stopping, one more kills.
-    pub(super) fn typed(&mut self, at: Duration, key: Key, out: &mut Vec<Action>) {
-        let State::Working(work) = &mut self.state else {
+    /// Handles a typed key. Every key resets the idle timer. One Ctrl-C belongs to the agent, two in quick succession
+    /// stop the run, and a further one kills the agent.
+    pub(super) fn key_typed(&mut self, at: Duration, key: InteractiveKey, out: &mut Vec<Action>) {
+        let EngineState::AgentRunning(attempt) = &mut self.state else {
             return;
         };
-        work.heard_something(at);
+        attempt.reset_idle_timer(at);
         match key {
-            Key::Any => {}
-            Key::Interrupt => {
-                let before = self.typing.interrupt.replace(at);
-                let twice = before.is_some_and(|before| at - before <= TWICE);
+            InteractiveKey::Other => {}
+            InteractiveKey::Interrupt => {
+                let before = self.keyboard.last_interrupt.replace(at);
+                let twice = before.is_some_and(|before| at - before <= DOUBLE_INTERRUPT_WINDOW);
                 if twice || self.interrupted.is_some() {
                     self.interrupt(at, Interrupt::Int, out);
                 }
             }
-            Key::Kill => self.kill_at_once(at, out),
         }
     }
 
-    fn kill_at_once(&mut self, at: Duration, out: &mut Vec<Action>) {
-        if self.interrupted.replace(Interrupt::Int).is_none() {
-            let reason = "killed by Ctrl-\\".to_owned();
-            out.push(Action::Emit(RunEvent::Stopping { reason }));
-        }
-        if let State::Working(work) = &mut self.state {
-            let cause = StopCause::Interrupt;
-            work.stopping = Some(Stopping { cause, at });
-        }
-        out.push(Action::Kill);
-    }
-
-    /// An iteration that ended well, or just rested too long, may have done the work.
-    pub(super) fn settle_or_ask(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
-        let watched = self.policy.reading.messages == Messages::Watched;
-        let left = self
-            .typing
-            .interrupt
+    /// Ends the iteration. If an interactive agent exited without a failure or was idle for too long, it may have
+    /// completed the work, so the user is asked first.
+    pub(super) fn end_iteration_or_ask(
+        &mut self,
+        at: Duration,
+        outcome: IterationOutcome,
+        out: &mut Vec<Action>,
+    ) {
+        let has_screen = self.policy.transcript.messages == MessageBoundaries::Screen;
+        let user_exited = self
+            .keyboard
+            .last_interrupt
             .take()
-            .is_some_and(|interrupt| at - interrupt <= LEFT);
+            .is_some_and(|interrupt| at - interrupt <= USER_EXIT_WINDOW);
         let outcome = match outcome {
             IterationOutcome::Failed {
-                failure: Failure::Exit { .. },
-            } if watched && left => IterationOutcome::Continued { rejected_by: None },
+                failure: IterationFailure::Exit { .. },
+            } if has_screen && user_exited => IterationOutcome::Continued { rejected_by: None },
             outcome => outcome,
         };
         let may_be_done = match &outcome {
@@ -103,65 +93,77 @@ impl Engine {
             | IterationOutcome::Completed { .. }
             | IterationOutcome::Failed { .. }
             | IterationOutcome::RateLimited { .. }
+            | IterationOutcome::Overloaded { .. }
             | IterationOutcome::AuthRequired { .. }
             | IterationOutcome::LimitReached { .. }
             | IterationOutcome::Interrupted
             | IterationOutcome::Skipped
             | IterationOutcome::CouldNotStart { .. } => false,
         };
-        if !watched || !may_be_done || self.typing.questions == Questions::Unwanted {
-            return self.settle(at, outcome, out);
+        if !has_screen || !may_be_done || self.keyboard.question == CompletionQuestion::Disabled {
+            return self.end_iteration(at, outcome, out);
         }
-        let State::Working(work) = std::mem::replace(&mut self.state, State::Over) else {
+        let EngineState::AgentRunning(attempt) = std::mem::replace(&mut self.state, EngineState::Finished)
+        else {
             return;
         };
-        self.state = State::Confirming(Box::new(Confirming {
-            work: *work,
-            otherwise: outcome,
+        self.state = EngineState::AwaitingConfirmation(Box::new(PendingConfirmation {
+            attempt: *attempt,
+            outcome_if_not_done: outcome,
             since: at,
         }));
-        let level = Level::Info;
-        let text = "only you know what the agent came to: d and Enter if the work is done".to_owned();
+        let level = NoticeLevel::Info;
+        let text =
+            "if the work is done, press d and Enter; ralph cannot detect it in interactive mode".to_owned();
         out.push(Action::Emit(RunEvent::Notice { level, text }));
         out.push(Action::Emit(RunEvent::Asking));
-        out.push(Action::Ask);
+        out.push(Action::AskUser);
     }
 
-    pub(super) fn confirmed(&mut self, at: Duration, answer: Answer, out: &mut Vec<Action>) {
+    pub(super) fn completion_answered(&mut self, at: Duration, answer: Answer, out: &mut Vec<Action>) {
         match answer {
             Answer::Done => {
-                if let Some(confirming) = self.take_question(at, out) {
-                    self.state = State::Working(Box::new(confirming.work));
-                    self.ask_gates(at, USERS_WORD.to_owned(), out);
+                if let Some(pending) = self.take_pending_confirmation(at, out) {
+                    self.state = EngineState::AgentRunning(Box::new(pending.attempt));
+                    self.start_gates(at, CONFIRMED_BY_USER.to_owned(), out);
                 }
             }
-            Answer::GoOn => self.leave_question(at, out),
-            Answer::GoOnWithoutAsking => {
-                self.typing.questions = Questions::Unwanted;
-                self.leave_question(at, out);
+            Answer::Continue => self.decline_completion(at, out),
+            Answer::ContinueWithoutAsking => {
+                self.keyboard.question = CompletionQuestion::Disabled;
+                self.decline_completion(at, out);
             }
             Answer::Quit => {
                 self.interrupted = Some(Interrupt::Quit);
-                self.leave_question(at, out);
+                self.decline_completion(at, out);
             }
         }
     }
 
-    /// The work is not done: the iteration is what it was.
-    pub(super) fn leave_question(&mut self, at: Duration, out: &mut Vec<Action>) {
-        if let Some(Confirming { work, otherwise, .. }) = self.take_question(at, out) {
-            self.state = State::Working(Box::new(work));
-            self.is_answered();
-            self.settle(at, otherwise, out);
+    /// The work is not done: ends the iteration with its original outcome.
+    pub(super) fn decline_completion(&mut self, at: Duration, out: &mut Vec<Action>) {
+        if let Some(PendingConfirmation {
+            attempt,
+            outcome_if_not_done,
+            ..
+        }) = self.take_pending_confirmation(at, out)
+        {
+            self.state = EngineState::AgentRunning(Box::new(attempt));
+            self.mark_boundary_answered();
+            self.end_iteration(at, outcome_if_not_done, out);
         }
     }
 
-    fn take_question(&mut self, at: Duration, out: &mut Vec<Action>) -> Option<Confirming> {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Confirming(confirming) => {
-                self.waited += at - confirming.since;
+    fn take_pending_confirmation(
+        &mut self,
+        at: Duration,
+        out: &mut Vec<Action>,
+    ) -> Option<PendingConfirmation> {
+        match std::mem::replace(&mut self.state, EngineState::Finished) {
+            EngineState::AwaitingConfirmation(pending) => {
+                self.waited += at - pending.since;
                 out.push(Action::Emit(RunEvent::WaitEnded));
-                Some(*confirming)
+                Some(*pending)
             }
             state => {
                 self.state = state;

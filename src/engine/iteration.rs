@@ -1,15 +1,18 @@
-//! The course of a run: from prompt to launch, from verdict to the next iteration, a wait, or the end.
+//! The main loop of a run: prompt, launch, agent exit, then the next iteration, a wait or the end.
 
 use super::*;
 
 impl Engine {
-    /// Starts the current iteration, unless a limit forbids it.
-    pub(super) fn begin(&mut self, at: Duration, out: &mut Vec<Action>) {
+    /// Begins the current iteration, unless a limit forbids it or the run has to pause.
+    pub(super) fn begin_iteration(&mut self, at: Duration, out: &mut Vec<Action>) {
         match self.limit_reached(at) {
             Some(limit) => self.finish(at, RunOutcome::LimitReached { limit }, out),
-            None if self.rested(at, out).is_some() => {}
+            None if self.pause_or_ask(at, out) => {}
             None => {
-                self.state = State::Reading;
+                self.state = EngineState::ReadingPrompt;
+                if self.policy.workspace_checks != WorkspaceChecks::default() {
+                    out.push(Action::ScanWorkspace);
+                }
                 out.push(Action::ReadPrompt);
             }
         }
@@ -21,158 +24,129 @@ impl Engine {
         prompt: Result<String, String>,
         out: &mut Vec<Action>,
     ) {
-        let State::Reading = self.state else { return };
+        let EngineState::ReadingPrompt = self.state else {
+            return;
+        };
         let task = match prompt {
             Ok(task) => task,
             Err(reason) => return self.finish(at, RunOutcome::Failed { reason }, out),
         };
-        let Some(hat) = self.put_on_hat(at, out) else {
+        let Some(hat) = self.activate_next_hat(at, out) else {
             return;
         };
-        let gates: Vec<&str> = self
-            .policy
-            .gates
-            .iter()
-            .map(|gate| gate.command.as_str())
-            .collect();
+        let gates: Vec<&str> = self.policy.gates.iter().map(|gate| gate.run.as_str()).collect();
         let mut prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
-        self.letters.add_to(&mut prompt);
-        let (iteration, attempt) = (self.iteration, self.attempt);
+        self.user_messages.add_to(&mut prompt);
+        let (iteration, attempt_number) = (self.iteration, self.attempt_number);
         let prompt_bytes = prompt.len() as u64;
         out.push(Action::Emit(RunEvent::IterationStarted {
             iteration,
-            attempt,
+            attempt: attempt_number,
             hat: hat.clone(),
             prompt_bytes,
         }));
-        let session = self.sessions.next(self.policy.session);
-        let mut work = Attempt::new(at, prompt.clone(), self.policy.reading);
-        work.used_before = self.sessions.used();
-        self.state = State::Working(Box::new(work));
+        let session = self
+            .sessions
+            .next(self.policy.session, self.policy.session_source);
+        let mut attempt = Attempt::new(at, prompt.clone(), self.policy.transcript);
+        attempt.session_usage_before = self.sessions.usage();
+        self.state = EngineState::AgentRunning(Box::new(attempt));
         out.push(Action::Launch {
             iteration,
-            attempt,
+            attempt: attempt_number,
             hat,
             prompt,
             session,
         });
     }
 
-    pub(super) fn hear(&mut self, at: Duration, mut event: TranscriptEvent, out: &mut Vec<Action>) {
-        self.hear_session(&event);
-        let State::Working(work) = &mut self.state else {
+    pub(super) fn transcript_event(
+        &mut self,
+        at: Duration,
+        mut event: TranscriptEvent,
+        out: &mut Vec<Action>,
+    ) {
+        self.note_session(&event);
+        let EngineState::AgentRunning(attempt) = &mut self.state else {
             return;
         };
         let iteration = self.iteration;
-        work.price(&mut event, &self.policy.costs);
-        let topics = work.hear(&event, &self.policy.markers);
-        topics.iter().for_each(|topic| self.post.publish(topic));
-        let circling = work.goes_in_circles();
+        attempt.complete_usage(&mut event, &self.policy.costs);
+        let topics = attempt.apply_event(&event, &self.policy.markers);
+        topics.iter().for_each(|topic| self.hat_queue.publish(topic));
+        let repeats_failures = attempt.repeats_failed_results();
         let is_step = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
-        let spending = is_step && !work.has_finished();
+        let spending = is_step && !attempt.has_finished();
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
         out.extend(
             topics
                 .into_iter()
                 .map(|event| Action::Emit(RunEvent::Topic { iteration, event })),
         );
-        // Totals come at the end of the agent's work: it ends by itself, and may well have completed the task.
-        if spending && let Some(limit) = self.budget_crossed() {
+        // A total arrives when the agent is about to exit by itself, and it may have completed the task. Only step
+        // figures stop it.
+        if spending && let Some(limit) = self.budget_exceeded() {
             self.stop(at, StopCause::Limit(limit), out);
         }
-        // It has given its result, many times over, and does not go.
-        if circling {
+        // The agent keeps reporting a failed result without exiting.
+        if repeats_failures {
             self.stop(at, StopCause::Lingering, out);
         }
     }
 
-    pub(super) fn exited(&mut self, at: Duration, end: ProcessEnd, swept: u64, out: &mut Vec<Action>) {
-        let State::Working(work) = &mut self.state else {
+    /// Counts the ended iteration and decides what comes next.
+    pub(super) fn end_iteration(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
+        let Some(attempt) = std::mem::replace(&mut self.state, EngineState::Finished).into_attempt() else {
             return;
         };
-        let iteration = self.iteration;
-        let duration_ms = millis(at - work.started);
-        let Judged {
-            verdict,
-            topics,
-            ignored,
-        } = work.judge(at, end, &self.policy);
-        topics.iter().for_each(|topic| self.post.publish(topic));
-        out.extend(
-            topics
-                .into_iter()
-                .map(|event| Action::Emit(RunEvent::Topic { iteration, event })),
-        );
-        out.push(Action::Emit(RunEvent::AgentEnded {
-            iteration,
-            end,
-            duration_ms,
-            swept,
-        }));
-        if let Some((marker, reason)) = &ignored {
-            let (marker, reason) = (marker.clone(), (*reason).to_owned());
-            out.push(Action::Emit(RunEvent::MarkerIgnored {
-                iteration,
-                marker,
-                reason,
-            }));
-        }
-        self.notes = Notes {
-            ignored: ignored.map(|(marker, reason)| (marker, reason.into())),
-            ..Notes::default()
-        };
-        match self.unless_events_wait(verdict, out) {
-            Verdict::Settled(outcome) => self.settle_or_ask(at, outcome, out),
-            Verdict::Claimed { marker } => self.ask_gates(at, marker, out),
-        }
-    }
-
-    /// The iteration is over: count it, and decide what comes next.
-    pub(super) fn settle(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
-        let work = match std::mem::replace(&mut self.state, State::Over) {
-            State::Working(work) => *work,
-            State::Gating(gating) => gating.work,
-            State::Confirming(confirming) => confirming.work,
-            State::New | State::Reading | State::Waiting { .. } | State::Resting { .. } | State::Over => {
-                return;
-            }
-        };
-        let mut said = Vec::new();
-        let lost_session = self.close_session(&work, &outcome, &mut said);
-        let (started, usage) = (work.started, work.usage);
+        let mut session_notices = Vec::new();
+        let lost_session = self.close_session(&attempt, &outcome, &mut session_notices);
+        let (started, usage) = (attempt.started, attempt.usage);
         self.spent.add(&usage);
-        self.warn_of_missing_costs(&usage, work.bill.unpriced(), out);
-        if !matches!(outcome, IterationOutcome::RateLimited { .. }) && !lost_session {
+        self.warn_about_missing_costs(&usage, attempt.cost.unpriced(), out);
+        let is_counted = !matches!(
+            outcome,
+            IterationOutcome::RateLimited { .. } | IterationOutcome::Overloaded { .. }
+        );
+        if is_counted && !lost_session {
             self.iterations_ended += 1;
         }
-        self.send_events(&outcome, out);
+        self.end_hat_activation(&outcome, out);
         out.push(Action::Emit(RunEvent::IterationEnded {
             iteration: self.iteration,
-            attempt: self.attempt,
+            attempt: self.attempt_number,
             outcome: outcome.clone(),
             duration_ms: millis(at - started),
             usage: Box::new(usage),
         }));
-        self.notes.strayed = restore::strayed(&outcome);
-        out.append(&mut said);
+        self.notes.violated_paths = restore::violated_paths(&outcome);
+        out.append(&mut session_notices);
         if let Some(by) = self.interrupted {
             return self.finish(at, RunOutcome::Interrupted { by }, out);
         }
         if lost_session {
-            self.attempt += 1;
-            return self.begin(at, out);
+            self.attempt_number += 1;
+            return self.begin_iteration(at, out);
         }
+        self.continue_after(at, outcome, out);
+    }
+
+    /// Ends the run, or starts or schedules what follows an ended iteration.
+    fn continue_after(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
         match outcome {
             IterationOutcome::Completed { marker } => self.finish(at, RunOutcome::Complete { marker }, out),
             IterationOutcome::Continued { .. } => {
                 self.failures_in_a_row = 0;
-                self.limits_in_a_row = 0;
-                self.next_iteration(at, Pause::Cooldown, self.policy.timing.cooldown, out);
+                self.limit_is_over();
+                self.next_iteration(at, WaitReason::Cooldown, self.policy.timing.cooldown, out);
             }
             IterationOutcome::Skipped => {
-                self.next_iteration(at, Pause::Cooldown, self.policy.timing.cooldown, out);
+                self.next_iteration(at, WaitReason::Cooldown, self.policy.timing.cooldown, out);
             }
-            IterationOutcome::RateLimited { resets_at, .. } => self.wait_for_limit(at, resets_at, out),
+            IterationOutcome::RateLimited { resets_at, .. } => {
+                self.wait_for_limit(at, WaitReason::RateLimit, resets_at, out);
+            }
+            IterationOutcome::Overloaded { .. } => self.wait_for_limit(at, WaitReason::Overload, None, out),
             IterationOutcome::AuthRequired { message } => {
                 let message = format!("{message} {}", self.policy.auth_hint).trim().to_owned();
                 self.finish(at, RunOutcome::AuthRequired { message }, out);
@@ -183,17 +157,17 @@ impl Engine {
             IterationOutcome::Failed { .. }
             | IterationOutcome::TimedOut { .. }
             | IterationOutcome::CouldNotStart { .. }
-            | IterationOutcome::Interrupted => self.try_again(at, &outcome, out),
+            | IterationOutcome::Interrupted => self.retry_after_failure(at, &outcome, out),
         }
     }
 
-    fn try_again(&mut self, at: Duration, outcome: &IterationOutcome, out: &mut Vec<Action>) {
+    fn retry_after_failure(&mut self, at: Duration, outcome: &IterationOutcome, out: &mut Vec<Action>) {
         if let IterationOutcome::Failed {
-            failure: Failure::Declared { marker },
+            failure: IterationFailure::Declared { marker },
         } = outcome
             && self.policy.on_declared_failure == OnDeclaredFailure::Stop
         {
-            let reason = format!("the agent gave up: it said {marker}");
+            let reason = format!("the agent reported failure ({marker})");
             return self.finish(at, RunOutcome::Failed { reason }, out);
         }
         self.failures_in_a_row += 1;
@@ -205,93 +179,24 @@ impl Engine {
             return self.finish(at, RunOutcome::Failed { reason }, out);
         }
         let wait = self
-            .retry
+            .failure_backoff
             .after(self.failures_in_a_row)
             .max(self.policy.timing.cooldown);
-        self.next_iteration(at, Pause::Backoff, wait, out);
+        self.next_iteration(at, WaitReason::Backoff, wait, out);
     }
 
-    fn next_iteration(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {
-        self.attempt = 1;
+    fn next_iteration(&mut self, at: Duration, why: WaitReason, wait: Duration, out: &mut Vec<Action>) {
+        self.attempt_number = 1;
         self.iteration += 1;
-        self.is_between_iterations();
-        // FinalMessage before a pointless wait, not after it.
+        self.mark_iteration_boundary();
+        // Check the limits before a pointless wait, not after it.
         if let Some(limit) = self.limit_reached(at) {
             return self.finish(at, RunOutcome::LimitReached { limit }, out);
         }
         if wait.is_zero() {
-            return self.begin(at, out);
+            return self.begin_iteration(at, out);
         }
         self.wait(at, why, wait, out);
-    }
-
-    /// The same iteration again when the limit is over; it is not counted.
-    fn wait_for_limit(&mut self, at: Duration, resets_at: Option<Timestamp>, out: &mut Vec<Action>) {
-        self.limits_in_a_row += 1;
-        self.attempt += 1;
-        let wait = match resets_at.and_then(|reset| self.until(at, reset)) {
-            Some(stated) if self.limits_in_a_row <= BELIEVED => stated + AFTER_RESET,
-            Some(stated) => {
-                let at_least = self.unstated_limit.after(self.limits_in_a_row - BELIEVED);
-                (stated + AFTER_RESET).max(at_least)
-            }
-            None => self.unstated_limit.after(self.limits_in_a_row),
-        };
-        self.wait(at, Pause::RateLimit, wait, out);
-    }
-
-    /// How long until a limit is said to end; `None` if that is long past. An agent may take its time to go, so what has
-    /// just passed is over, and not unknown.
-    pub(super) fn until(&self, at: Duration, reset: Timestamp) -> Option<Duration> {
-        let now = self.policy.started_at.checked_add(at).ok()?;
-        let left = reset.duration_since(now);
-        match Duration::try_from(left) {
-            Ok(left) => Some(left),
-            Err(_) => (left.unsigned_abs() < JUST_PASSED).then_some(Duration::ZERO),
-        }
-    }
-
-    pub(super) fn wait(&mut self, at: Duration, why: Pause, wait: Duration, out: &mut Vec<Action>) {
-        out.push(Action::Emit(RunEvent::Waiting {
-            why,
-            wait_ms: millis(wait),
-        }));
-        self.state = State::Waiting {
-            since: at,
-            until: at + wait,
-            why,
-        };
-    }
-
-    pub(super) fn end_wait(&mut self, at: Duration, out: &mut Vec<Action>) {
-        let State::Waiting { since, why, .. } = self.state else {
-            return;
-        };
-        if why == Pause::RateLimit {
-            self.waited += at - since;
-        }
-        out.push(Action::Emit(RunEvent::WaitEnded));
-        self.begin(at, out);
-    }
-
-    pub(super) fn finish(&mut self, at: Duration, outcome: RunOutcome, out: &mut Vec<Action>) {
-        self.state = State::Over;
-        out.push(Action::Emit(self.ended(at, outcome.clone())));
-        out.push(Action::Finish(outcome));
-    }
-
-    /// The last word on a run that cannot go on, because somebody other than the agent has failed.
-    pub fn broken_off(&self, at: Duration, reason: String) -> RunEvent {
-        self.ended(at, RunOutcome::Failed { reason })
-    }
-
-    fn ended(&self, at: Duration, outcome: RunOutcome) -> RunEvent {
-        RunEvent::RunEnded {
-            outcome,
-            iterations: self.iterations_ended,
-            duration_ms: millis(at),
-            usage: Box::new(self.spent.clone()),
-        }
     }
 }
 

@@ -1,13 +1,14 @@
-//! Markers: does what the assistant said mean that the work is done, or that it failed? Looks at text only;
-//! what to do about the answer is decided elsewhere in this room.
+//! Finds completion and failure markers in the assistant's text.
 
 use std::cell::LazyCell;
+
+use crate::policy::MarkerPlacement;
 
 use aho_corasick::AhoCorasick;
 
 use super::topic;
 
-/// The words by which an agent may say that everything is done, when the configuration names none.
+/// The default completion markers.
 const COMPLETION: &[&str] = &[
     "LOOP_COMPLETE",
     "<promise>COMPLETE</promise>",
@@ -15,31 +16,22 @@ const COMPLETION: &[&str] = &[
     "<<<RALPHEX:ALL_TASKS_DONE>>>",
 ];
 
-/// The words by which it may say that it has failed.
+/// The failure markers.
 const FAILURE: &[&str] = &["<<<RALPHEX:FAILED>>>", "<<<RALPHEX:TASK_FAILED>>>"];
 
-/// How many of the last non-empty lines count where an agent's output has no messages.
+/// How many of the last non-empty lines count if the output has no messages.
 pub(crate) const TAIL_LINES: usize = 20;
 
 /// Which markers count, and where.
 #[derive(Debug, Clone)]
 pub struct Markers {
     completion: Vec<String>,
-    placement: Placement,
-    /// All of them at once: nearly every text has none.
+    placement: MarkerPlacement,
+    /// Searches for all markers at once; nearly every text has none.
     finder: AhoCorasick,
 }
 
-/// Where a marker must stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
-    /// Alone on a line of the final message.
-    Line,
-    /// Anywhere in anything the assistant said.
-    Anywhere,
-}
-
-/// What a text says about being done.
+/// What the markers in a text claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Claim {
@@ -50,23 +42,23 @@ pub(crate) enum Claim {
     Failed {
         marker: String,
     },
-    /// A marker stands there, but not in a way that counts.
+    /// A marker was found but does not count.
     Ignored {
         marker: String,
         reason: &'static str,
     },
 }
 
-pub(crate) const EARLIER_MESSAGE: &str = "it stood in an earlier message that was followed by more work";
-const MID_SENTENCE: &str = "it stood in the middle of a sentence, not alone on a line";
-const IN_FENCE: &str = "it stood inside a code fence";
-const IN_EVENT: &str = "it stood inside an event's payload";
+pub(crate) const EARLIER_MESSAGE: &str = "it was in an earlier message that was followed by more work";
+const NOT_ALONE: &str = "it must be alone on its own line";
+const IN_FENCE: &str = "it was inside a code fence";
+const IN_EVENT: &str = "it was inside an event payload";
 const ECHOED: &str = "it only repeated the prompt";
 const TOO_EARLY: &str = "it was followed by more than 20 lines of other output";
 
 impl Markers {
-    /// An empty list stands for the built-in set.
-    pub fn new(completion: Vec<String>, placement: Placement) -> Self {
+    /// An empty list means the default markers.
+    pub fn new(completion: Vec<String>, placement: MarkerPlacement) -> Self {
         let completion = if completion.is_empty() {
             COMPLETION.iter().map(ToString::to_string).collect()
         } else {
@@ -82,12 +74,12 @@ impl Markers {
         }
     }
 
-    /// The marker that a prompt should ask for.
+    /// The marker that prompts ask for.
     pub(crate) fn preferred(&self) -> &str {
         self.completion.first().map_or("LOOP_COMPLETE", String::as_str)
     }
 
-    /// Whether a prompt already tells the agent how to say that it is done.
+    /// Whether a prompt already mentions a completion marker.
     pub(crate) fn mentioned_in(&self, prompt: &str) -> bool {
         self.completion
             .iter()
@@ -95,29 +87,29 @@ impl Markers {
     }
 
     pub(crate) fn counts_anywhere(&self) -> bool {
-        self.placement == Placement::Anywhere
+        self.placement == MarkerPlacement::Anywhere
     }
 
-    /// Judges one whole message.
-    pub(crate) fn in_message(&self, text: &str) -> Claim {
+    /// The claim in one whole message.
+    pub(crate) fn claim_in_message(&self, text: &str) -> Claim {
         if !self.any_in(text) {
             return Claim::None;
         }
         if self.counts_anywhere() {
-            return self.naive(text);
+            return self.claim_anywhere(text);
         }
         let outside = topic::without_events(text);
         let lines: Vec<&str> = outside.lines().collect();
-        let fenced = fenced_lines(&lines, UnclosedFence::RunsToTheEnd);
+        let fenced = fenced_lines(&lines, UnclosedFence::ExtendsToEnd);
         let last = lines.iter().rposition(|line| !line.trim().is_empty());
         let claims = lines.iter().enumerate().filter(|(index, _)| !fenced[*index]);
         let found = claims.filter_map(|(index, line)| self.on_line(line, Some(index) == last));
         self.strongest(found)
-            .unwrap_or_else(|| self.why_not(text, &outside, &lines, &fenced))
+            .unwrap_or_else(|| self.explain_ignored(text, &outside, &lines, &fenced))
     }
 
-    /// Judges the last non-empty lines of an output without messages. Lines that echo the prompt do not count.
-    pub(crate) fn in_tail(&self, tail: &Tail, prompt: &str) -> Claim {
+    /// The claim in the last non-empty lines of an output without messages. Lines that echo the prompt do not count.
+    pub(crate) fn claim_in_tail(&self, tail: &OutputTail, prompt: &str) -> Claim {
         if self.counts_anywhere() {
             return tail
                 .anywhere
@@ -125,9 +117,9 @@ impl Markers {
                 .map_or(Claim::None, |marker| self.claim(&marker));
         }
         let lines: Vec<&str> = tail.lines.iter().map(String::as_str).collect();
-        let fenced = fenced_lines(&lines, UnclosedFence::IsNone);
-        // Hardly any output has a marker in it, and a prompt may be long.
-        let echoed = LazyCell::new(|| Echo::new(prompt));
+        let fenced = fenced_lines(&lines, UnclosedFence::Ignored);
+        // Built only if a marker is found: most output has none, and a prompt may be long.
+        let echoed = LazyCell::new(|| PromptEcho::new(prompt));
         let first = lines.len().saturating_sub(TAIL_LINES);
         let mut reason = None;
         let mut found = Vec::new();
@@ -143,16 +135,16 @@ impl Markers {
                 found.push(marker);
             }
         }
-        let seen = || tail.anywhere.clone().map(|marker| (marker, MID_SENTENCE));
-        let early = || tail.early.clone().map(|marker| (marker, TOO_EARLY));
+        let seen = || tail.anywhere.clone().map(|marker| (marker, NOT_ALONE));
+        let too_early = || tail.too_early.clone().map(|marker| (marker, TOO_EARLY));
         self.strongest(found.into_iter())
-            .unwrap_or_else(|| match reason.or_else(early).or_else(seen) {
+            .unwrap_or_else(|| match reason.or_else(too_early).or_else(seen) {
                 Some((marker, reason)) => Claim::Ignored { marker, reason },
                 None => Claim::None,
             })
     }
 
-    /// The marker that stands alone on this line or, if it is a bracketed one, ends the text's last line.
+    /// The marker that is alone on this line or, if it is bracketed, ends the last line of the text.
     fn on_line(&self, line: &str, is_last: bool) -> Option<String> {
         let bare = strip_decoration(line);
         let ends = |marker: &str| is_last && is_bracketed(marker) && bare.ends_with(marker);
@@ -172,7 +164,7 @@ impl Markers {
         self.finder.is_match(text)
     }
 
-    fn naive(&self, text: &str) -> Claim {
+    fn claim_anywhere(&self, text: &str) -> Claim {
         self.strongest(
             self.all()
                 .filter(|marker| text.contains(marker))
@@ -181,7 +173,7 @@ impl Markers {
         .unwrap_or(Claim::None)
     }
 
-    /// A failure outweighs a claim of success in the same text: no false "done".
+    /// A failure marker overrides a completion marker in the same text.
     fn strongest(&self, markers: impl Iterator<Item = String>) -> Option<Claim> {
         let mut done = None;
         for marker in markers {
@@ -202,7 +194,7 @@ impl Markers {
         }
     }
 
-    fn why_not(&self, text: &str, outside: &str, lines: &[&str], fenced: &[bool]) -> Claim {
+    fn explain_ignored(&self, text: &str, outside: &str, lines: &[&str], fenced: &[bool]) -> Claim {
         let Some(marker) = self.all().find(|marker| text.contains(marker)) else {
             return Claim::None;
         };
@@ -210,7 +202,7 @@ impl Markers {
         let reason = if !outside.contains(marker) {
             IN_EVENT
         } else if lines.iter().zip(fenced).any(in_prose) {
-            MID_SENTENCE
+            NOT_ALONE
         } else {
             IN_FENCE
         };
@@ -221,21 +213,21 @@ impl Markers {
     }
 }
 
-/// The last non-empty lines of an output without messages, and what was seen before them.
+/// The last non-empty lines of an output without messages, and the markers before them.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
-    /// One more than counts, so that the line before the first is known.
+pub(crate) struct OutputTail {
+    /// One more line than counts, so that the predecessor of the first one is known.
     lines: std::collections::VecDeque<String>,
-    /// A marker that was seen anywhere.
+    /// A marker that was found anywhere in the output.
     anywhere: Option<String>,
-    /// A marker that stood alone on a line that has since moved out of the tail.
-    early: Option<String>,
+    /// A marker that was alone on a line before the tail.
+    too_early: Option<String>,
 }
 
-/// Longer lines hold no lone marker; their end is kept, where a bracketed one may stand.
-const LONGEST_KEPT_LINE: usize = 4096;
+/// Longer lines cannot be a lone marker; only their end is stored, where a bracketed marker may be.
+const MAX_TAIL_LINE_BYTES: usize = 4096;
 
-impl Tail {
+impl OutputTail {
     pub(crate) fn push(&mut self, line: &str, markers: &Markers) {
         if line.trim().is_empty() {
             return;
@@ -244,38 +236,38 @@ impl Tail {
             let found = markers.all().find(|marker| line.contains(marker));
             self.anywhere = found.map(str::to_owned);
         }
-        let mut kept = self.line_that_moves_out(markers);
-        kept.push_str(tail_of(line, LONGEST_KEPT_LINE));
-        self.lines.push_back(kept);
+        let mut stored = self.reuse_oldest_line(markers);
+        stored.push_str(tail_of(line, MAX_TAIL_LINE_BYTES));
+        self.lines.push_back(stored);
     }
 
-    /// Makes room for one more line. The one that goes leaves its memory, and the marker that it may have been.
-    fn line_that_moves_out(&mut self, markers: &Markers) -> String {
+    /// Removes the oldest line if the tail is full, notes its marker and returns its cleared buffer.
+    fn reuse_oldest_line(&mut self, markers: &Markers) -> String {
         if self.lines.len() <= TAIL_LINES {
             return String::new();
         }
-        let mut gone = self.lines.pop_front().unwrap_or_default();
+        let mut oldest = self.lines.pop_front().unwrap_or_default();
         if self.anywhere.is_some()
-            && let Some(marker) = markers.on_line(&gone, false)
+            && let Some(marker) = markers.on_line(&oldest, false)
         {
-            self.early = Some(marker);
+            self.too_early = Some(marker);
         }
-        gone.clear();
-        gone
+        oldest.clear();
+        oldest
     }
 }
 
-/// The last `bytes` bytes of a text, moved forward to a character boundary; all of a shorter one.
+/// The last `bytes` bytes of a text, from a character boundary on.
 fn tail_of(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
-/// Whether lines of an output are the prompt's own, printed again.
-struct Echo<'a> {
+/// Detects output lines that repeat the prompt.
+struct PromptEcho<'a> {
     prompt: Vec<&'a str>,
 }
 
-impl<'a> Echo<'a> {
+impl<'a> PromptEcho<'a> {
     fn new(prompt: &'a str) -> Self {
         Self {
             prompt: prompt
@@ -286,8 +278,8 @@ impl<'a> Echo<'a> {
         }
     }
 
-    /// A line is an echo when the line before it (or, for the prompt's first line, after it) is the prompt's too.
-    /// The marker alone proves nothing: the prompt may show it on a line of its own, as the agent should.
+    /// A line is an echo if the line before it (for the prompt's first line: after it) is from the prompt as well. The
+    /// marker line alone proves nothing, because the prompt may show it on its own line, just as the agent prints it.
     fn covers(&self, lines: &[&str], index: usize) -> bool {
         let at = |index: Option<usize>| index.and_then(|index| lines.get(index)).map(|line| line.trim());
         let (this, before, after) = (at(Some(index)), at(index.checked_sub(1)), at(Some(index + 1)));
@@ -305,8 +297,8 @@ fn is_bracketed(marker: &str) -> bool {
     marker.starts_with('<') && marker.ends_with('>')
 }
 
-/// A line without surrounding blanks, markdown emphasis, backticks and closing punctuation. A question mark stays:
-/// who asks has not finished.
+/// Strips whitespace, Markdown emphasis, backticks and closing punctuation. A question mark stays, because a question
+/// is not a claim.
 fn strip_decoration(line: &str) -> &str {
     let emphasis = |c: char| matches!(c, '*' | '_' | '`' | '~') || c.is_whitespace();
     let closing = |c: char| emphasis(c) || matches!(c, '.' | '!' | ',' | ';' | ':' | '。' | '！');
@@ -315,22 +307,22 @@ fn strip_decoration(line: &str) -> &str {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UnclosedFence {
-    /// As in markdown.
-    RunsToTheEnd,
-    /// In the tail of a log three backticks alone may be anything.
-    IsNone,
+    /// The rule of Markdown.
+    ExtendsToEnd,
+    /// For the tail of a log, where unpaired backticks may have any meaning.
+    Ignored,
 }
 
-/// The line that opens the code fence in which this text breaks off, if it does.
+/// The opening line of a code fence that is still open at the end of the text.
 pub(crate) fn fence_left_open(text: &str) -> Option<&str> {
-    let mut open: Option<(&str, Fence)> = None;
+    let mut open: Option<(&str, CodeFence)> = None;
     let mut from = 0;
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
     for end in ends {
         let line = &text[from..end];
         from = end + 1;
         match &open {
-            None => open = Fence::opening(line).map(|fence| (line, fence)),
+            None => open = CodeFence::opening(line).map(|fence| (line, fence)),
             Some((_, fence)) if fence.is_closed_by(line) => open = None,
             Some(_) => {}
         }
@@ -338,13 +330,13 @@ pub(crate) fn fence_left_open(text: &str) -> Option<&str> {
     open.map(|(line, _)| line)
 }
 
-/// For each line, whether it lies inside a code fence (the fence lines themselves included).
+/// For each line, whether it is part of a code fence, including the fence lines.
 fn fenced_lines(lines: &[&str], unclosed: UnclosedFence) -> Vec<bool> {
     let mut fenced = vec![false; lines.len()];
-    let mut open: Option<(usize, Fence)> = None;
+    let mut open: Option<(usize, CodeFence)> = None;
     for (index, line) in lines.iter().enumerate() {
         match &open {
-            None => open = Fence::opening(line).map(|fence| (index, fence)),
+            None => open = CodeFence::opening(line).map(|fence| (index, fence)),
             Some((start, fence)) if fence.is_closed_by(line) => {
                 fenced[*start..=index].fill(true);
                 open = None;
@@ -353,20 +345,20 @@ fn fenced_lines(lines: &[&str], unclosed: UnclosedFence) -> Vec<bool> {
         }
     }
     if let Some((start, _)) = open
-        && unclosed == UnclosedFence::RunsToTheEnd
+        && unclosed == UnclosedFence::ExtendsToEnd
     {
         fenced[start..].fill(true);
     }
     fenced
 }
 
-/// A run of three or more backticks or tildes at the beginning of a line.
-struct Fence {
+/// Three or more backticks or tildes at the beginning of a line.
+struct CodeFence {
     mark: char,
     length: usize,
 }
 
-impl Fence {
+impl CodeFence {
     fn opening(line: &str) -> Option<Self> {
         let line = line.trim_start();
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -386,7 +378,7 @@ mod tests {
     use super::*;
 
     fn claim(text: &str) -> Claim {
-        Markers::new(Vec::new(), Placement::Line).in_message(text)
+        Markers::new(Vec::new(), MarkerPlacement::Line).claim_in_message(text)
     }
 
     fn done(marker: &str) -> Claim {
@@ -403,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_alone_on_a_line_counts() {
+    fn marker_alone_on_a_line_counts() {
         for text in [
             "LOOP_COMPLETE",
             "All done.\n\nLOOP_COMPLETE\n",
@@ -422,17 +414,14 @@ mod tests {
     }
 
     #[test]
-    fn prose_fences_payloads_and_questions_do_not_count() {
+    fn markers_in_prose_fences_payloads_and_questions_are_ignored() {
         for (text, reason) in [
-            (
-                "I will not print LOOP_COMPLETE until the tests pass.",
-                MID_SENTENCE,
-            ),
-            ("LOOP_COMPLETE?", MID_SENTENCE),
-            ("- LOOP_COMPLETE", MID_SENTENCE),
-            ("> LOOP_COMPLETE", MID_SENTENCE),
-            ("Final: LOOP_COMPLETE", MID_SENTENCE),
-            ("NOT_LOOP_COMPLETE", MID_SENTENCE),
+            ("I will not print LOOP_COMPLETE until the tests pass.", NOT_ALONE),
+            ("LOOP_COMPLETE?", NOT_ALONE),
+            ("- LOOP_COMPLETE", NOT_ALONE),
+            ("> LOOP_COMPLETE", NOT_ALONE),
+            ("Final: LOOP_COMPLETE", NOT_ALONE),
+            ("NOT_LOOP_COMPLETE", NOT_ALONE),
             ("```\nLOOP_COMPLETE\n```", IN_FENCE),
             ("~~~text\nLOOP_COMPLETE\n~~~", IN_FENCE),
             ("````\n```\nLOOP_COMPLETE\n```\n````", IN_FENCE),
@@ -446,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn bracketed_markers_also_count_at_the_end_of_the_last_line() {
+    fn bracketed_marker_counts_at_the_end_of_the_last_line() {
         assert_eq!(
             claim("All tests pass. <promise>COMPLETE</promise>"),
             done("<promise>COMPLETE</promise>")
@@ -459,14 +448,14 @@ mod tests {
         assert!(matches!(
             claim(earlier),
             Claim::Ignored {
-                reason: MID_SENTENCE,
+                reason: NOT_ALONE,
                 ..
             }
         ));
     }
 
     #[test]
-    fn a_declared_failure_outweighs_a_completion_in_the_same_message() {
+    fn failure_marker_overrides_completion_marker() {
         let failed = Claim::Failed {
             marker: "<<<RALPHEX:FAILED>>>".into(),
         };
@@ -475,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unclosed_event_tag_swallows_nothing() {
+    fn unclosed_event_tag_does_not_hide_a_marker() {
         assert_eq!(
             claim("<event topic=\"a\">never closed\nLOOP_COMPLETE"),
             done("LOOP_COMPLETE")
@@ -483,30 +472,30 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_promise_replaces_the_set() {
-        let markers = Markers::new(vec!["SHIPPED".into()], Placement::Line);
-        assert_eq!(markers.in_message("LOOP_COMPLETE"), Claim::None);
-        assert_eq!(markers.in_message("ok\nSHIPPED"), done("SHIPPED"));
+    fn configured_marker_replaces_the_defaults() {
+        let markers = Markers::new(vec!["SHIPPED".into()], MarkerPlacement::Line);
+        assert_eq!(markers.claim_in_message("LOOP_COMPLETE"), Claim::None);
+        assert_eq!(markers.claim_in_message("ok\nSHIPPED"), done("SHIPPED"));
     }
 
     #[test]
-    fn anywhere_restores_the_substring_rule() {
-        let markers = Markers::new(Vec::new(), Placement::Anywhere);
+    fn placement_anywhere_accepts_substrings() {
+        let markers = Markers::new(Vec::new(), MarkerPlacement::Anywhere);
         assert_eq!(
-            markers.in_message("so LOOP_COMPLETE it is"),
+            markers.claim_in_message("so LOOP_COMPLETE it is"),
             done("LOOP_COMPLETE")
         );
     }
 
     fn tail_claim(output: &str, prompt: &str) -> Claim {
-        let markers = Markers::new(Vec::new(), Placement::Line);
-        let mut tail = Tail::default();
+        let markers = Markers::new(Vec::new(), MarkerPlacement::Line);
+        let mut tail = OutputTail::default();
         output.lines().for_each(|line| tail.push(line, &markers));
-        markers.in_tail(&tail, prompt)
+        markers.claim_in_tail(&tail, prompt)
     }
 
     #[test]
-    fn plain_output_counts_a_lone_marker_in_its_last_lines() {
+    fn lone_marker_in_the_last_lines_of_plain_output_counts() {
         assert_eq!(
             tail_claim("working\nLOOP_COMPLETE\ntokens used: 12", ""),
             done("LOOP_COMPLETE")
@@ -517,13 +506,13 @@ mod tests {
         assert_eq!(tail_claim(&edge, ""), done("LOOP_COMPLETE"));
         assert_eq!(
             tail_claim("I shall print LOOP_COMPLETE later", ""),
-            ignored(MID_SENTENCE)
+            ignored(NOT_ALONE)
         );
         assert_eq!(tail_claim("```\nLOOP_COMPLETE\n```", ""), ignored(IN_FENCE));
     }
 
     #[test]
-    fn plain_output_that_echoes_the_prompt_does_not_complete() {
+    fn echoed_prompt_in_plain_output_is_ignored() {
         let prompt = "Fix the bug.\nWhen done, print:\nLOOP_COMPLETE\n";
         assert_eq!(tail_claim(prompt, prompt), ignored(ECHOED));
         let answered = format!("{prompt}\nI fixed it.\nLOOP_COMPLETE");

@@ -1,18 +1,54 @@
-//! Judgement: what happened in, what to do out. A pure state machine; it never reads a clock, a disk or a process.
-//! Time is an argument: the duration since the run began.
+//! The engine: a pure state machine that makes every decision of a run.
+//!
+//! Its entry point is `Engine::step(at, Input) -> Vec<Action>`. An [`Input`] is one thing that happened: the
+//! agent printed a line, a gate exited, the user pressed Ctrl-C, a deadline passed. An [`Action`] is one thing that
+//! the caller (`crate::run`) has to do next: read the prompt, launch the agent, run a gate, stop a child, emit an event.
+//! The result of an action comes back later as another input.
+//!
+//! The engine never accesses a clock, a file, a process or git. `at` is the time since the run started. After each
+//! step the caller asks for [`Engine::deadline`] and sends [`Input::Tick`] when that time has come.
+//!
+//! The course of a typical run:
+//!
+//! ```text
+//! state                 input                            actions
+//! New                   Started                          Emit(RunStarted), ScanWorkspace, ReadPrompt
+//! ReadingPrompt         WorkspaceScanned, Prompt         Emit(IterationStarted), Launch
+//! AgentRunning          AgentStarted, Transcript         Emit(AgentStarted), Emit(Transcript)
+//! AgentRunning          AgentEnded                       CheckPaths, ResolveSession
+//! Inspecting            PathsChecked, SessionResolved    Emit(AgentEnded), then one of:
+//!   completion marker, gates configured                  Emit(GateStarted), RunGate        -> GateRunning
+//!   completion marker, no gates                          Emit(IterationEnded), RunHook     -> Ending
+//!   no marker                                            Emit(IterationEnded), ReadPrompt  -> ReadingPrompt
+//!   failure or usage limit                               Emit(IterationEnded, Waiting)     -> Waiting
+//!   interactive agent                                    AskUser                           -> AwaitingConfirmation
+//! GateRunning           GateEnded                        RunGate (next gate), Finish (all passed) or ReadPrompt
+//! Waiting               Tick or Command(Wake)            Emit(WaitEnded), ReadPrompt
+//! Ending                HookEnded                        Emit(RunEnded), Finish
+//! ```
+//!
+//! A resumed run starts with `Resumed` instead of `Started`. The state `Paused` precedes an iteration when the user
+//! paused the run or has to be asked whether to continue. An input that does not fit the current state is ignored, so
+//! late inputs (an answer after Ctrl-C) are harmless.
+//!
+//! Where to look: `iteration` runs the loop above, `attempt` evaluates one run of the agent, `limits` has deadlines,
+//! budgets and interrupts, `gates` checks completion, `hats` queues events and activates hats, `restore` rebuilds the
+//! state from a journal.
 
 mod attempt;
 mod backoff;
 mod commands;
 mod cost;
+mod ending;
 mod final_message;
+mod gates;
 mod hats;
+mod inspection;
 mod interactive;
 mod iteration;
 mod limits;
 mod marker;
 mod policy;
-mod prices;
 mod progress;
 mod prompt;
 mod rate_limit_phrases;
@@ -21,19 +57,19 @@ mod restore;
 mod sessions;
 mod topic;
 mod user_messages;
+mod waits;
 
 #[cfg(test)]
 mod tests;
 
-pub use commands::{Answer, Asking};
-pub use hats::{Edge, HatError, HatFinding, HatHistory, HatRule, HatSeverity, Hats, check, edges};
-pub use interactive::Key;
-pub use marker::{Markers, Placement};
+pub use commands::AskPolicy;
+pub use ending::HookKind;
+pub use hats::{HatEdge, HatError, HatFinding, HatHistory, HatSeverity, Hats, check_hats, hat_edges};
+pub use interactive::InteractiveKey;
+pub use marker::Markers;
 pub use policy::{
-    CostFigures, CostRules, Ending, GateRule, Limits, Messages, OnDeclaredFailure, Policy, Reading,
-    SessionRule, Timing,
+    Check, EndSignal, MessageBoundaries, Policy, SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
-pub use prices::{Price, Prices};
 pub use restore::RestoredRun;
 
 use std::collections::BTreeSet;
@@ -42,48 +78,50 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    Command, Failure, GateResult, Interrupt, IterationOutcome, Level, Limit, Meta, Pause, ProcessEnd,
-    RunEvent, RunHeader, RunOutcome, TimeLimit, TranscriptEvent, USERS_WORD, Usage, UsageScope,
+    AgentEnd, AgentIdentity, Answer, CONFIRMED_BY_USER, Command, CommandRequest, GateResult, Interrupt,
+    IterationFailure, IterationOutcome, Meta, NoticeLevel, ProcessEnd, RunEvent, RunHeader, RunLimit,
+    RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope, WaitReason,
 };
+use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, Session};
 
-use attempt::{Attempt, Judged, StopCause, Stopping, Verdict};
+use attempt::{Attempt, AttemptVerdict, Evaluation, PathCheck, StopCause, StopRequest};
 use backoff::Backoff;
 use hats::HatQueue;
 use progress::Progress;
-use prompt::{Notes, OUTPUT_BUDGET, Refused};
+use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
 use sessions::Sessions;
 use user_messages::UserMessages;
 
-/// The prompt of a run's first iteration.
-pub fn compose_first(task: &str, policy: &Policy) -> String {
-    let gates: Vec<&str> = policy.gates.iter().map(|gate| gate.command.as_str()).collect();
-    let mut post = HatQueue::new(policy.hats.clone());
-    // Nobody has been worn yet, so nobody can be worn out.
-    let _ = post.deliver();
-    let notes = Notes {
-        hat: post.section(),
-        ..Notes::default()
+/// Composes the prompt of a run's first iteration.
+pub fn first_prompt(task: &str, policy: &Policy) -> String {
+    let gates: Vec<&str> = policy.gates.iter().map(|gate| gate.run.as_str()).collect();
+    let mut queue = HatQueue::new(policy.hats.clone());
+    // No hat has been activated yet, so none can be exhausted.
+    let _ = queue.activate_next();
+    let notes = PromptNotes {
+        hat: queue.prompt_section(),
+        ..PromptNotes::default()
     };
     prompt::compose(task, &policy.markers, &gates, &notes)
 }
 
-/// Something happened.
+/// Something that happened.
 #[derive(Debug)]
 pub enum Input {
     Started(Box<RunHeader>),
-    /// A run that had ended goes on; what is different now, for the record.
+    /// An ended run is resumed. `changed` lists the settings that differ from the previous start.
     Resumed {
         header: Box<RunHeader>,
         changed: Vec<String>,
     },
-    /// How the workspace looks before an iteration; comes before its prompt, if at all.
+    /// A fingerprint of the workspace before an iteration, or the reason why there is none. Precedes `Prompt`.
     WorkspaceScanned {
-        fingerprint: String,
+        fingerprint: Result<String, String>,
     },
-    /// The user's prompt as it reads now, or why it cannot be read.
+    /// The current content of the user's prompt, or the reason why it cannot be read.
     Prompt(Result<String, String>),
-    Launched {
-        pid: u32,
+    AgentStarted {
+        identity: AgentIdentity,
         command: Vec<String>,
     },
     CouldNotStart {
@@ -91,269 +129,319 @@ pub enum Input {
     },
     /// Bytes arrived from the agent.
     OutputSeen,
-    /// The user typed into the agent's screen; the agent has it already, but for what kills it.
-    KeyTyped(Key),
+    /// The user typed into the agent's screen. The agent has already received the key.
+    KeyTyped(InteractiveKey),
     Transcript(TranscriptEvent),
     Stderr(String),
-    /// The agent changed files that it may not change; comes before its exit.
-    PathsViolated {
-        files: Vec<String>,
-    },
-    Exited {
-        end: ProcessEnd,
+    /// The agent has ended, and so have the processes that it left running.
+    AgentEnded {
+        end: AgentEnd,
         swept: u64,
     },
+    /// The files outside the allowed paths that the agent changed, or the reason why they are unknown.
+    PathsChecked(Result<Vec<String>, String>),
+    /// The session that the next iteration resumes.
+    SessionResolved(Option<String>),
+    /// A hook has ended; the text is a problem to report.
+    HookEnded(Option<String>),
     /// `None` for a gate that could not be started.
     GateEnded {
         end: Option<ProcessEnd>,
         output: String,
     },
-    Interrupted(Interrupt),
-    /// The user wants to wait no longer.
-    WakeUp,
-    /// Something was left in the run's inbox.
-    Command {
-        id: String,
-        order: Command,
-    },
-    Answered(Answer),
-    /// The deadline has come.
+    /// A command of the user or the system. A command with the id of an earlier one is ignored.
+    Command(CommandRequest),
+    /// [`Engine::deadline`] has passed.
     Tick,
 }
 
-/// Something is to be done.
+/// Something that the caller has to do.
 #[derive(Debug, PartialEq)]
 #[must_use]
 pub enum Action {
     Emit(RunEvent),
+    /// Fingerprint the workspace.
+    ScanWorkspace,
     ReadPrompt,
     Launch {
         iteration: u64,
         attempt: u64,
         hat: Option<String>,
         prompt: String,
-        /// The agent's own session to go on with.
+        /// The id of the agent session to resume.
         session: Option<String>,
     },
-    RunGate(GateRule),
-    /// Ask the running child's whole tree to end; kill what is left after the grace.
+    /// Compare the workspace with the last scan.
+    CheckPaths,
+    /// Ask the driver for the session that the next iteration resumes.
+    ResolveSession {
+        /// The session that the agent reported.
+        reported: Option<String>,
+    },
+    RunGate(Gate),
+    /// Run a command of the user beside the loop.
+    RunHook {
+        kind: HookKind,
+        event: Box<RunEvent>,
+    },
+    /// Write the summary of the run that ends with this event.
+    WriteSummary(Box<RunEvent>),
+    /// Ask the running child's process tree to exit; kill the rest after `grace`.
     Stop {
         grace: Duration,
     },
     Kill,
-    /// Ask the user whether to go on.
-    Ask,
+    /// Ask the user whether to continue.
+    AskUser,
     Finish(RunOutcome),
 }
 
-/// Waits after failures: 2 s, doubling, at most 5 minutes.
-const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(300));
-/// Waits for a usage limit that does not say when it ends: 1 minute, doubling, at most an hour.
-const UNSTATED_LIMIT: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
-/// A stated reset is met a little late rather than a little early.
+/// First and longest wait after a failure; the wait doubles in between.
+const FAILURE_BACKOFF: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(300));
+/// First and longest wait for a usage limit without a stated reset time; the wait doubles in between.
+const UNKNOWN_RESET_BACKOFF: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
+/// Safety margin after a stated reset time.
 const AFTER_RESET: Duration = Duration::from_secs(1);
-/// A reset that lies no further back than this is one that has come.
-const JUST_PASSED: Duration = Duration::from_secs(60);
-/// How often in a row a stated reset is believed. "Try again in 1s", said for ever, would be a loop that nothing ends.
-const BELIEVED: u64 = 3;
-/// A child that outlives its stop ladder by this much is killed once more.
-const OVERDUE: Duration = Duration::from_secs(10);
+/// A reset time in the past counts as "just reset" up to this age, and as unknown beyond it.
+const RESET_TOLERANCE: Duration = Duration::from_secs(60);
+/// How many stated reset times in a row are trusted. Without a bound, an agent that always reports "try again in 1s"
+/// would be retried forever at that pace.
+const MAX_TRUSTED_RESETS: u64 = 3;
+/// A child that is still running this long after its grace period is killed again.
+const KILL_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// The state of one run.
 #[derive(Debug)]
 pub struct Engine {
     policy: Policy,
-    state: State,
+    state: EngineState,
     iteration: u64,
-    attempt: u64,
-    /// Rate-limited tries do not count.
+    attempt_number: u64,
+    /// Excludes rate-limited attempts.
     iterations_ended: u64,
     failures_in_a_row: u64,
     limits_in_a_row: u64,
-    /// Of the iterations that have ended.
+    /// How many waits for the current limit the user ended early, only to reach the same limit again.
+    useless_wakes: u64,
+    /// Usage of all ended iterations and of attempts that a crash interrupted.
     spent: Usage,
-    /// What the user was told about costs; each thing is said once.
-    told_about_costs: BTreeSet<String>,
-    /// Time that does not count as the run's own.
+    /// Cost warnings that have been emitted; each is emitted once.
+    cost_warnings: BTreeSet<String>,
+    /// Time spent in pauses and rate-limit waits; excluded from the runtime limit.
     waited: Duration,
-    notes: Notes,
-    post: HatQueue,
+    notes: PromptNotes,
+    hat_queue: HatQueue,
     sessions: Sessions,
     interrupted: Option<Interrupt>,
-    retry: Backoff,
-    unstated_limit: Backoff,
-    /// Used by attempts that a crash cut off; counts against the budget only.
-    abandoned: Usage,
-    letters: UserMessages,
+    interrupted_at: Duration,
+    failure_backoff: Backoff,
+    unknown_reset_backoff: Backoff,
+    user_messages: UserMessages,
     progress: Progress,
-    wishes: commands::PendingRequests,
-    typing: interactive::Typing,
-    /// Of a resumed run: complete but for its last word; waiting for a limit.
+    commands: commands::CommandState,
+    keyboard: interactive::KeyboardState,
+    /// Resumed runs only: the marker of an iteration that completed before `RunEnded` was written.
     completed: Option<String>,
+    /// Resumed runs only: the reset time of the usage limit that the run was waiting for.
     resets_at: Option<Timestamp>,
+    /// Hooks that have not ended yet.
+    hooks_running: u64,
 }
 
 #[derive(Debug)]
-enum State {
+enum EngineState {
     New,
-    Reading,
-    Working(Box<Attempt>),
-    Gating(Box<Gating>),
-    /// The agent's screen has gone; the user is being asked whether the work is done.
-    Confirming(Box<interactive::Confirming>),
+    ReadingPrompt,
+    AgentRunning(Box<Attempt>),
+    /// The agent has ended; its changes are checked.
+    Inspecting(Box<inspection::Inspection>),
+    GateRunning(Box<GateRun>),
+    /// The interactive agent has exited; the user is asked whether the work is done.
+    AwaitingConfirmation(Box<interactive::PendingConfirmation>),
     Waiting {
         since: Duration,
         until: Duration,
-        why: Pause,
+        why: WaitReason,
+        /// A wake that comes earlier ends the wait at this time.
+        earliest: Duration,
     },
-    /// The user paused the run, or is being asked.
-    Resting {
+    /// The user paused the run, or is asked whether to continue.
+    Paused {
         since: Duration,
     },
-    Over,
+    /// The run ends with this event as soon as its hooks have ended.
+    Ending(Box<ending::Ending>),
+    Finished,
 }
 
-/// The agent says that it is done; a gate is running.
+impl EngineState {
+    /// The attempt that is being made, if any.
+    fn into_attempt(self) -> Option<Attempt> {
+        match self {
+            Self::AgentRunning(attempt) => Some(*attempt),
+            Self::Inspecting(inspection) => Some(inspection.attempt),
+            Self::GateRunning(gate_run) => Some(gate_run.attempt),
+            Self::AwaitingConfirmation(pending) => Some(pending.attempt),
+            Self::New
+            | Self::ReadingPrompt
+            | Self::Waiting { .. }
+            | Self::Paused { .. }
+            | Self::Ending(_)
+            | Self::Finished => None,
+        }
+    }
+}
+
+/// A gate that checks the agent's claim to be done.
 #[derive(Debug)]
-struct Gating {
-    work: Attempt,
+struct GateRun {
+    attempt: Attempt,
     marker: String,
     index: usize,
     started: Duration,
-    stopping: Option<Stopping>,
+    stop_request: Option<StopRequest>,
 }
 
 impl Engine {
     pub fn new(policy: Policy) -> Self {
-        let (retry, unstated) = (RETRY, UNSTATED_LIMIT);
+        let (failure, unknown_reset) = (FAILURE_BACKOFF, UNKNOWN_RESET_BACKOFF);
         Self {
-            retry: Backoff::new(retry.0, retry.1, policy.seed),
-            unstated_limit: Backoff::new(unstated.0, unstated.1, policy.seed),
-            post: HatQueue::new(policy.hats.clone()),
+            failure_backoff: Backoff::new(failure.0, failure.1, policy.seed),
+            unknown_reset_backoff: Backoff::new(unknown_reset.0, unknown_reset.1, policy.seed),
+            hat_queue: HatQueue::new(policy.hats.clone()),
             policy,
-            state: State::New,
+            state: EngineState::New,
             iteration: 0,
-            attempt: 1,
+            attempt_number: 1,
             iterations_ended: 0,
             failures_in_a_row: 0,
             limits_in_a_row: 0,
+            useless_wakes: 0,
             spent: Usage::default(),
-            told_about_costs: BTreeSet::new(),
+            cost_warnings: BTreeSet::new(),
             waited: Duration::ZERO,
-            notes: Notes::default(),
+            notes: PromptNotes::default(),
             sessions: Sessions::default(),
             interrupted: None,
-            abandoned: Usage::default(),
-            letters: UserMessages::default(),
+            interrupted_at: Duration::ZERO,
+            user_messages: UserMessages::default(),
             progress: Progress::default(),
-            wishes: commands::PendingRequests::default(),
-            typing: interactive::Typing::default(),
+            commands: commands::CommandState::default(),
+            keyboard: interactive::KeyboardState::default(),
             completed: None,
             resets_at: None,
+            hooks_running: 0,
         }
     }
 
-    /// When `Input::Tick` is due, if nothing else happens before.
+    /// The time at which [`Input::Tick`] is due, unless another input arrives first.
     pub fn deadline(&self) -> Option<Duration> {
         let runtime = self.runtime_deadline();
         match &self.state {
-            State::New | State::Reading | State::Resting { .. } | State::Confirming(_) | State::Over => None,
-            State::Waiting {
+            EngineState::New
+            | EngineState::ReadingPrompt
+            | EngineState::Inspecting(_)
+            | EngineState::Paused { .. }
+            | EngineState::AwaitingConfirmation(_)
+            | EngineState::Finished => None,
+            EngineState::Ending(ending) => ending.give_up,
+            EngineState::Waiting {
                 until,
-                why: Pause::RateLimit,
+                why: WaitReason::RateLimit | WaitReason::Overload,
                 ..
             } => Some(*until),
-            State::Waiting { until, .. } => Some((*until).min(runtime)),
-            State::Working(work) => match work.stopping {
-                Some(stopping) => Some(self.overdue(stopping)),
-                None => work
+            EngineState::Waiting { until, .. } => Some((*until).min(runtime)),
+            EngineState::AgentRunning(attempt) => match attempt.stop_request {
+                Some(stop_request) => Some(self.kill_deadline(stop_request)),
+                None => attempt
                     .deadline(&self.policy.timing)
                     .map(|(when, _)| when)
                     .into_iter()
                     .chain([runtime])
                     .min(),
             },
-            State::Gating(gating) => match gating.stopping {
-                Some(stopping) => Some(self.overdue(stopping)),
-                None => Some(runtime.min(gating.started + self.policy.gates[gating.index].timeout)),
+            EngineState::GateRunning(gate_run) => match gate_run.stop_request {
+                Some(stop_request) => Some(self.kill_deadline(stop_request)),
+                None => {
+                    Some(runtime.min(gate_run.started + self.policy.gates[gate_run.index].timeout.duration()))
+                }
             },
         }
     }
 
-    fn overdue(&self, stopping: Stopping) -> Duration {
-        stopping.at + self.policy.timing.stop_grace + OVERDUE
+    fn kill_deadline(&self, stop_request: StopRequest) -> Duration {
+        stop_request.at + self.policy.timing.stop_grace + KILL_AGAIN_AFTER
     }
 
-    /// Takes in one thing that happened; says what is to be done about it, in order.
+    /// Processes one input and returns the actions to execute, in order.
     pub fn step(&mut self, at: Duration, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         self.step_into(at, input, &mut out);
         out
     }
 
-    /// The same for who has room for the answer.
+    /// Like `step`, but appends to a caller-owned buffer.
     pub fn step_into(&mut self, at: Duration, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Started(header) => {
                 out.push(Action::Emit(RunEvent::RunStarted(header)));
-                self.warn_of_a_blind_budget(out);
+                self.warn_about_unenforceable_budget(out);
                 self.iteration = 1;
-                self.begin(at, out);
+                self.begin_iteration(at, out);
             }
             Input::Resumed { header, changed } => self.resumed(at, *header, changed, out),
-            Input::WorkspaceScanned { fingerprint } => self.look(at, fingerprint, out),
+            Input::WorkspaceScanned { fingerprint } => self.workspace_scanned(at, fingerprint, out),
             Input::Prompt(prompt) => self.prompt_read(at, prompt, out),
-            Input::Launched { pid, command } => {
-                let iteration = self.iteration;
-                out.push(Action::Emit(RunEvent::AgentStarted {
-                    iteration,
-                    pid,
-                    command,
-                }));
+            Input::AgentStarted { identity, command } => {
+                if let EngineState::AgentRunning(_) = &self.state {
+                    out.push(Action::Emit(RunEvent::AgentStarted {
+                        iteration: self.iteration,
+                        pid: identity.pid(),
+                        identity: Some(identity),
+                        command,
+                    }));
+                }
             }
             Input::CouldNotStart { error } => {
-                if let State::Working(_) = &self.state {
-                    self.settle(at, IterationOutcome::CouldNotStart { error }, out);
+                if let EngineState::AgentRunning(_) = &self.state {
+                    self.end_iteration(at, IterationOutcome::CouldNotStart { error }, out);
                 }
             }
             Input::OutputSeen => {
-                if let State::Working(work) = &mut self.state {
-                    work.heard_something(at);
+                if let EngineState::AgentRunning(attempt) = &mut self.state {
+                    attempt.reset_idle_timer(at);
                 }
             }
-            Input::KeyTyped(key) => self.typed(at, key, out),
-            Input::Transcript(event) => self.hear(at, event, out),
+            Input::KeyTyped(key) => self.key_typed(at, key, out),
+            Input::Transcript(event) => self.transcript_event(at, event, out),
             Input::Stderr(text) => {
-                if let State::Working(work) = &mut self.state {
-                    work.hear_stderr(&text);
+                if let EngineState::AgentRunning(attempt) = &mut self.state {
+                    attempt.push_stderr_line(&text);
                     out.push(Action::Emit(RunEvent::Stderr {
                         iteration: self.iteration,
                         text,
                     }));
                 }
             }
-            Input::PathsViolated { files } => {
-                if let State::Working(work) = &mut self.state {
-                    work.strayed = files;
-                }
-            }
-            Input::Exited { end, swept } => self.exited(at, end, swept, out),
+            Input::AgentEnded { end, swept } => self.agent_ended(at, end, swept, out),
+            Input::PathsChecked(violations) => self.paths_checked(at, violations, out),
+            Input::SessionResolved(id) => self.session_resolved(at, id.as_deref(), out),
+            Input::HookEnded(problem) => self.hook_ended(problem, out),
             Input::GateEnded { end, output } => self.gate_ended(at, end, &output, out),
-            Input::Interrupted(by) => self.interrupt(at, by, out),
-            Input::WakeUp => self.wake(at, out),
-            Input::Command { id, order } => self.told(at, id, order, out),
-            Input::Answered(answer) => self.answered(at, answer, out),
+            Input::Command(request) => self.command_received(at, request, out),
             Input::Tick => self.tick(at, out),
         }
-        self.note(out);
+        self.run_hooks(out);
+        self.end_if_hooks_ended(out);
+        self.apply_emitted(out);
     }
 
-    /// What was told to the world is also known here.
-    fn note(&mut self, actions: &[Action]) {
+    /// Updates the state that is derived from emitted events, so that a resumed run can rebuild it from the journal.
+    fn apply_emitted(&mut self, actions: &[Action]) {
         for action in actions {
             if let Action::Emit(event) = action {
-                self.letters.note(event);
-                self.progress.note(event);
+                self.user_messages.apply(event);
+                self.progress.apply(event);
             }
         }
     }

@@ -1,131 +1,92 @@
-//! What the engine is told before it begins: limits, deadlines, markers and gates, all plain data.
+//! Everything that determines how the engine decides in one run.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::policy::{CostRules, Gate, Limits, OnDeclaredFailure, Session, Timing};
+
+use super::ending::HookKind;
 use super::hats::Hats;
 use super::marker::Markers;
-use super::prices::Prices;
 
 /// The rules of one run.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Wall-clock time at which the run's own clock stood at zero; turns stated reset times into waits.
+    /// Wall-clock time at which the run's clock was zero; converts stated reset times into waits.
     pub started_at: Timestamp,
-    /// The zone of a stated reset time that names none.
+    /// The time zone of stated reset times that do not name one.
     pub zone: TimeZone,
-    /// Makes the jitter of waits repeatable.
+    /// Seeds the jitter of waits.
     pub seed: u64,
     pub limits: Limits,
     pub costs: CostRules,
     pub timing: Timing,
     pub markers: Markers,
-    pub gates: Vec<GateRule>,
+    pub gates: Vec<Gate>,
     pub hats: Hats,
-    pub reading: Reading,
-    /// What the user can do when the agent is not logged in.
+    pub transcript: TranscriptFeatures,
+    /// Hint for the user when the agent is not logged in.
     pub auth_hint: String,
-    /// How the agent's message of a usage limit begins; looked for only where it failed.
+    /// How the agent's usage-limit messages begin; searched only after a failure.
     pub limit_phrases: Vec<&'static str>,
     pub on_declared_failure: OnDeclaredFailure,
-    pub session: SessionRule,
+    pub session: Session,
+    pub session_source: SessionSource,
+    /// How to allow a tool that the agent was denied; shown once.
+    pub permission_denial_help: Option<String>,
+    pub workspace_checks: WorkspaceChecks,
+    /// The hooks that are configured.
+    pub hooks: BTreeSet<HookKind>,
 }
 
-/// Limits on the whole run.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    pub iterations: u64,
-    /// Time spent waiting for a usage limit does not count.
-    pub runtime: Duration,
-    pub cost_usd: Option<f64>,
-    pub tokens: Option<u64>,
-    pub consecutive_failures: u64,
-    /// Iterations in a row that change nothing; 0 for no limit.
-    pub no_progress: u64,
-}
-
-/// Where figures of cost come from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CostRules {
-    /// The user's own list, for what the agent does not say itself.
-    pub prices: Option<Prices>,
-    /// The model that the agent was asked for: what it used, where it does not say.
-    pub model: Option<String>,
-    pub figures: CostFigures,
-}
-
-/// Whether there can be any figure at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CostFigures {
-    Possible,
-    Impossible { why: String },
-}
-
-/// Deadlines within one iteration, and pauses between them.
-#[derive(Debug, Clone)]
-pub struct Timing {
-    pub wall: Option<Duration>,
-    /// The longest silence, when no tool is known to be running; `None` for no limit.
-    pub idle: Option<Duration>,
-    /// The longest silence while a tool runs: agents print nothing then.
-    pub idle_in_tool: Option<Duration>,
-    /// How long an agent may linger, silent, after its terminal event.
-    pub after_result: Duration,
-    /// Between asking the agent's processes to end and killing them.
-    pub stop_grace: Duration,
-    pub cooldown: Duration,
-}
-
-/// A command that must succeed before a claim of completion is believed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GateRule {
-    pub name: String,
-    pub command: String,
-    pub timeout: Duration,
-    /// `None` is the workspace.
-    pub cwd: Option<PathBuf>,
-    /// Set for it.
-    pub environment: Vec<(String, String)>,
-}
-
-/// What the agent's transcript format is able to say.
+/// What the agent's transcript format can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
-    pub messages: Messages,
-    pub ending: Ending,
+pub struct TranscriptFeatures {
+    pub messages: MessageBoundaries,
+    pub end: EndSignal,
 }
 
-/// Whether a format tells one message from the next.
+/// Whether a transcript format delimits messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Messages {
+pub enum MessageBoundaries {
     Delimited,
-    /// Only lines; the last few of them stand for the final message.
-    Absent,
-    /// The text of a screen that somebody watches: the prompt, what was typed, what tools printed and what the agent
-    /// said all stand on it, and nothing tells them apart. Whether the work is done, the one who watches must say.
-    Watched,
+    /// Only lines; the last few of them count as the final message.
+    LinesOnly,
+    /// The screen of an interactive agent. It mixes the prompt, typed text, tool output and messages, so no marker is
+    /// reliable; the user confirms completion.
+    Screen,
 }
 
-/// Whether a format has a terminal event, without which a stream was cut off.
+/// How the end of a transcript is recognized. A format with a terminal event is truncated without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum EndSignal {
     TerminalEvent,
     ExitOnly,
 }
 
-/// What an agent's own "I have failed" means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnDeclaredFailure {
-    Stop,
-    Retry,
+/// Where the id of the session to resume comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SessionSource {
+    #[default]
+    Transcript,
+    /// A driver script, which decides by itself whether sessions are resumed.
+    Driver,
 }
 
-/// Whether an iteration goes on in the agent's own session of the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionRule {
-    Fresh,
-    Continue,
+/// What is compared in the workspace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkspaceChecks {
+    /// Iterations without a change.
+    pub progress: Check,
+    /// Changes outside the allowed paths.
+    pub allowed_paths: Check,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Check {
+    #[default]
+    Off,
+    On,
 }

@@ -1,67 +1,72 @@
-//! Whether anything moves: the workspace as fingerprints, gate results and topics, from one iteration to the next.
-//! Learns everything from the run's events, so that a resumed run counts on.
+//! Detects iterations without progress: compares workspace fingerprints, gate results and topics.
+//!
+//! All state comes from run events, so a resumed run continues the count.
 
 use crate::event::{GateResult, RunEvent, TopicEvent};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Progress {
-    /// The iteration before which the workspace was last looked at, and how it looked.
-    seen: Option<(u64, String)>,
+    /// The iteration before which the workspace was last scanned, and its fingerprint.
+    last_scan: Option<(u64, String)>,
     unchanged: u64,
-    running: Results,
-    /// Of the iteration before; unknown at first.
-    last: Option<Results>,
+    current: IterationResults,
+    /// Results of the previous iteration; `None` before the second scan.
+    previous: Option<IterationResults>,
 }
 
-/// What an iteration brought about besides files.
+/// Results of an iteration other than changed files.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Results {
+struct IterationResults {
     gates: Vec<(String, GateResult)>,
     topics: Vec<TopicEvent>,
 }
 
 impl Progress {
-    /// The workspace as the given iteration begins: for how many iterations in a row has nothing changed? `None` if
-    /// no iteration has ended since the last look.
-    pub(crate) fn judge(&self, iteration: u64, fingerprint: &str) -> Option<u64> {
-        let Some((before, seen)) = &self.seen else {
+    /// The number of consecutive iterations without a change, given the fingerprint before `iteration`. `None` if no
+    /// iteration has ended since the last scan.
+    pub(crate) fn unchanged_iterations(&self, iteration: u64, fingerprint: &str) -> Option<u64> {
+        let Some((before, last_scan)) = &self.last_scan else {
             return Some(0);
         };
         if *before >= iteration {
             return None;
         }
-        let same = seen == fingerprint && self.last.as_ref().is_none_or(|last| *last == self.running);
+        let same = last_scan == fingerprint
+            && self
+                .previous
+                .as_ref()
+                .is_none_or(|previous| *previous == self.current);
         Some(if same { self.unchanged + 1 } else { 0 })
     }
 
-    /// The gate that was not content with the iteration that ended last.
-    pub(crate) fn refusing_gate(&self) -> Option<&str> {
-        let (name, result) = self.running.gates.last()?;
+    /// The gate that failed in the last iteration.
+    pub(crate) fn failing_gate(&self) -> Option<&str> {
+        let (name, result) = self.current.gates.last()?;
         (*result != GateResult::Passed).then_some(name.as_str())
     }
 
-    pub(crate) fn note(&mut self, event: &RunEvent) {
+    pub(crate) fn apply(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Progress {
                 iteration,
                 fingerprint,
                 unchanged,
             } => {
-                if self.seen.is_some() {
-                    self.last = Some(std::mem::take(&mut self.running));
+                if self.last_scan.is_some() {
+                    self.previous = Some(std::mem::take(&mut self.current));
                 }
-                self.seen = Some((*iteration, fingerprint.clone()));
+                self.last_scan = Some((*iteration, fingerprint.clone()));
                 self.unchanged = *unchanged;
             }
-            RunEvent::IterationStarted { .. } => self.running = Results::default(),
-            RunEvent::GateEnded { name, result, .. } => self.running.gates.push((name.clone(), *result)),
-            RunEvent::Topic { event, .. } => self.running.topics.push(event.clone()),
+            RunEvent::IterationStarted { .. } => self.current = IterationResults::default(),
+            RunEvent::GateEnded { name, result, .. } => self.current.gates.push((name.clone(), *result)),
+            RunEvent::Topic { event, .. } => self.current.topics.push(event.clone()),
             _ => {}
         }
     }
 
-    /// Somebody wants to see whether it moves after all.
-    pub(crate) fn start_over(&mut self) {
+    /// Restarts the count; a user who resumes a stalled run wants another try.
+    pub(crate) fn reset(&mut self) {
         self.unchanged = 0;
     }
 }
@@ -70,28 +75,34 @@ impl Progress {
 mod tests {
     use super::*;
 
-    /// One iteration after the other, each with the tree before it and a gate's result in it.
+    /// Plays iterations, each with the fingerprint before it and the result of its gate.
     fn counts(iterations: &[(&str, Option<GateResult>)]) -> Vec<u64> {
         let mut progress = Progress::default();
         let mut counts = Vec::new();
         for (index, (tree, gate)) in iterations.iter().enumerate() {
             let iteration = index as u64 + 1;
-            let unchanged = progress.judge(iteration, tree).expect("a later iteration");
+            let unchanged = progress
+                .unchanged_iterations(iteration, tree)
+                .expect("a later iteration");
             counts.push(unchanged);
-            progress.note(&RunEvent::Progress {
+            progress.apply(&RunEvent::Progress {
                 iteration,
                 fingerprint: (*tree).to_owned(),
                 unchanged,
             });
-            assert_eq!(progress.judge(iteration, "other"), None, "tried again");
-            progress.note(&RunEvent::IterationStarted {
+            assert_eq!(
+                progress.unchanged_iterations(iteration, "other"),
+                None,
+                "repeated iteration"
+            );
+            progress.apply(&RunEvent::IterationStarted {
                 iteration,
                 attempt: 1,
                 hat: None,
                 prompt_bytes: 0,
             });
             if let Some(result) = gate {
-                progress.note(&RunEvent::GateEnded {
+                progress.apply(&RunEvent::GateEnded {
                     iteration,
                     name: "test".into(),
                     result: *result,
@@ -104,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn iterations_that_change_nothing_are_counted_in_a_row() {
+    fn consecutive_iterations_without_change_are_counted() {
         let trees = ["a", "a", "a", "b", "b", "a"].map(|tree| (tree, None));
         assert_eq!(counts(&trees), [0, 1, 2, 0, 1, 0]);
     }
 
     #[test]
-    fn another_gate_result_is_a_change() {
+    fn changed_gate_result_is_progress() {
         let (passed, timed_out) = (Some(GateResult::Passed), Some(GateResult::TimedOut));
         let trees = [
             ("a", passed),

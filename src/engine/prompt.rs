@@ -1,4 +1,4 @@
-//! The prompt of one iteration: the user's words first, unchanged, then what ralph has to add, as little as it can.
+//! Composes the prompt of an iteration: the user's task, unchanged, followed by ralph's notes.
 
 use std::borrow::Cow;
 
@@ -6,30 +6,30 @@ use crate::event::{GateResult, ProcessEnd};
 
 use super::marker::Markers;
 
-/// How much of a gate's output goes into a prompt or the journal, in bytes.
+/// Maximum size of a gate's output in a prompt or the journal, in bytes.
 pub(crate) const OUTPUT_BUDGET: usize = 8 * 1024;
 
-/// What is to be said beside the task: which hat is worn, and what the last iteration left to be said.
+/// Additions to the task: the active hat, and feedback on the previous iteration.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct PromptNotes {
     pub(crate) hat: Option<String>,
-    pub(crate) refused: Option<Refused>,
-    pub(crate) ignored: Option<(String, Cow<'static, str>)>,
-    /// Files that were changed and may not be.
-    pub(crate) strayed: Vec<String>,
+    pub(crate) gate_rejection: Option<GateRejection>,
+    pub(crate) ignored_marker: Option<(String, Cow<'static, str>)>,
+    /// Files that the previous attempt changed outside the allowed paths.
+    pub(crate) violated_paths: Vec<String>,
 }
 
-/// A gate that did not believe the agent.
+/// A gate that failed after the agent claimed to be done.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct GateRejection {
     pub(crate) command: String,
     pub(crate) result: GateResult,
     pub(crate) seconds: u64,
     pub(crate) output: String,
 }
 
-/// Puts the prompt together.
-pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &Notes) -> String {
+/// Composes the prompt.
+pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &PromptNotes) -> String {
     let mut prompt = task.to_owned();
     let mut section = |text: &str| {
         let gap = if prompt.is_empty() || prompt.ends_with("\n\n") {
@@ -45,31 +45,31 @@ pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &Not
     if let Some(hat) = &notes.hat {
         section(hat);
     }
-    if let Some(refused) = &notes.refused {
-        section(&explain_refusal(refused));
+    if let Some(gate_rejection) = &notes.gate_rejection {
+        section(&explain_gate_rejection(gate_rejection));
     }
-    if !notes.strayed.is_empty() {
+    if !notes.violated_paths.is_empty() {
         section(&format!(
-            "Your last attempt did not count, because it changed files that you may not change: {}. Undo those \
-             changes, and leave such files alone.",
-            notes.strayed.join(", ")
+            "Your last attempt did not count because it changed files outside the allowed paths: {}. Undo these \
+             changes and do not modify such files.",
+            notes.violated_paths.join(", ")
         ));
     }
-    if let Some((marker, reason)) = &notes.ignored {
+    if let Some((marker, reason)) = &notes.ignored_marker {
         section(&format!(
-            "Your last answer contained {marker}, but it was not taken as a sign that you are done: {reason}."
+            "Your last answer contained {marker}, but it did not count as completion: {reason}."
         ));
     }
-    let told =
+    let names_marker =
         markers.mentioned_in(task) || notes.hat.as_deref().is_some_and(|hat| markers.mentioned_in(hat));
-    if notes.ignored.is_some() || !told {
-        section(&how_to_finish(markers, gates));
+    if notes.ignored_marker.is_some() || !names_marker {
+        section(&completion_instructions(markers, gates));
     }
     prompt
 }
 
-/// The marker never stands alone on a line here: an agent that echoes its prompt must not complete the run.
-fn how_to_finish(markers: &Markers, gates: &[&str]) -> String {
+/// The marker is never alone on a line here: an agent that echoes its prompt must not complete the run.
+fn completion_instructions(markers: &Markers, gates: &[&str]) -> String {
     let marker = markers.preferred();
     let mut text = format!(
         "(From ralph, which runs you in a loop: when the whole task is done and checked, and only then, end your \
@@ -91,13 +91,13 @@ fn how_to_finish(markers: &Markers, gates: &[&str]) -> String {
     text
 }
 
-fn explain_refusal(refused: &Refused) -> String {
-    let Refused {
+fn explain_gate_rejection(gate_rejection: &GateRejection) -> String {
+    let GateRejection {
         command,
         result,
         seconds,
         output,
-    } = refused;
+    } = gate_rejection;
     let how = match result {
         GateResult::Passed => "passed".to_owned(),
         GateResult::Failed {
@@ -106,11 +106,11 @@ fn explain_refusal(refused: &Refused) -> String {
         GateResult::Failed {
             end: ProcessEnd::Signaled { signal },
         } => format!("was killed by signal {signal}"),
-        GateResult::TimedOut => "did not end in time".to_owned(),
+        GateResult::TimedOut => "timed out".to_owned(),
         GateResult::CouldNotStart => "could not be started".to_owned(),
     };
     let mut text = format!(
-        "You said that the task is done, but it is not: ralph ran `{command}` and it {how} after {seconds} s."
+        "You reported that the task is done, but it is not: ralph ran `{command}`, which {how} after {seconds} s."
     );
     let output = output.trim_end();
     if output.is_empty() {
@@ -122,13 +122,13 @@ fn explain_refusal(refused: &Refused) -> String {
     text
 }
 
-/// A fence longer than any in the text.
+/// A code fence longer than any in the text.
 fn fence_for(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
 }
 
-/// Leaves out the middle of a text that is over the budget, at line boundaries where there are any.
+/// Omits the middle of a text that exceeds the budget, at line boundaries if possible.
 pub(crate) fn trim_middle(text: &str, budget: usize) -> String {
     if text.len() <= budget {
         return text.to_owned();
@@ -140,9 +140,9 @@ pub(crate) fn trim_middle(text: &str, budget: usize) -> String {
         .find('\n')
         .filter(|newline| newline + 1 < tail.len())
         .map_or(tail, |at| &tail[at + 1..]);
-    let left_out = text.len() - head.len() - tail.len();
+    let omitted = text.len() - head.len() - tail.len();
     let gap = if head.ends_with('\n') { "" } else { "\n" };
-    format!("{head}{gap}[… {left_out} bytes left out …]\n{tail}")
+    format!("{head}{gap}[… {omitted} bytes left out …]\n{tail}")
 }
 
 fn floor_boundary(text: &str, mut index: usize) -> usize {
@@ -161,32 +161,33 @@ fn ceil_boundary(text: &str, mut index: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::marker::{Claim, Placement, Tail};
+    use super::super::marker::{Claim, OutputTail};
     use super::*;
+    use crate::policy::MarkerPlacement;
 
     fn markers() -> Markers {
-        Markers::new(Vec::new(), Placement::Line)
+        Markers::new(Vec::new(), MarkerPlacement::Line)
     }
 
     #[test]
-    fn the_users_words_come_first_and_unchanged() {
-        let prompt = compose("Fix it.\r\n", &markers(), &[], &Notes::default());
+    fn task_comes_first_and_unchanged() {
+        let prompt = compose("Fix it.\r\n", &markers(), &[], &PromptNotes::default());
         assert!(prompt.starts_with("Fix it.\r\n\n(From ralph"), "{prompt}");
         assert!(prompt.contains("nothing but LOOP_COMPLETE."));
     }
 
     #[test]
-    fn a_task_that_names_its_marker_is_sent_as_it_is() {
+    fn task_that_names_a_marker_gets_no_instructions() {
         let task = "Fix it, then say LOOP_COMPLETE.";
         assert_eq!(
-            compose(task, &markers(), &["cargo test"], &Notes::default()),
+            compose(task, &markers(), &["cargo test"], &PromptNotes::default()),
             task
         );
     }
 
     #[test]
-    fn a_refusal_shows_what_ran_and_what_it_printed() {
-        let refused = Refused {
+    fn gate_rejection_shows_command_and_output() {
+        let gate_rejection = GateRejection {
             command: "cargo test".into(),
             result: GateResult::Failed {
                 end: ProcessEnd::Exited { code: 101 },
@@ -194,9 +195,9 @@ mod tests {
             seconds: 3,
             output: "```\nassertion failed\n".into(),
         };
-        let notes = Notes {
-            refused: Some(refused),
-            ..Notes::default()
+        let notes = PromptNotes {
+            gate_rejection: Some(gate_rejection),
+            ..PromptNotes::default()
         };
         let prompt = compose(
             "Fix it, then say LOOP_COMPLETE.",
@@ -206,40 +207,46 @@ mod tests {
         );
         assert_eq!(
             prompt,
-            "Fix it, then say LOOP_COMPLETE.\n\nYou said that the task is done, but it is not: ralph ran `cargo \
-             test` and it failed with exit code 101 after 3 s. It printed:\n\n````\n```\nassertion failed\n````"
+            "Fix it, then say LOOP_COMPLETE.\n\nYou reported that the task is done, but it is not: ralph ran `cargo \
+             test`, which failed with exit code 101 after 3 s. It printed:\n\n````\n```\nassertion failed\n````"
         );
     }
 
     #[test]
-    fn an_ignored_marker_is_explained_even_when_the_task_names_it() {
-        let notes = Notes {
-            ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence".into())),
-            ..Notes::default()
+    fn ignored_marker_is_explained_even_if_the_task_names_it() {
+        let notes = PromptNotes {
+            ignored_marker: Some(("LOOP_COMPLETE".into(), "it was in a fence".into())),
+            ..PromptNotes::default()
         };
         let prompt = compose("Say LOOP_COMPLETE.", &markers(), &[], &notes);
         assert!(
-            prompt.contains("not taken as a sign that you are done: it stood in a fence."),
+            prompt.contains("did not count as completion: it was in a fence."),
             "{prompt}"
         );
         assert!(prompt.contains("nothing but LOOP_COMPLETE"), "{prompt}");
     }
 
     #[test]
-    fn an_echoed_prompt_never_completes() {
-        let notes = Notes {
-            ignored: Some(("LOOP_COMPLETE".into(), "it stood in a fence".into())),
-            ..Notes::default()
+    fn echoed_prompt_never_completes() {
+        let notes = PromptNotes {
+            ignored_marker: Some(("LOOP_COMPLETE".into(), "it was in a fence".into())),
+            ..PromptNotes::default()
         };
         let prompt = compose("Fix it.", &markers(), &["true"], &notes);
-        let mut tail = Tail::default();
+        let mut tail = OutputTail::default();
         prompt.lines().for_each(|line| tail.push(line, &markers()));
-        assert!(matches!(markers().in_tail(&tail, &prompt), Claim::Ignored { .. }));
-        assert!(matches!(markers().in_message(&prompt), Claim::Ignored { .. }));
+        assert!(matches!(
+            markers().claim_in_tail(&tail, &prompt),
+            Claim::Ignored { .. }
+        ));
+        assert!(matches!(
+            markers().claim_in_message(&prompt),
+            Claim::Ignored { .. }
+        ));
     }
 
     #[test]
-    fn long_output_loses_its_middle_at_line_boundaries() {
+    fn long_output_is_trimmed_in_the_middle_at_line_boundaries() {
         let text: String = (0..1000).map(|n| format!("line {n} ü\n")).collect();
         let trimmed = trim_middle(&text, 400);
         assert!(trimmed.len() < 480, "{}", trimmed.len());

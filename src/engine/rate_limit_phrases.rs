@@ -1,11 +1,13 @@
-//! Is a line of a failed agent's error output the message of a usage limit? Only the phrases of the agent's own
-//! row count, and only where such a message begins: limits are spoken of in tickets, tests and dependencies too.
+//! Recognizes usage-limit messages in the error output of a failed agent.
+//!
+//! Only phrases from the agent's own table row count, and only at the beginning of a message: tickets, tests and
+//! dependencies mention limits too.
 
-/// The first line that is such a message, from its own line to the end of the text.
+/// The usage-limit message in a text, from its first line to the end of the text.
 pub(crate) fn limit_message<'a>(text: &'a str, phrases: &[&str]) -> Option<&'a str> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        if begins_with_one(line, phrases) {
+        if begins_with_phrase(line, phrases) {
             return Some(text[start..].trim());
         }
         start += line.len();
@@ -13,27 +15,27 @@ pub(crate) fn limit_message<'a>(text: &'a str, phrases: &[&str]) -> Option<&'a s
     None
 }
 
-fn begins_with_one(line: &str, phrases: &[&str]) -> bool {
+fn begins_with_phrase(line: &str, phrases: &[&str]) -> bool {
     let line = line.trim().to_lowercase().replace('’', "'");
     let message = without_prefixes(&line);
     phrases.iter().any(|phrase| {
         message
             .strip_prefix(&*phrase.to_lowercase())
-            .is_some_and(|rest| phrase.ends_with(' ') || ends_the_thought(rest))
+            .is_some_and(|rest| phrase.ends_with(' ') || ends_message(rest))
     })
 }
 
-/// `[API Error: …`, `✗ ERROR: …`, `Request failed: …` lose what stands before the message itself.
+/// Strips prefixes such as `[API Error: …`, `✗ ERROR: …` and `Request failed: …`.
 fn without_prefixes(line: &str) -> &str {
     let mut rest = line.trim_start_matches(|c: char| !c.is_alphanumeric());
     while let Some((prefix, after)) = rest.split_once(": ") {
         let words: Vec<&str> = prefix.split_whitespace().collect();
-        let names_a_failure = words.last().is_some_and(|last| {
+        let is_error_prefix = words.last().is_some_and(|last| {
             ["error", "failed", "exception", "fatal"]
                 .iter()
                 .any(|word| last.ends_with(word))
         });
-        if words.len() > 3 || !names_a_failure {
+        if words.len() > 3 || !is_error_prefix {
             break;
         }
         rest = after.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -41,8 +43,8 @@ fn without_prefixes(line: &str) -> &str {
     rest
 }
 
-/// After the phrase comes the end, punctuation, or when to try again; a sentence that goes on is about something else.
-fn ends_the_thought(rest: &str) -> bool {
+/// Whether the phrase is followed by the end, punctuation or a retry time. A longer sentence is about something else.
+fn ends_message(rest: &str) -> bool {
     const MAY_FOLLOW: &[&str] = &["try", "please", "retry", "reset", "resets", "until", "wait"];
     let Some(first) = rest.chars().next() else {
         return true;
@@ -61,15 +63,19 @@ fn ends_the_thought(rest: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::{AGENTS, GENERAL_LIMITS};
+    use crate::agent::{AGENTS, GENERAL_LIMIT_PHRASES};
 
     fn phrases(agent: &str) -> Vec<&'static str> {
         let row = AGENTS.iter().find(|row| row.name == agent).expect("an agent");
-        row.limits.iter().chain(GENERAL_LIMITS).copied().collect()
+        row.limit_phrases
+            .iter()
+            .chain(GENERAL_LIMIT_PHRASES)
+            .copied()
+            .collect()
     }
 
     #[test]
-    fn each_agents_own_message_is_known() {
+    fn limit_messages_of_each_agent_are_recognized() {
         for (agent, text) in [
             ("claude", "Claude AI usage limit reached|1751300000"),
             ("claude", "You've hit your limit · resets 8:20pm (Asia/Shanghai)"),
@@ -120,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_tickets_and_dependencies_are_no_limit() {
+    fn prose_tickets_and_dependencies_are_ignored() {
         for text in [
             "RAL-17: handle \"rate limit exceeded\" from the billing API",
             "Rate limit exceeded handling is broken in the login form",
@@ -152,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_goes_on_to_the_end() {
+    fn message_extends_to_the_end_of_the_text() {
         let text = "Retrying…\nYou've hit your usage limit.\nTry again at 3:45 PM.\n";
         assert_eq!(
             limit_message(text, &phrases("codex")),

@@ -1,21 +1,22 @@
-//! What a run had come to, rebuilt from its journal: a pure fold of records. An iteration without its end was cut off
-//! and is run again; nothing that has ended is counted twice.
+//! Rebuilds the state of a run from its journal records.
+//!
+//! An iteration without an `IterationEnded` record was interrupted and runs again. An ended iteration is counted once.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::progress::Progress;
-use super::prompt::{Notes, Refused};
+use super::prompt::{GateRejection, PromptNotes};
 use super::user_messages::UserMessages;
 use super::*;
 use crate::event::{Meta, Record, Resumption};
 
-/// The state of a run that is to go on.
+/// The state of a run that is to be resumed.
 #[derive(Debug, Default)]
 pub struct RestoredRun {
     header: Option<RunHeader>,
-    /// The number of the last record.
+    /// The sequence number of the last record.
     seq: u64,
     iteration: u64,
     attempt: u64,
@@ -23,55 +24,56 @@ pub struct RestoredRun {
     failures_in_a_row: u64,
     limits_in_a_row: u64,
     spent: Usage,
-    /// Used by attempts that were cut off before they could be counted; it was paid for all the same.
+    /// Usage of interrupted attempts, which cost money although they are not counted.
     abandoned: Usage,
     running: Usage,
-    notes: Notes,
-    next_notes: Option<Notes>,
+    notes: PromptNotes,
+    next_notes: Option<PromptNotes>,
     gate_command: String,
-    letters: UserMessages,
+    user_messages: UserMessages,
     progress: Progress,
     hats: HatHistory,
-    received: Vec<String>,
+    received_commands: Vec<String>,
     completed: Option<String>,
     outcome: Option<RunOutcome>,
     resets_at: Option<Timestamp>,
     session: Option<String>,
-    session_used: Usage,
-    clock: Times,
+    /// Usage of the session before the running iteration.
+    session_usage_before: Usage,
+    clock: RunClock,
 }
 
-/// The run's own clock: it stands still between the end of a run and its resumption.
+/// The run's clock; it stops between the end of a run and its resumption.
 #[derive(Debug, Default)]
-struct Times {
-    before: Duration,
+struct RunClock {
+    before_resume: Duration,
     waited: Duration,
-    began: Option<Timestamp>,
+    started: Option<Timestamp>,
     last: Option<Timestamp>,
-    resting_since: Option<Timestamp>,
+    paused_since: Option<Timestamp>,
 }
 
-impl Times {
-    fn see(&mut self, at: Timestamp) {
-        self.began.get_or_insert(at);
+impl RunClock {
+    fn advance(&mut self, at: Timestamp) {
+        self.started.get_or_insert(at);
         self.last = self.last.max(Some(at));
     }
 
-    fn rest(&mut self, at: Timestamp) {
-        self.resting_since = Some(at);
+    fn begin_pause(&mut self, at: Timestamp) {
+        self.paused_since = Some(at);
     }
 
-    fn wake(&mut self, at: Timestamp) {
-        if let Some(since) = self.resting_since.take() {
+    fn end_pause(&mut self, at: Timestamp) {
+        if let Some(since) = self.paused_since.take() {
             self.waited += between(since, at);
         }
     }
 
-    /// Whoever wrote the journal so far has gone.
+    /// Stops the clock at the last record of the process that wrote the journal.
     fn stop(&mut self) {
-        if let (Some(began), Some(last)) = (self.began.take(), self.last.take()) {
-            self.before += between(began, last);
-            self.wake(last);
+        if let (Some(started), Some(last)) = (self.started.take(), self.last.take()) {
+            self.before_resume += between(started, last);
+            self.end_pause(last);
         }
     }
 }
@@ -81,15 +83,15 @@ fn between(from: Timestamp, to: Timestamp) -> Duration {
 }
 
 impl RestoredRun {
-    /// Takes in the next record of the journal. Of what the agent said, only usage and sessions matter here.
+    /// Applies the next record of the journal. Of transcript events, only usage and sessions matter.
     pub fn fold(&mut self, record: &Record) {
         if let RunEvent::RunResumed(_) = &record.event {
-            self.cut_off();
+            self.abandon_running();
         }
-        self.seen(record.seq, record.at);
-        self.letters.note(&record.event);
-        self.progress.note(&record.event);
-        self.hats.note(&record.event);
+        self.skip(record.seq, record.at);
+        self.user_messages.apply(&record.event);
+        self.progress.apply(&record.event);
+        self.hats.apply(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.header = Some((**header).clone()),
             RunEvent::RunResumed(resumption) => {
@@ -102,11 +104,11 @@ impl RestoredRun {
                 (self.iteration, self.attempt) = (*iteration, *attempt + 1);
                 (self.next_notes, self.resets_at) = (None, None);
             }
-            RunEvent::Transcript { event, .. } => self.hear(event),
-            RunEvent::AgentEnded { .. } => self.next_notes = Some(Notes::default()),
+            RunEvent::Transcript { event, .. } => self.apply_transcript(event),
+            RunEvent::AgentEnded { .. } => self.next_notes = Some(PromptNotes::default()),
             RunEvent::MarkerIgnored { marker, reason, .. } => {
                 let notes = self.next_notes.get_or_insert_default();
-                notes.ignored = Some((marker.clone(), reason.clone().into()));
+                notes.ignored_marker = Some((marker.clone(), reason.clone().into()));
             }
             RunEvent::GateStarted { command, .. } => self.gate_command.clone_from(command),
             RunEvent::GateEnded {
@@ -117,53 +119,46 @@ impl RestoredRun {
             } => self.gate_ended(*result, *duration_ms, output),
             RunEvent::IterationEnded { outcome, usage, .. } => self.iteration_ended(outcome, usage),
             RunEvent::Waiting {
-                why: Pause::RateLimit,
+                why: WaitReason::RateLimit | WaitReason::Overload,
                 ..
             }
             | RunEvent::Paused
-            | RunEvent::Asking => self.clock.rest(record.at),
+            | RunEvent::Asking => self.clock.begin_pause(record.at),
             RunEvent::WaitEnded => {
-                self.clock.wake(record.at);
+                self.clock.end_pause(record.at);
                 self.resets_at = None;
             }
-            RunEvent::CommandReceived { id, .. } => self.received.push(id.clone()),
+            RunEvent::CommandReceived { id, .. } => self.received_commands.push(id.clone()),
             RunEvent::RunEnded { outcome, .. } => self.run_ended(outcome),
-            RunEvent::Waiting {
-                why: Pause::Cooldown | Pause::Backoff,
-                ..
-            }
-            | RunEvent::AgentStarted { .. }
-            | RunEvent::Stderr { .. }
-            | RunEvent::Topic { .. }
-            | RunEvent::TopicRerouted { .. }
-            | RunEvent::Progress { .. }
-            | RunEvent::Stopping { .. }
-            | RunEvent::Notice { .. } => {}
+            // Without effect on what is restored.
+            _ => {}
         }
     }
 
-    /// A record that was not looked into, except for its number and time.
-    pub fn seen(&mut self, seq: u64, at: Timestamp) {
+    /// Skips a record that was not parsed, except for its number and time.
+    pub fn skip(&mut self, seq: u64, at: Timestamp) {
         self.seq = self.seq.max(seq);
-        self.clock.see(at);
+        self.clock.advance(at);
     }
 
-    fn cut_off(&mut self) {
+    fn abandon_running(&mut self) {
         self.clock.stop();
-        self.abandoned.add(&std::mem::take(&mut self.running));
+        let running = std::mem::take(&mut self.running);
+        self.session_usage_before.add(&running);
+        self.abandoned.add(&running);
     }
 
-    fn hear(&mut self, event: &TranscriptEvent) {
+    fn apply_transcript(&mut self, event: &TranscriptEvent) {
         match event {
-            TranscriptEvent::Usage { usage } => {
-                if usage.scope == UsageScope::Session {
-                    self.session_used = (**usage).clone();
-                }
-                attempt::count(&mut self.running, usage);
-            }
+            TranscriptEvent::Usage { usage } => self.running.accumulate(usage),
             TranscriptEvent::Meta {
                 meta: Meta::Session { session_id, .. },
-            } => self.session = Some(session_id.clone()),
+            } => {
+                if self.session.as_ref() != Some(session_id) {
+                    self.session_usage_before = Usage::default();
+                    self.session = Some(session_id.clone());
+                }
+            }
             TranscriptEvent::Meta { .. }
             | TranscriptEvent::Text { .. }
             | TranscriptEvent::ToolStart { .. }
@@ -174,7 +169,7 @@ impl RestoredRun {
 
     fn gate_ended(&mut self, result: GateResult, duration_ms: u64, output: &str) {
         if result != GateResult::Passed {
-            self.next_notes.get_or_insert_default().refused = Some(Refused {
+            self.next_notes.get_or_insert_default().gate_rejection = Some(GateRejection {
                 command: self.gate_command.clone(),
                 result,
                 seconds: duration_ms / 1000,
@@ -185,10 +180,11 @@ impl RestoredRun {
 
     fn iteration_ended(&mut self, outcome: &IterationOutcome, usage: &Usage) {
         self.running = Usage::default();
+        self.session_usage_before.add(usage);
         self.spent.add(usage);
         let next_notes = self.next_notes.take();
         match outcome {
-            // It did not come to an end of its own: the same again, with the same notes.
+            // The iteration was stopped from outside: repeat it with the same notes.
             IterationOutcome::Interrupted
             | IterationOutcome::AuthRequired { .. }
             | IterationOutcome::LimitReached { .. } => return,
@@ -196,6 +192,7 @@ impl RestoredRun {
                 self.limits_in_a_row += 1;
                 self.resets_at = *resets_at;
             }
+            IterationOutcome::Overloaded { .. } => self.limits_in_a_row += 1,
             IterationOutcome::Completed { marker } => {
                 self.completed = Some(marker.clone());
                 self.next_iteration();
@@ -215,7 +212,7 @@ impl RestoredRun {
         if let Some(notes) = next_notes {
             self.notes = notes;
         }
-        self.notes.strayed = strayed(outcome);
+        self.notes.violated_paths = violated_paths(outcome);
     }
 
     fn next_iteration(&mut self) {
@@ -227,18 +224,18 @@ impl RestoredRun {
     fn run_ended(&mut self, outcome: &RunOutcome) {
         self.outcome = Some(outcome.clone());
         if let RunOutcome::Failed { .. } = outcome {
-            // Whoever goes on after that wants it tried as if for the first time.
+            // A user who resumes a failed run wants a fresh set of retries.
             self.failures_in_a_row = 0;
-            self.progress.start_over();
+            self.progress.reset();
         }
     }
 
-    /// What is fixed for the run; `None` if not even that reached the disk.
+    /// The run's header; `None` if it was never written.
     pub fn header(&self) -> Option<&RunHeader> {
         self.header.as_ref()
     }
 
-    /// How the run ended, if it came to an end.
+    /// The run's outcome, if it ended.
     pub fn outcome(&self) -> Option<&RunOutcome> {
         self.outcome.as_ref()
     }
@@ -252,22 +249,17 @@ impl RestoredRun {
         self.iteration.max(1)
     }
 
-    /// Attempts that left files behind, though not a word in the journal, are not overwritten.
-    pub fn first_free_attempt(&mut self, attempt: u64) {
+    /// Sets the lowest number for the next attempt, so that files of an attempt without a record are not overwritten.
+    pub fn set_min_attempt(&mut self, attempt: u64) {
         self.attempt = self.attempt.max(attempt);
     }
 
-    /// What was already taken out of the inbox.
-    pub fn received(&self) -> &[String] {
-        &self.received
-    }
-
-    /// Iterations that have ended.
+    /// The number of ended iterations.
     pub fn iterations(&self) -> u64 {
         self.iterations_ended
     }
 
-    /// All that was used, attempts that were cut off and the one that runs now included.
+    /// Total usage, including interrupted attempts and the running one.
     pub fn used(&self) -> Usage {
         let mut used = self.spent.clone();
         used.add(&self.abandoned);
@@ -275,52 +267,54 @@ impl RestoredRun {
         used
     }
 
-    /// How long the run has taken so far, on its own clock.
+    /// The run's duration so far, without the time between its end and its resumption.
     pub fn elapsed(&self) -> Duration {
-        let running = match (self.clock.began, self.clock.last) {
-            (Some(began), Some(last)) => between(began, last),
+        let running = match (self.clock.started, self.clock.last) {
+            (Some(started), Some(last)) => between(started, last),
             (None, _) | (_, None) => Duration::ZERO,
         };
-        self.clock.before + running
+        self.clock.before_resume + running
     }
 }
 
-/// What an iteration changed that it may not change.
-pub(super) fn strayed(outcome: &IterationOutcome) -> Vec<String> {
+/// The files that an iteration changed outside the allowed paths.
+pub(super) fn violated_paths(outcome: &IterationOutcome) -> Vec<String> {
     match outcome {
         IterationOutcome::Failed {
-            failure: Failure::OutsideAllowedPaths { files, .. },
+            failure: IterationFailure::OutsideAllowedPaths { files, .. },
         } => files.clone(),
         _ => Vec::new(),
     }
 }
 
 impl Engine {
-    /// An engine that goes on where another one ended. Its clock goes on, too: see [`RestoredRun::elapsed`].
+    /// Creates an engine that continues a restored run. The caller's clock must start at [`RestoredRun::elapsed`].
     pub fn resume(policy: Policy, mut restored: RestoredRun) -> Self {
-        restored.cut_off();
+        restored.abandon_running();
         let mut engine = Self::new(policy);
         engine.iteration = restored.iteration();
-        engine.attempt = restored.attempt.max(1);
+        engine.attempt_number = restored.attempt.max(1);
         engine.iterations_ended = restored.iterations_ended;
         engine.failures_in_a_row = restored.failures_in_a_row;
         engine.limits_in_a_row = restored.limits_in_a_row;
         engine.spent = restored.spent;
-        engine.abandoned = restored.abandoned;
+        engine.spent.add(&restored.abandoned);
         engine.waited = restored.clock.waited;
         engine.notes = restored.notes;
-        engine.letters = restored.letters;
+        engine.user_messages = restored.user_messages;
+        engine.restore_received(restored.received_commands);
         engine.progress = restored.progress;
         engine.completed = restored.completed;
         engine.resets_at = restored.resets_at;
         engine
             .sessions
-            .restore(restored.session.as_deref(), restored.session_used);
-        engine.follow_hats(&restored.hats);
+            .restore(restored.session.as_deref(), restored.session_usage_before);
+        engine.restore_hats(&restored.hats);
         engine
     }
 
-    /// The run goes on: with its end if only that was missing, with a wait that is not over, or with an iteration.
+    /// Continues the run: finishes it if only `RunEnded` is missing, else resumes a rate-limit wait or begins an
+    /// iteration.
     pub(super) fn resumed(
         &mut self,
         at: Duration,
@@ -331,7 +325,7 @@ impl Engine {
         let resumption = Resumption {
             header,
             iteration: self.iteration,
-            attempt: self.attempt,
+            attempt: self.attempt_number,
             iterations: self.iterations_ended,
             usage: self.spent.clone(),
             elapsed_ms: iteration::millis(at),
@@ -341,10 +335,13 @@ impl Engine {
         if let Some(marker) = self.completed.take() {
             return self.finish(at, RunOutcome::Complete { marker }, out);
         }
-        let left = self.resets_at.take().and_then(|reset| self.until(at, reset));
+        let left = self
+            .resets_at
+            .take()
+            .and_then(|reset| self.time_until_reset(at, reset));
         match left {
-            Some(left) => self.wait(at, Pause::RateLimit, left + AFTER_RESET, out),
-            None => self.begin(at, out),
+            Some(left) => self.wait_for_reset(at, left, out),
+            None => self.begin_iteration(at, out),
         }
     }
 }

@@ -1,103 +1,113 @@
-//! Which of the agent's own sessions the next iteration goes on with.
+//! Tracks which agent session the next iteration resumes.
 
 use super::*;
-use crate::event::Level;
+use crate::event::NoticeLevel;
 
-/// What an agent's program needs to find a session again; it reaches a command line.
-const LONGEST_ID: usize = 128;
+/// Session ids become command-line arguments, so their length is bounded.
+const MAX_SESSION_ID_BYTES: usize = 128;
 
-/// The session that the agent was last heard in.
+/// The most recent session that the agent reported.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     current: Option<String>,
-    /// What it had used when it was last heard of.
-    used: Usage,
-    /// The running iteration was started in it.
+    /// The session's cumulative usage in its last report.
+    usage: Usage,
+    /// Whether the running iteration resumed the session.
     resumed: bool,
-    told: bool,
+    warned: bool,
 }
 
 impl Sessions {
-    /// The session in which the next iteration starts.
-    pub(super) fn next(&mut self, rule: SessionRule) -> Option<String> {
-        if rule == SessionRule::Fresh {
-            self.forget();
+    /// Returns the session that the next iteration resumes.
+    pub(super) fn next(&mut self, rule: Session, source: SessionSource) -> Option<String> {
+        if rule == Session::Fresh && source == SessionSource::Transcript {
+            self.clear();
         }
         self.resumed = self.current.is_some();
         self.current.clone()
     }
 
-    /// The session of a run that goes on, and what it had used.
-    pub(super) fn restore(&mut self, id: Option<&str>, used: Usage) {
+    /// Restores the session of a resumed run.
+    pub(super) fn restore(&mut self, id: Option<&str>, usage: Usage) {
         if let Some(id) = id {
-            self.named(id);
-            self.used = used;
+            self.set_current(id);
+            self.usage = usage;
         }
     }
 
-    /// What the session had used before the running iteration.
-    pub(super) fn used(&self) -> Usage {
-        self.used.clone()
+    /// The session's cumulative usage before the running iteration.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage.clone()
     }
 
-    fn forget(&mut self) {
+    /// Replaces the session by the one that the driver found.
+    pub(super) fn replace(&mut self, id: Option<&str>) {
+        match id {
+            Some(id) => self.set_current(id),
+            None => self.clear(),
+        }
+    }
+
+    fn clear(&mut self) {
         self.current = None;
-        self.used = Usage::default();
+        self.usage = Usage::default();
     }
 
-    fn named(&mut self, id: &str) {
+    fn set_current(&mut self, id: &str) {
         if self.current.as_deref() != Some(id) && is_session_id(id) {
             self.current = Some(id.to_owned());
         }
     }
 }
 
-/// UserMessages, digits and `._:-`, not too many of them, and nothing that could be an option.
+/// Accepts letters, digits and `._:-` up to the length limit, and nothing that could be parsed as an option.
 fn is_session_id(id: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
-    (1..=LONGEST_ID).contains(&id.len()) && id.chars().all(plain) && !id.starts_with('-')
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "._:-".contains(c);
+    (1..=MAX_SESSION_ID_BYTES).contains(&id.len()) && id.chars().all(allowed) && !id.starts_with('-')
 }
 
 impl Engine {
-    /// Takes in the name that an agent gives to its session.
-    pub(super) fn hear_session(&mut self, event: &TranscriptEvent) {
+    /// Stores the session id that the agent reports.
+    pub(super) fn note_session(&mut self, event: &TranscriptEvent) {
         if let TranscriptEvent::Meta {
             meta: Meta::Session { session_id, .. },
         } = event
+            && self.policy.session_source == SessionSource::Transcript
         {
-            self.sessions.named(session_id);
+            self.sessions.set_current(session_id);
         }
     }
 
-    /// An iteration has ended: what is known of its session now? True if it could not be resumed, so that nothing
-    /// was done: then the same iteration is due again, in a fresh one.
+    /// Updates the session after an iteration. Returns true if the session could not be resumed and nothing was done;
+    /// the same iteration is then repeated in a new session.
     pub(super) fn close_session(
         &mut self,
-        work: &Attempt,
+        attempt: &Attempt,
         outcome: &IterationOutcome,
         out: &mut Vec<Action>,
     ) -> bool {
-        if self.policy.session == SessionRule::Fresh {
+        let source = self.policy.session_source;
+        if self.policy.session == Session::Fresh && source == SessionSource::Transcript {
             return false;
         }
-        if let Some(used) = &work.session_used {
-            self.sessions.used = used.clone();
+        if let Some(usage) = &attempt.session_usage {
+            self.sessions.usage = usage.clone();
         }
         let failed = matches!(outcome, IterationOutcome::Failed { .. });
-        let lost = self.sessions.resumed && failed && work.never_began();
+        let lost = self.sessions.resumed && failed && attempt.failed_before_model_responded();
         let text = if lost {
-            "the agent could not resume its session; it goes on with a fresh one"
-        } else if self.sessions.current.is_none() && !self.sessions.told {
-            self.sessions.told = true;
-            "the agent did not name its session; the next iteration starts a fresh one"
+            "the agent could not resume its session; starting a new one"
+        } else if self.sessions.current.is_none() && !self.sessions.warned {
+            self.sessions.warned = true;
+            "the agent did not report a session id; the next iteration starts a new session"
         } else {
             return false;
         };
         if lost {
-            self.sessions.forget();
+            self.sessions.clear();
         }
         out.push(Action::Emit(RunEvent::Notice {
-            level: Level::Warning,
+            level: NoticeLevel::Warning,
             text: text.to_owned(),
         }));
         lost
@@ -109,7 +119,7 @@ mod tests {
     use super::is_session_id;
 
     #[test]
-    fn only_what_looks_like_an_id_reaches_a_command_line() {
+    fn session_ids_are_validated() {
         for id in ["ses_e1e258a24ffeJi1", "01a1e1d6-c401-74b0", "a.b:c", "x"] {
             assert!(is_session_id(id), "{id}");
         }

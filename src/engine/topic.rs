@@ -1,4 +1,4 @@
-//! Topics: `<event topic="…">payload</event>` in what the assistant said. Finds them; routes nothing.
+//! Finds topic events, `<event topic="…">payload</event>`, in the assistant's text.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,29 +9,28 @@ use crate::event::TopicEvent;
 
 const OPEN: &str = "<event";
 const CLOSE: &str = "</event>";
-/// Every message is looked through: made once.
-static OPENINGS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(OPEN));
-/// The inside of a tag is two short attributes. Looking further for its end would take, in a long text full of
-/// beginnings, longer than the agent took to write it.
-const LONGEST_TAG: usize = 4096;
+/// Built once, because every message is searched.
+static OPEN_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(OPEN));
+/// A tag has two short attributes. The bound keeps a long text full of unclosed tags from taking quadratic time.
+const MAX_TAG_BYTES: usize = 4096;
 
-/// How prompts show what an event looks like. An agent that echoes its prompt publishes nothing by it.
+/// The example shown in prompts. Its topic is ignored, so an agent that echoes its prompt publishes nothing.
 pub(crate) const EXAMPLE: &str = "<event topic=\"TOPIC\">PAYLOAD</event>";
 const EXAMPLE_TOPIC: &str = "TOPIC";
 
-/// The events in a text, in order. A tag without its end is no event.
+/// The events in a text, in order. Unclosed tags are ignored.
 pub(crate) fn events_in(text: &str) -> Vec<TopicEvent> {
-    Tags { text, from: 0 }
+    EventTags { text, position: 0 }
         .map(|tag| tag.event)
         .filter(|event| event.topic != EXAMPLE_TOPIC)
         .collect()
 }
 
-/// The text with its events cut out.
+/// The text without its events.
 pub(crate) fn without_events(text: &str) -> Cow<'_, str> {
     let mut rest = String::new();
     let mut end = 0;
-    for tag in (Tags { text, from: 0 }) {
+    for tag in (EventTags { text, position: 0 }) {
         rest.push_str(&text[end..tag.start]);
         end = tag.end;
     }
@@ -42,26 +41,26 @@ pub(crate) fn without_events(text: &str) -> Cow<'_, str> {
     Cow::Owned(rest)
 }
 
-struct Tag {
+struct EventTag {
     start: usize,
     end: usize,
     event: TopicEvent,
 }
 
-struct Tags<'a> {
+struct EventTags<'a> {
     text: &'a str,
-    from: usize,
+    position: usize,
 }
 
-impl Iterator for Tags<'_> {
-    type Item = Tag;
+impl Iterator for EventTags<'_> {
+    type Item = EventTag;
 
-    fn next(&mut self) -> Option<Tag> {
+    fn next(&mut self) -> Option<EventTag> {
         loop {
-            let start = self.from + OPENINGS.find(&self.text.as_bytes()[self.from..])?;
-            self.from = start + OPEN.len();
-            let rest = &self.text[self.from..];
-            let inside = &rest[..rest.floor_char_boundary(LONGEST_TAG)];
+            let start = self.position + OPEN_FINDER.find(&self.text.as_bytes()[self.position..])?;
+            self.position = start + OPEN.len();
+            let rest = &self.text[self.position..];
+            let inside = &rest[..rest.floor_char_boundary(MAX_TAG_BYTES)];
             let Some((attributes, _)) = inside.split_once('>') else {
                 continue;
             };
@@ -69,21 +68,21 @@ impl Iterator for Tags<'_> {
                 continue;
             };
             let body = &rest[attributes.len() + 1..];
-            // Where this one has no end, no later one has.
+            // Without a closing tag here, no later event is closed either.
             let payload = &body[..body.find(CLOSE)?];
-            let end = self.from + attributes.len() + 1 + payload.len() + CLOSE.len();
-            self.from = end;
+            let end = self.position + attributes.len() + 1 + payload.len() + CLOSE.len();
+            self.position = end;
             let event = TopicEvent {
                 topic: topic.to_owned(),
                 target: attribute(attributes, "target").map(str::to_owned),
                 payload: payload.trim().to_owned(),
             };
-            return Some(Tag { start, end, event });
+            return Some(EventTag { start, end, event });
         }
     }
 }
 
-/// The value of `name="value"` (or in single quotes) in the inside of a tag; empty values are none.
+/// The value of `name="value"` or `name='value'` in a tag; `None` if it is empty.
 fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = attributes;
     while let Some(at) = rest.find(name) {
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_found_with_their_attributes_in_any_order() {
+    fn attributes_may_appear_in_any_order() {
         let text = "a <event topic=\"plan.ready\">do it</event> b\n<event target='qa' topic='x'>\n two\nlines </event>";
         let expected = [
             event("plan.ready", None, "do it"),
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_left_alone() {
+    fn malformed_events_are_ignored() {
         for text in [
             "<event>x</event>",
             "<event topic=\"\">x</event>",
@@ -138,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_full_of_beginnings_is_read_in_one_go() {
-        // Were each beginning searched to the end of the text, this would take minutes.
+    fn many_unclosed_tags_take_linear_time() {
+        // With quadratic time this would take minutes.
         for beginning in ["<event topic=\"a\">", "<event topic=\"a\" "] {
             let text = beginning.repeat((4 << 20) / beginning.len());
             assert_eq!(events_in(&text), []);
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_tag_does_not_hide_the_next_one() {
+    fn broken_tag_does_not_hide_the_next_one() {
         assert_eq!(
             events_in("<event oops>\n<event topic=\"a\">b</event>"),
             [event("a", None, "b")]

@@ -1,57 +1,61 @@
-//! What the user has told the run: messages on their way into a prompt. Learns everything from the run's events, so
-//! that a resumed run knows what the interrupted one knew.
+//! Messages from the user that wait for the next prompt.
+//!
+//! All state comes from run events, so a resumed run restores pending messages from the journal.
 
-use crate::event::{Command, Failure, IterationOutcome, RunEvent};
+use crate::event::{Command, IterationFailure, IterationOutcome, RunEvent};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct UserMessages {
-    waiting: Vec<String>,
-    /// How many of them are in the prompt of the iteration that runs.
-    sent: usize,
+    pending: Vec<String>,
+    /// How many of them are part of the running iteration's prompt.
+    in_prompt: usize,
 }
 
 impl UserMessages {
-    pub(crate) fn note(&mut self, event: &RunEvent) {
+    pub(crate) fn apply(&mut self, event: &RunEvent) {
         match event {
             RunEvent::CommandReceived {
-                order: Command::Message { text },
+                command: Command::Message { text },
                 ..
-            } => self.waiting.push(text.clone()),
-            RunEvent::IterationStarted { .. } => self.sent = self.waiting.len(),
-            RunEvent::IterationEnded { outcome, .. } if reached_the_agent(outcome) => {
-                self.waiting.drain(..std::mem::take(&mut self.sent));
+            } => self.pending.push(text.clone()),
+            RunEvent::IterationStarted { .. } => self.in_prompt = self.pending.len(),
+            RunEvent::IterationEnded { outcome, .. } if agent_read_prompt(outcome) => {
+                self.pending.drain(..std::mem::take(&mut self.in_prompt));
             }
             _ => {}
         }
     }
 
-    /// Adds what was told to the end of a prompt: the latest words are the ones best heard.
+    /// Appends pending messages to a prompt. They come last because agents weigh the end of a prompt most.
     pub(crate) fn add_to(&self, prompt: &mut String) {
-        for text in &self.waiting {
+        for text in &self.pending {
             let gap = if prompt.ends_with('\n') { "\n" } else { "\n\n" };
             prompt.push_str(gap);
-            prompt.push_str("A message from the user, sent while you were at work:\n\n");
+            prompt.push_str("Message from the user, sent while you were running:\n\n");
             prompt.push_str(text.trim_end());
             prompt.push('\n');
         }
     }
 }
 
-/// Whether the agent can have read its prompt to some effect. If not, the next prompt says it again.
-fn reached_the_agent(outcome: &IterationOutcome) -> bool {
+/// Whether the agent may have acted on its prompt. If not, the next prompt repeats the messages.
+fn agent_read_prompt(outcome: &IterationOutcome) -> bool {
     match outcome {
         IterationOutcome::Completed { .. }
         | IterationOutcome::Continued { .. }
         | IterationOutcome::TimedOut { .. }
         | IterationOutcome::Skipped => true,
         IterationOutcome::Failed { failure } => match failure {
-            Failure::Declared { .. } | Failure::OutsideAllowedPaths { .. } => true,
-            Failure::Exit { .. }
-            | Failure::AgentError { .. }
-            | Failure::NoOutput
-            | Failure::NoTerminalEvent => false,
+            IterationFailure::Declared { .. } | IterationFailure::OutsideAllowedPaths { .. } => true,
+            IterationFailure::Exit { .. }
+            | IterationFailure::AgentError { .. }
+            | IterationFailure::Refused { .. }
+            | IterationFailure::NoOutput
+            | IterationFailure::NoTerminalEvent
+            | IterationFailure::PathsNotChecked { .. } => false,
         },
         IterationOutcome::RateLimited { .. }
+        | IterationOutcome::Overloaded { .. }
         | IterationOutcome::AuthRequired { .. }
         | IterationOutcome::LimitReached { .. }
         | IterationOutcome::Interrupted
@@ -64,10 +68,10 @@ mod tests {
     use super::*;
     use crate::event::Usage;
 
-    fn told(text: &str) -> RunEvent {
+    fn message(text: &str) -> RunEvent {
         RunEvent::CommandReceived {
             id: text.into(),
-            order: Command::Message { text: text.into() },
+            command: Command::Message { text: text.into() },
         }
     }
 
@@ -91,33 +95,33 @@ mod tests {
     }
 
     fn prompt(events: &[RunEvent]) -> String {
-        let mut letters = UserMessages::default();
-        events.iter().for_each(|event| letters.note(event));
+        let mut messages = UserMessages::default();
+        events.iter().for_each(|event| messages.apply(event));
         let mut prompt = "task".to_owned();
-        letters.add_to(&mut prompt);
+        messages.add_to(&mut prompt);
         prompt
     }
 
     #[test]
-    fn messages_are_in_one_prompt_in_order_and_in_no_later_one() {
-        let both = prompt(&[told("first"), told("second")]);
+    fn messages_appear_in_order_in_exactly_one_prompt() {
+        let both = prompt(&[message("first"), message("second")]);
         assert!(both.find("first") < both.find("second"), "{both}");
         let continued = IterationOutcome::Continued { rejected_by: None };
         assert_eq!(
-            prompt(&[told("first"), started(), ended(continued.clone())]),
+            prompt(&[message("first"), started(), ended(continued.clone())]),
             "task"
         );
-        let late = prompt(&[told("first"), started(), told("late"), ended(continued)]);
+        let late = prompt(&[message("first"), started(), message("late"), ended(continued)]);
         assert!(late.contains("late") && !late.contains("first"), "{late}");
     }
 
     #[test]
-    fn an_iteration_that_is_run_again_is_told_again() {
+    fn repeated_iteration_repeats_the_messages() {
         let limited = IterationOutcome::RateLimited {
             resets_at: None,
             message: String::new(),
         };
-        assert!(prompt(&[told("hello"), started(), ended(limited)]).contains("hello"));
-        assert!(prompt(&[told("hello"), started()]).contains("hello"), "killed");
+        assert!(prompt(&[message("hello"), started(), ended(limited)]).contains("hello"));
+        assert!(prompt(&[message("hello"), started()]).contains("hello"), "killed");
     }
 }

@@ -1,38 +1,38 @@
-//! A record as one line of JSON. What agents say by the thousand is written by hand, to the very bytes that serde would
-//! write: this is most of what ralph does while an agent floods it.
+//! Writes records as lines of JSON. Frequent transcript events bypass serde for speed; their bytes are identical to those
+//! that serde writes.
 
 use std::io::Write;
 
 use jiff::Timestamp;
 
-use super::json::next_to_escape;
+use super::json::find_escapable;
 use super::{
     Flow, Meta, Record, RunEvent, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope,
 };
 
-/// Where lines are written to.
-pub trait Paper {
+/// An infallible output for bytes.
+pub trait ByteOutput {
     fn put(&mut self, bytes: &[u8]);
 }
 
-impl Paper for Vec<u8> {
+impl ByteOutput for Vec<u8> {
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 }
 
-/// Writes records as lines, one after the other.
+/// Writes records as JSON lines. It caches the parts that consecutive records share.
 #[derive(Debug, Default)]
-pub struct LineWriter {
-    /// The last second that was written, and how.
-    second: Option<(i64, Vec<u8>)>,
-    /// What stands between the number and the kind of a transcript's event, for the last time and iteration.
-    middle: Option<(Timestamp, u64, Vec<u8>)>,
+pub struct RecordWriter {
+    /// The last second that was written, and its text.
+    last_second: Option<(i64, Vec<u8>)>,
+    /// The text from the timestamp to the `event` key of a transcript record, for the last timestamp and iteration.
+    transcript_prefix: Option<(Timestamp, u64, Vec<u8>)>,
 }
 
-impl LineWriter {
-    /// Adds the record and a line end.
-    pub fn write(&mut self, record: &Record, out: &mut impl Paper) -> serde_json::Result<()> {
+impl RecordWriter {
+    /// Writes the record and a newline.
+    pub fn write(&mut self, record: &Record, out: &mut impl ByteOutput) -> serde_json::Result<()> {
         let RunEvent::Transcript { iteration, event } = &record.event else {
             out.put(&serde_json::to_vec(record)?);
             out.put(b"\n");
@@ -40,42 +40,42 @@ impl LineWriter {
         };
         out.put(b"{\"seq\":");
         put_number(record.seq, out);
-        self.put_middle(record.at, *iteration, out);
+        self.put_transcript_prefix(record.at, *iteration, out);
         put_event(event, out)?;
         out.put(b"}\n");
         Ok(())
     }
 
-    /// The same for all that happened at once.
-    fn put_middle(&mut self, at: Timestamp, iteration: u64, out: &mut impl Paper) {
-        let known = self.middle.as_ref();
+    /// Writes the part that is equal for all transcript events of one timestamp and iteration.
+    fn put_transcript_prefix(&mut self, at: Timestamp, iteration: u64, out: &mut impl ByteOutput) {
+        let known = self.transcript_prefix.as_ref();
         if known.is_none_or(|(time, number, _)| (*time, *number) != (at, iteration)) {
             let mut text = b",\"at\":\"".to_vec();
             self.put_time(at, &mut text);
             text.extend_from_slice(b"\",\"type\":\"transcript\",\"iteration\":");
             put_number(iteration, &mut text);
             text.extend_from_slice(b",\"event\":");
-            self.middle = Some((at, iteration, text));
+            self.transcript_prefix = Some((at, iteration, text));
         }
-        if let Some((_, _, text)) = &self.middle {
+        if let Some((_, _, text)) = &self.transcript_prefix {
             out.put(text);
         }
     }
 
     fn put_time(&mut self, at: Timestamp, out: &mut Vec<u8>) {
         let (second, nanoseconds) = (at.as_second(), at.subsec_nanosecond());
-        // Before 1970 a fraction counts backwards.
+        // Timestamps before 1970 have a negative fraction.
         if second < 0 || nanoseconds < 0 {
             let _ = write!(out, "{at}");
             return;
         }
-        match &self.second {
+        match &self.last_second {
             Some((known, text)) if *known == second => out.extend_from_slice(text),
             Some(_) | None => {
                 let whole = Timestamp::from_second(second).unwrap_or(at).to_string();
                 let text = whole.trim_end_matches('Z').as_bytes().to_vec();
                 out.extend_from_slice(&text);
-                self.second = Some((second, text));
+                self.last_second = Some((second, text));
             }
         }
         if nanoseconds > 0 {
@@ -87,7 +87,7 @@ impl LineWriter {
     }
 }
 
-fn put_event(event: &TranscriptEvent, out: &mut impl Paper) -> serde_json::Result<()> {
+fn put_event(event: &TranscriptEvent, out: &mut impl ByteOutput) -> serde_json::Result<()> {
     match event {
         TranscriptEvent::Text {
             tag,
@@ -142,7 +142,7 @@ fn put_event(event: &TranscriptEvent, out: &mut impl Paper) -> serde_json::Resul
     Ok(())
 }
 
-fn put_tool_start(tool: &ToolStart, out: &mut impl Paper) {
+fn put_tool_start(tool: &ToolStart, out: &mut impl ByteOutput) {
     out.put(b"{\"type\":\"tool_start\",\"tool\":{\"id\":");
     put_text(&tool.id, out);
     put_field("name", &tool.name, out);
@@ -156,7 +156,7 @@ fn put_tool_start(tool: &ToolStart, out: &mut impl Paper) {
     out.put(b"}}");
 }
 
-fn put_tool_end(tool: &ToolEnd, out: &mut impl Paper) {
+fn put_tool_end(tool: &ToolEnd, out: &mut impl ByteOutput) {
     out.put(b"{\"type\":\"tool_end\",\"tool\":{\"id\":");
     put_text(&tool.id, out);
     out.put(match tool.status {
@@ -168,8 +168,8 @@ fn put_tool_end(tool: &ToolEnd, out: &mut impl Paper) {
     out.put(b"}}");
 }
 
-/// Whatever it cost, that is written elsewhere.
-fn put_usage(usage: &Usage, out: &mut impl Paper) {
+/// Writes usage without a cost. Usage with a cost is written by serde.
+fn put_usage(usage: &Usage, out: &mut impl ByteOutput) {
     let mut fields = Vec::with_capacity(160);
     put_numbers(
         &[
@@ -191,12 +191,12 @@ fn put_usage(usage: &Usage, out: &mut impl Paper) {
         UsageScope::Session => b",\"scope\":\"session\"",
     });
     out.put(b"{\"type\":\"usage\",\"usage\":{");
-    // What would stand between the first field and one before it is left out.
+    // Skip the comma before the first field.
     out.put(fields.get(1..).unwrap_or_default());
     out.put(b"}}");
 }
 
-fn put_numbers(numbers: &[(&str, Option<u64>)], out: &mut impl Paper) {
+fn put_numbers(numbers: &[(&str, Option<u64>)], out: &mut impl ByteOutput) {
     for (name, number) in numbers {
         if let Some(number) = number {
             put_name(name, out);
@@ -205,19 +205,19 @@ fn put_numbers(numbers: &[(&str, Option<u64>)], out: &mut impl Paper) {
     }
 }
 
-/// A field after others.
-fn put_field(name: &str, text: &str, out: &mut impl Paper) {
+/// Writes a comma and a string field.
+fn put_field(name: &str, text: &str, out: &mut impl ByteOutput) {
     put_name(name, out);
     put_text(text, out);
 }
 
-fn put_name(name: &str, out: &mut impl Paper) {
+fn put_name(name: &str, out: &mut impl ByteOutput) {
     out.put(b",\"");
     out.put(name.as_bytes());
     out.put(b"\":");
 }
 
-fn put_number(mut number: u64, out: &mut impl Paper) {
+fn put_number(mut number: u64, out: &mut impl ByteOutput) {
     let mut digits = [b'0'; 20];
     let mut first = digits.len() - 1;
     loop {
@@ -230,10 +230,10 @@ fn put_number(mut number: u64, out: &mut impl Paper) {
     }
 }
 
-fn put_text(text: &str, out: &mut impl Paper) {
+fn put_text(text: &str, out: &mut impl ByteOutput) {
     out.put(b"\"");
     let mut rest = text.as_bytes();
-    while let Some(at) = next_to_escape(rest) {
+    while let Some(at) = find_escapable(rest) {
         out.put(&rest[..at]);
         escape(rest[at], out);
         rest = &rest[at + 1..];
@@ -242,7 +242,7 @@ fn put_text(text: &str, out: &mut impl Paper) {
     out.put(b"\"");
 }
 
-fn escape(byte: u8, out: &mut impl Paper) {
+fn escape(byte: u8, out: &mut impl ByteOutput) {
     match byte {
         b'"' => out.put(b"\\\""),
         b'\\' => out.put(b"\\\\"),
@@ -262,11 +262,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::event::{CostSource, Json, Tag, ToolRef};
+    use crate::event::{CostSource, Json, Tag, ToolRef, Usd};
 
-    fn both(record: &Record) -> (String, String) {
+    fn by_hand_and_by_serde(record: &Record) -> (String, String) {
         let mut by_hand = Vec::new();
-        LineWriter::default().write(record, &mut by_hand).unwrap();
+        RecordWriter::default().write(record, &mut by_hand).unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let by_serde = serde_json::to_string(record).unwrap() + "\n";
         (text(by_hand), by_serde)
@@ -282,7 +282,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_by_hand_is_what_serde_writes(
+        fn output_equals_serde_output(
             seq in any::<u64>(),
             iteration in any::<u64>(),
             nanoseconds in prop_oneof![
@@ -314,7 +314,7 @@ mod tests {
                         cached_tokens: figure(3),
                         cache_write_tokens: figure(4),
                         reasoning_tokens: figure(5),
-                        cost_usd: figure(6).map(|_| 0.25),
+                        cost_usd: figure(6).and_then(|_| Usd::new(0.25)),
                         cost_source: figure(7).map(|_| CostSource::Priced),
                         model: figure(8).map(|_| id),
                         scope: [UsageScope::Step, UsageScope::Iteration, UsageScope::Session][iteration as usize % 3],
@@ -337,14 +337,14 @@ mod tests {
                 kind => TranscriptEvent::Text { tag: tags[kind / 3], text, flow: flows[kind % 3], parent: None },
             };
             let at = Timestamp::from_nanosecond(nanoseconds).unwrap();
-            let (by_hand, by_serde) = both(&Record { seq, at, event: RunEvent::Transcript { iteration, event } });
+            let (by_hand, by_serde) = by_hand_and_by_serde(&Record { seq, at, event: RunEvent::Transcript { iteration, event } });
             prop_assert_eq!(by_hand, by_serde);
         }
     }
 
     #[test]
-    fn seconds_that_go_back_are_written_anew() {
-        let mut writer = LineWriter::default();
+    fn earlier_second_after_later_one_is_written_correctly() {
+        let mut writer = RecordWriter::default();
         let mut out = Vec::new();
         for second in [5, 5, 6, 4] {
             let at = Timestamp::new(second, 120_000_000).unwrap();

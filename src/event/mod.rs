@@ -1,24 +1,31 @@
-//! The words: everything that can be said about a run, as plain serde types, and the `Sink` that hears them.
-//! No behaviour beyond arithmetic lives here; nothing here reads a clock, a disk or a process.
+//! Transcript events, run events, commands, outcomes and records as plain serde types, and the `Sink` trait that consumes
+//! records. This module has no access to the clock, the file system or processes.
 
 mod command;
+mod describe;
 mod json;
 mod line;
+mod money;
 mod outcome;
 mod run;
 mod secrets;
 mod topic;
 mod transcript;
+pub mod units;
 mod usage;
+mod verdict;
 
-pub use command::Command;
+pub use command::{Answer, Command, CommandNotSent, CommandRequest, CommandSender};
+pub use describe::{DescribeContext, Description, Detail, Durability, NoteTag, Tone, later};
 pub use json::Json;
-pub(crate) use json::{next_to_escape, next_to_escape_nearby};
-pub use line::{LineWriter, Paper};
+pub(crate) use json::{find_escapable, find_escapable_in_prefix};
+pub use line::{ByteOutput, RecordWriter};
+pub use money::Usd;
 pub use outcome::{
-    Failure, Interrupt, IterationOutcome, Limit, ProcessEnd, RunOutcome, TimeLimit, USERS_WORD,
+    AgentEnd, AgentIdentity, CONFIRMED_BY_USER, Interrupt, IterationFailure, IterationOutcome, ProcessEnd,
+    RunLimit, RunOutcome, TimeLimit,
 };
-pub use run::{GateResult, Level, Pause, Resumption, RunEvent, RunHeader, StreamName};
+pub use run::{GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, WaitReason};
 pub use secrets::Secrets;
 pub use topic::TopicEvent;
 pub use transcript::{
@@ -26,6 +33,11 @@ pub use transcript::{
     ToolStart, ToolStatus, TranscriptEvent,
 };
 pub use usage::{CostSource, Usage, UsageScope};
+pub(crate) use verdict::pause_label;
+pub use verdict::{
+    PassedGates, Verdict, gate_failure, iteration_label, iteration_verdict, next_step, run_verdict,
+    unknown_cost,
+};
 
 use std::io;
 
@@ -33,11 +45,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of the journal's format. It grows only when an old reader would misunderstand a new file;
-/// a new field with a default does not need it.
+/// The version of the journal format. It increases only when an older reader would misinterpret a new file;
+/// a new field with a default does not require it.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The JSON Schema of a record. It tells what is there; a later version may add to it.
+/// The JSON Schema of a record. Later versions may add fields and variants.
 pub fn schema() -> serde_json::Value {
     schemars::generate::SchemaSettings::draft2020_12()
         .for_serialize()
@@ -46,22 +58,23 @@ pub fn schema() -> serde_json::Value {
         .to_value()
 }
 
-/// One line of the journal: what happened, stamped in the order in which it happened.
+/// One line of the journal: an event with its sequence number and timestamp.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// 1, 2, 3 … without a gap within one run.
+    /// Sequence number: 1, 2, 3 … without gaps within one run.
     pub seq: u64,
+    /// Time of the event.
     pub at: Timestamp,
     #[serde(flatten)]
     pub event: RunEvent,
 }
 
-/// Somebody who hears what the run does: the journal, a screen, a JSON stream.
+/// A consumer of records: the journal, the TUI, a JSON stream.
 pub trait Sink {
-    /// Takes one record. An error stops the run: what cannot be recorded must not go on.
+    /// Consumes one record. An error stops the run, because a run that cannot be recorded must not continue.
     fn accept(&mut self, record: &Record) -> io::Result<()>;
 
-    /// Nothing more is waiting right now: make what was accepted visible.
+    /// Makes all accepted records visible. The run calls this when no further record is queued.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

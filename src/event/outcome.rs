@@ -1,4 +1,4 @@
-//! How a process, an iteration and a run can end.
+//! Outcomes of processes, iterations and runs.
 
 use std::fmt;
 
@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessEnd {
+    /// The process exited with this code.
     Exited { code: i32 },
+    /// A signal killed the process.
     Signaled { signal: i32 },
 }
 
@@ -29,91 +31,146 @@ impl fmt::Display for ProcessEnd {
     }
 }
 
-/// In the place of a marker: not the agent said that the work is done, but the user who watched it.
-pub const USERS_WORD: &str = "(the user's word)";
+/// How an agent ended. The end of a process is written as a `ProcessEnd` is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentEnd {
+    /// The agent's process exited with this code.
+    Exited { code: i32 },
+    /// A signal killed the agent's process.
+    Signaled { signal: i32 },
+    /// The connection to the agent ended without a result.
+    Lost { reason: String },
+}
 
-/// How one iteration ended, and so what happens next.
+impl AgentEnd {
+    pub fn success(&self) -> bool {
+        *self == Self::Exited { code: 0 }
+    }
+}
+
+impl From<ProcessEnd> for AgentEnd {
+    fn from(end: ProcessEnd) -> Self {
+        match end {
+            ProcessEnd::Exited { code } => Self::Exited { code },
+            ProcessEnd::Signaled { signal } => Self::Signaled { signal },
+        }
+    }
+}
+
+impl fmt::Display for AgentEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited { code } => ProcessEnd::Exited { code: *code }.fmt(f),
+            Self::Signaled { signal } => ProcessEnd::Signaled { signal: *signal }.fmt(f),
+            Self::Lost { reason } => f.write_str(reason),
+        }
+    }
+}
+
+/// What a running agent is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AgentIdentity {
+    /// A process on this machine.
+    Process { pid: u32 },
+}
+
+impl AgentIdentity {
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Process { pid } => Some(*pid),
+        }
+    }
+}
+
+/// Marker value used when the user, not the agent, confirmed completion.
+pub const CONFIRMED_BY_USER: &str = "(the user's word)";
+
+/// How an iteration ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum IterationOutcome {
-    /// The marker counted and every gate passed.
-    Completed {
-        marker: String,
-    },
-    /// Healthy work, not yet done. `rejected_by` names the gate that refused the agent's claim to be done.
+    /// The agent printed the completion marker and every gate passed.
+    Completed { marker: String },
+    /// The work is not done yet; the next iteration follows. `rejected_by` names the gate that rejected a completion.
     Continued {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rejected_by: Option<String>,
     },
-    Failed {
-        failure: Failure,
-    },
-    TimedOut {
-        limit: TimeLimit,
-        after_seconds: u64,
-    },
-    /// Not counted: the same iteration runs again when the limit is over.
+    /// The iteration failed.
+    Failed { failure: IterationFailure },
+    /// A time limit of the iteration expired.
+    TimedOut { limit: TimeLimit, after_seconds: u64 },
+    /// The agent reached a usage limit. The iteration is not counted and is repeated after the reset.
     RateLimited {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resets_at: Option<Timestamp>,
         message: String,
     },
-    AuthRequired {
-        message: String,
-    },
-    /// A limit of the whole run was reached while the agent worked.
-    LimitReached {
-        limit: Limit,
-    },
+    /// The service that the agent uses is overloaded. The iteration is not counted and is repeated after a wait.
+    Overloaded { message: String },
+    /// The agent is not authenticated.
+    AuthRequired { message: String },
+    /// A limit of the whole run was reached during the iteration.
+    LimitReached { limit: RunLimit },
+    /// The run was interrupted.
     Interrupted,
-    /// The user stopped this iteration; the run goes on with the next.
+    /// The user stopped this iteration; the run continues with the next one.
     Skipped,
-    CouldNotStart {
-        error: String,
-    },
+    /// The agent could not be started.
+    CouldNotStart { error: String },
 }
 
 /// Why an iteration failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
-pub enum Failure {
-    /// The process said so.
-    Exit { end: ProcessEnd, message: String },
-    /// The agent's terminal event said so, whatever the exit code.
+pub enum IterationFailure {
+    /// The agent ended with an error.
+    Exit { end: AgentEnd, message: String },
+    /// The agent reported an error in its terminal event, regardless of the exit code.
     AgentError { message: String },
-    /// The agent gave a failure marker.
+    /// The model refused the request.
+    Refused { message: String },
+    /// The agent printed a failure marker.
     Declared { marker: String },
-    /// Exit 0 without any output.
+    /// The agent exited with code 0 and printed nothing.
     NoOutput,
-    /// A structured stream that ended without its terminal event: truncated output.
+    /// The structured output ended without a terminal event: it is truncated.
     NoTerminalEvent,
-    /// Files were changed that `allowed_paths` does not name; the first of them, and how many more there are.
+    /// Files outside `allowed_paths` were changed.
     OutsideAllowedPaths {
+        /// The first of these files.
         files: Vec<String>,
+        /// The number of further files.
         #[serde(default)]
         more: u64,
     },
+    /// It is unknown whether files outside `allowed_paths` were changed.
+    PathsNotChecked { reason: String },
 }
 
-/// A limit in time on one iteration.
+/// A time limit of one iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeLimit {
+    /// Total duration of the iteration.
     Wall,
+    /// Time without output.
     Idle,
 }
 
-/// A limit on the whole run.
+/// A limit of the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "limit", rename_all = "snake_case")]
-pub enum Limit {
+pub enum RunLimit {
     Iterations { max: u64 },
     Runtime { max_seconds: u64 },
     Cost { max_usd: f64 },
     Tokens { max: u64 },
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for RunLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Iterations { max } => write!(f, "max_iterations ({max})"),
@@ -124,37 +181,32 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Who asked the run to stop.
+/// The source of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Interrupt {
-    /// Ctrl-C.
+    /// SIGINT (Ctrl-C).
     Int,
+    /// SIGTERM.
     Term,
-    /// The terminal went away.
+    /// SIGHUP: the terminal was closed.
     Hup,
-    /// The answer to the question between two iterations.
+    /// The user ended the run with a command.
     Quit,
 }
 
-/// How the run ended.
+/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum RunOutcome {
-    Complete {
-        marker: String,
-    },
-    /// Gave up: too many failures in a row, or the agent declared failure.
-    Failed {
-        reason: String,
-    },
-    AuthRequired {
-        message: String,
-    },
-    LimitReached {
-        limit: Limit,
-    },
-    Interrupted {
-        by: Interrupt,
-    },
+    /// The work is done and all gates passed.
+    Complete { marker: String },
+    /// Too many iterations failed in a row, or the agent printed a failure marker.
+    Failed { reason: String },
+    /// The agent is not authenticated.
+    AuthRequired { message: String },
+    /// A limit of the run was reached.
+    LimitReached { limit: RunLimit },
+    /// The user or a signal stopped the run.
+    Interrupted { by: Interrupt },
 }

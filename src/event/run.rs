@@ -1,79 +1,90 @@
-//! What the run did: the one vocabulary of the journal, the screens and the JSON output.
+//! Run events: everything that the journal, the front ends and the JSON output record about a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Command, IterationOutcome, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent, Usage};
+use super::{
+    AgentEnd, AgentIdentity, Command, IterationOutcome, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent,
+    Usage,
+};
 
-/// One thing that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunEvent {
+    /// The run started.
     RunStarted(Box<RunHeader>),
-    /// A run that had ended, in whatever way, goes on.
+    /// An ended or interrupted run was resumed.
     RunResumed(Box<Resumption>),
+    /// An iteration started.
     IterationStarted {
-        /// 1 is the first. An iteration that is run again keeps its number.
+        /// Number of the iteration, starting at 1. A repeated iteration keeps its number.
         iteration: u64,
-        /// 1 for the first try of this iteration.
+        /// Number of the attempt at this iteration, starting at 1.
         attempt: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hat: Option<String>,
+        /// Size of the prompt in bytes.
         prompt_bytes: u64,
     },
+    /// The agent started.
     AgentStarted {
         iteration: u64,
-        pid: u32,
+        /// Absent in journals of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<AgentIdentity>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pid: Option<u32>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         command: Vec<String>,
     },
-    Transcript {
-        iteration: u64,
-        event: TranscriptEvent,
-    },
-    /// A line that the agent wrote beside its transcript.
-    Stderr {
-        iteration: u64,
-        text: String,
-    },
-    /// A marker was seen but does not count; why, in words for the user.
+    /// The agent's output contained a transcript event.
+    Transcript { iteration: u64, event: TranscriptEvent },
+    /// A line that the agent wrote to stderr.
+    Stderr { iteration: u64, text: String },
+    /// The agent printed a marker that was ignored.
     MarkerIgnored {
         iteration: u64,
         marker: String,
+        /// Explanation for the user.
         reason: String,
     },
-    Topic {
-        iteration: u64,
-        event: TopicEvent,
-    },
-    /// An event did not go where its topic says, or nowhere at all; why, in words for the user.
+    /// The agent published a topic event.
+    Topic { iteration: u64, event: TopicEvent },
+    /// A topic event was delivered to another hat than its topic selects, or was not delivered.
     TopicRerouted {
         iteration: u64,
         topic: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hat: Option<String>,
+        /// Explanation for the user.
         reason: String,
     },
+    /// The agent ended.
     AgentEnded {
         iteration: u64,
-        end: ProcessEnd,
+        end: AgentEnd,
         duration_ms: u64,
-        /// Processes that the agent had left behind and that were stopped.
+        /// Number of processes that the agent left running and that were stopped.
         #[serde(default, skip_serializing_if = "is_zero")]
         swept: u64,
     },
+    /// A gate command started.
     GateStarted {
         iteration: u64,
         name: String,
         command: String,
     },
+    /// A gate command ended.
     GateEnded {
         iteration: u64,
         name: String,
         result: GateResult,
         duration_ms: u64,
-        /// What the gate printed, its middle left out where it is long.
+        /// Output of the gate. The middle of long output is omitted.
         output: String,
     },
+    /// An iteration ended.
     IterationEnded {
         iteration: u64,
         attempt: u64,
@@ -82,37 +93,34 @@ pub enum RunEvent {
         duration_ms: u64,
         usage: Box<Usage>,
     },
-    /// Nothing happens until the given time has passed, or the user wakes the run.
-    Waiting {
-        why: Pause,
-        wait_ms: u64,
-    },
+    /// The run waits for the given time, or until a `wake` command.
+    Waiting { why: WaitReason, wait_ms: u64 },
+    /// The wait ended.
     WaitEnded,
-    /// The user left something in the run's inbox. `id` is its name there; it is taken in once.
+    /// The run received a command. The sender gives it the id; each id is applied once.
     #[serde(rename = "told")]
     CommandReceived {
         id: String,
         #[serde(flatten)]
-        order: Command,
+        command: Command,
     },
-    /// The state of the workspace as an iteration begins, and for how many iterations in a row nothing has changed.
+    /// State of the workspace at the start of an iteration.
     Progress {
         iteration: u64,
+        /// Fingerprint of the workspace.
         fingerprint: String,
+        /// Number of consecutive iterations without a change.
         unchanged: u64,
     },
-    /// Nothing happens until the user lets the run go on.
+    /// The run is paused until a `resume` command.
     Paused,
-    /// The user is asked whether the run is to go on.
+    /// The run asks the user whether to continue.
     Asking,
-    /// The run is about to end; the agent, if any, is being stopped.
-    Stopping {
-        reason: String,
-    },
-    Notice {
-        level: Level,
-        text: String,
-    },
+    /// The run is ending; a running agent is being stopped.
+    Stopping { reason: String },
+    /// A message for the user.
+    Notice { level: NoticeLevel, text: String },
+    /// The run ended.
     RunEnded {
         #[serde(flatten)]
         outcome: RunOutcome,
@@ -122,38 +130,48 @@ pub enum RunEvent {
     },
 }
 
-/// Where a run goes on.
+/// The position at which a run is resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resumption {
     #[serde(flatten)]
     pub header: RunHeader,
-    /// What runs next.
+    /// Number of the next iteration.
     pub iteration: u64,
+    /// Number of the next attempt.
     pub attempt: u64,
-    /// Iterations that had ended before.
+    /// Number of iterations that ended before.
     pub iterations: u64,
-    /// What they had used.
+    /// Usage of these iterations.
     pub usage: Usage,
-    /// How long the run had taken before, on its own clock.
+    /// Running time of the run so far, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub elapsed_ms: u64,
-    /// Settings that are different from now on, a line each.
+    /// Settings that changed, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
 }
 
-/// What is fixed for a whole run.
+/// Properties that do not change during a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunHeader {
+    /// Version of the journal format.
     pub version: u32,
     pub run_id: String,
-    /// The version of ralph that wrote this.
+    /// Version of ralph that wrote the journal.
     pub ralph: String,
     pub agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
+    /// Transcript format of the agent's output.
     pub transcript: String,
+    /// The directory in which the agent runs.
     pub workspace: String,
+    /// The directory that the lock, the allowed paths and the progress refer to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_root: Option<String>,
+    /// The directory of the run's files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     pub max_iterations: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_runtime_seconds: Option<u64>,
@@ -163,6 +181,7 @@ pub struct RunHeader {
     pub max_cost_usd: Option<f64>,
 }
 
+/// An output stream of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamName {
@@ -170,6 +189,7 @@ pub enum StreamName {
     Stderr,
 }
 
+/// Result of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {
@@ -179,20 +199,24 @@ pub enum GateResult {
     CouldNotStart,
 }
 
-/// Why the run is waiting.
+/// The reason for a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Pause {
-    /// Between iterations, as configured.
+pub enum WaitReason {
+    /// The configured delay between iterations.
     Cooldown,
-    /// After a failure, before trying again.
+    /// The delay after a failure.
     Backoff,
+    /// A usage limit of the agent.
     RateLimit,
+    /// The service that the agent uses is overloaded.
+    Overload,
 }
 
+/// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum NoticeLevel {
     Info,
     Warning,
     Error,

@@ -1,5 +1,5 @@
-//! What an agent said and did, in one model for all of them. The six kinds and their JSON are those of RTF1, so
-//! an agent that prints `@@RALPH@@ ` before such an object is understood as it stands.
+//! Transcript events: the output of any agent in one model. Their JSON is the RTF1 format, in which an agent prints
+//! each event after the prefix `@@RALPH@@ `.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,57 +7,55 @@ use serde::{Deserialize, Serialize};
 
 use super::{Json, Usage};
 
-/// One thing that the agent said or did.
+/// An event in the agent's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TranscriptEvent {
+    /// Text of the agent.
     Text {
         tag: Tag,
         text: String,
         #[serde(default, skip_serializing_if = "Flow::is_message")]
         flow: Flow,
-        /// The tool call (a subagent) inside which this was said.
+        /// The tool call that runs the subagent which produced this text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<String>,
     },
-    ToolStart {
-        tool: ToolStart,
-    },
-    ToolOutput {
-        tool: ToolRef,
-        text: String,
-    },
-    ToolEnd {
-        tool: ToolEnd,
-    },
+    /// A tool call started.
+    ToolStart { tool: ToolStart },
+    /// A tool call printed output.
+    ToolOutput { tool: ToolRef, text: String },
+    /// A tool call ended.
+    ToolEnd { tool: ToolEnd },
+    /// Tokens and cost.
     Usage {
-        /// Out of the way: events are moved from hand to hand, and most are much smaller.
+        // Boxed to keep events small: most of them have no usage.
         usage: Box<Usage>,
     },
-    Meta {
-        meta: Meta,
-    },
+    /// Information about the session.
+    Meta { meta: Meta },
 }
 
-/// Whose words a text is.
+/// The source of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Tag {
-    /// The assistant's answer: the only text in which markers and topics count.
+    /// The assistant's answer. Markers and topic events count only here.
     Ai,
     /// The assistant's reasoning.
     Think,
-    /// The agent program speaking about itself.
+    /// A message of the agent program.
     Sys,
-    /// Output of a tool that belongs to no known tool call.
+    /// Tool output without a known tool call.
     Tool,
-    /// The prompt, echoed.
+    /// The prompt, repeated in the agent's output.
     Prompt,
+    /// Any other input to the agent.
     User,
 }
 
 impl Tag {
-    /// As records have it, and as readers see it.
+    /// The name used in records and in the user interface.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ai => "AI",
@@ -70,16 +68,16 @@ impl Tag {
     }
 }
 
-/// How a text joins the one of the same tag before it.
+/// How a text joins the previous text with the same tag.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flow {
-    /// A new message begins with this text.
+    /// The text starts a new message.
     #[default]
     Message,
-    /// Goes on in the same line of the same message.
+    /// The text continues the last line of the message.
     Delta,
-    /// The next line of the same message; what agents without messages print.
+    /// The text is the next line of the message. Formats without messages use only this value.
     Line,
 }
 
@@ -89,23 +87,26 @@ impl Flow {
     }
 }
 
+/// The start of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolStart {
-    /// Stable within one iteration.
+    /// Identifies the tool call within one iteration.
     pub id: String,
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
-    /// The tool call (a subagent) inside which this one runs.
+    /// The tool call that runs the subagent which made this call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
 }
 
+/// A reference to a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolRef {
     pub id: String,
 }
 
+/// The end of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolEnd {
     pub id: String,
@@ -114,34 +115,37 @@ pub struct ToolEnd {
     pub duration_ms: Option<u64>,
 }
 
+/// Result of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     Ok,
     Fail,
+    /// The agent ended before it reported a result, or the result is not recognized.
     Unknown,
 }
 
-/// What an agent tells about its session rather than in it.
+/// Information about the agent's session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Meta {
-    /// A session began, or named itself.
+    /// A session started, or the agent reported its id.
     Session {
         session_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// The agent program's own version.
+        /// Version of the agent program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         version: Option<String>,
     },
-    /// The stream's terminal event. An agent may give several; the last one counts.
+    /// The terminal event. If there are several, the last one counts.
     Finished {
         success: bool,
-        /// The agent's own word for why it ended: `end_turn`, `error_max_turns`, `prompt_too_long` …
+        /// The agent's reason for ending, such as `end_turn`, `error_max_turns` or `prompt_too_long`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The final message, where the terminal event repeats it. One that it alone gives is told as a text before.
+        /// The final message as the terminal event repeats it, or the message of a failure. A final message that occurs
+        /// only in the terminal event is also a text event, so readers of the transcript may ignore this field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,15 +153,15 @@ pub enum Meta {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// Something failed; whether that fails the iteration is decided from the whole picture.
+    /// The agent reported an error. It does not necessarily fail the iteration.
     Error {
         class: ErrorClass,
         message: String,
-        /// The HTTP status, where there was one.
+        /// The HTTP status, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         status: Option<u16>,
     },
-    /// The agent is trying again by itself.
+    /// The agent retries a failed request.
     Retry {
         attempt: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,50 +171,59 @@ pub enum Meta {
         class: ErrorClass,
         message: String,
     },
-    /// The state of a usage limit. Only `rejected` is a limit that was hit.
+    /// State of a usage limit. Only `rejected` means that the limit was reached.
     RateLimit {
         status: RateLimitStatus,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         resets_at: Option<Timestamp>,
-        /// Which limit: `five_hour`, `seven_day` …
+        /// The name of the limit, such as `five_hour` or `seven_day`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<String>,
     },
-    /// The agent's own list of what it means to do.
+    /// The agent's task list.
     Plan { items: Vec<PlanItem> },
-    /// A file that the agent says it changed.
+    /// A file change reported by the agent.
     FileChange { path: String, change: FileChangeKind },
-    /// A tool call that was refused for want of permission.
+    /// A tool call was denied because of missing permission.
     PermissionDenied { tool: String },
-    /// A line that could not be read as the format says. The line itself is shown as SYS text.
+    /// The descriptions of the agent's background tasks changed. While there are any, a result is not the end: the agent
+    /// continues when a task has ended.
+    BackgroundTasks { tasks: Vec<String> },
+    /// A line does not conform to the format. The line itself follows as SYS text.
     ParseError { message: String },
-    /// A line longer than the limit; the raw file has all of it.
+    /// A line exceeded the size limit and was cut. The raw output file contains the complete line.
     Cut { bytes: u64 },
-    /// Whatever else an agent of the user's own wants to tell.
+    /// Any other object that a custom agent reports.
     #[serde(untagged)]
     Other(serde_json::Map<String, serde_json::Value>),
 }
 
-/// Why something failed, in words that lead to a policy.
+/// Classification of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
-    /// Not logged in, a bad key, no permission.
+    /// Not logged in, invalid key, or missing permission.
     Auth,
+    /// A usage or rate limit was reached.
     RateLimit,
     /// The service is overloaded or failing (HTTP 5xx, 529).
     Overload,
+    /// The service rejected the request.
     BadRequest,
-    /// The prompt or the conversation does not fit the model.
+    /// The prompt or the conversation exceeds the model's context window.
     TooLong,
+    /// The connection failed.
     Network,
-    /// The model declined.
+    /// The model refused the request.
     Refused,
+    /// The agent reached its own turn limit.
     MaxTurns,
+    /// The agent reached its own budget.
     Budget,
     Other,
 }
 
+/// State of a usage limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateLimitStatus {
@@ -219,12 +232,14 @@ pub enum RateLimitStatus {
     Rejected,
 }
 
+/// An item of the agent's task list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanItem {
     pub text: String,
     pub status: PlanStatus,
 }
 
+/// State of a task list item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
@@ -233,6 +248,7 @@ pub enum PlanStatus {
     Done,
 }
 
+/// Kind of a file change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeKind {
@@ -242,7 +258,7 @@ pub enum FileChangeKind {
 }
 
 impl TranscriptEvent {
-    /// A whole message.
+    /// A text event with a complete message.
     pub fn message(tag: Tag, text: impl Into<String>) -> Self {
         Self::Text {
             tag,
@@ -252,7 +268,7 @@ impl TranscriptEvent {
         }
     }
 
-    /// One more line of what is being said.
+    /// A text event with the next line of a message.
     pub fn line(tag: Tag, text: impl Into<String>) -> Self {
         Self::Text {
             tag,

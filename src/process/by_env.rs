@@ -1,5 +1,5 @@
-//! Processes that carry a mark in their environment, wherever they stand in the process table: what a dead ralph may
-//! have left behind, should its keeper have been killed together with it.
+//! Finds and stops processes by a variable in their environment: the leftovers of a run whose ralph and supervisor were
+//! killed together.
 
 use std::time::{Duration, Instant};
 
@@ -7,38 +7,37 @@ use rustix::process::{Pid, Signal, getpid};
 
 use super::tree::{send, table};
 
-/// How often to look whether they have gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Poll interval while waiting for the processes to exit.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Stops every process whose environment has this variable with this value, but for this one and its ancestors:
-/// SIGTERM, then after the grace SIGKILL. Returns how many there were. Only on Linux can one see that.
-pub fn stop_marked(name: &str, value: &str, grace: Duration) -> usize {
-    let mark = format!("{name}={value}");
-    let found = marked(mark.as_bytes());
+/// Stops every process whose environment has this variable with this value, except this one and its ancestors: SIGTERM,
+/// then SIGKILL after the grace. Returns their number. Supported only on Linux; elsewhere there are none.
+pub fn stop_by_env(name: &str, value: &str, grace: Duration) -> usize {
+    let found = find(name, value);
     if found.is_empty() {
         return 0;
     }
     send(&found, Signal::TERM);
     send(&found, Signal::CONT);
     let deadline = Instant::now() + grace;
-    while Instant::now() < deadline && !marked(mark.as_bytes()).is_empty() {
-        std::thread::sleep(LOOK_AGAIN);
+    while Instant::now() < deadline && !find(name, value).is_empty() {
+        std::thread::sleep(POLL_INTERVAL);
     }
-    // They may have started others meanwhile: again until there is none, but not for ever.
+    // Repeat, because they may have started others in the meantime.
     let deadline = Instant::now() + grace;
     loop {
-        let left = marked(mark.as_bytes());
+        let left = find(name, value);
         if left.is_empty() || Instant::now() > deadline {
             return found.len();
         }
         send(&left, Signal::KILL);
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// The living processes with the mark, without us and those that we descend from.
+/// Finds the running processes with the variable, except this one and its ancestors.
 #[cfg(target_os = "linux")]
-fn marked(mark: &[u8]) -> Vec<Pid> {
+fn find(name: &str, value: &str) -> Vec<Pid> {
     let table = table();
     let parent = |pid: Pid| {
         table
@@ -49,18 +48,25 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
     let ours: Vec<Pid> = std::iter::successors(Some(getpid()), |pid| parent(*pid))
         .take(table.len() + 1)
         .collect();
-    let carries = |pid: Pid| {
-        let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_pid()));
-        environment.is_ok_and(|text| text.split(|byte| *byte == 0).any(|variable| variable == mark))
-    };
     table
         .iter()
-        .filter(|entry| !entry.dead && !ours.contains(&entry.pid) && carries(entry.pid))
+        .filter(|entry| !entry.dead && !ours.contains(&entry.pid) && has_variable(entry.pid, name, value))
         .map(|entry| entry.pid)
         .collect()
 }
 
+/// Whether a process was started with this variable.
+#[cfg(target_os = "linux")]
+pub(super) fn has_variable(pid: Pid, name: &str, value: &str) -> bool {
+    let wanted = format!("{name}={value}");
+    let environment = std::fs::read(format!("/proc/{}/environ", pid.as_raw_pid()));
+    environment.is_ok_and(|text| {
+        text.split(|byte| *byte == 0)
+            .any(|variable| variable == wanted.as_bytes())
+    })
+}
+
 #[cfg(not(target_os = "linux"))]
-fn marked(_: &[u8]) -> Vec<Pid> {
+fn find(_: &str, _: &str) -> Vec<Pid> {
     Vec::new()
 }

@@ -1,4 +1,4 @@
-//! A short program whose output is wanted whole, and not later than some time: versions, git, small checks.
+//! Runs a short program to its end and returns its output: versions, git, small checks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -7,38 +7,38 @@ use std::time::Duration;
 use super::{Child, ChildEvent, ProcessError, ProcessSpec, Supervisors};
 use crate::event::{ProcessEnd, StreamName};
 
-/// What a captured program may take.
+/// Limits of a captured program.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     pub timeout: Duration,
-    /// Between SIGTERM and SIGKILL when the time is over.
+    /// Time between SIGTERM and SIGKILL after the timeout.
     pub grace: Duration,
-    /// Of each stream; of a longer one the head and the tail are kept.
+    /// Per stream. The head and the tail of a longer one are kept.
     pub max_bytes: usize,
 }
 
-/// What a captured program did.
+/// The result of a captured program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Captured {
-    /// None if it ran out of time and was stopped.
+    /// `None` if it was stopped after the timeout.
     pub end: Option<ProcessEnd>,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     pub stdout_omitted: Option<Omitted>,
     pub stderr_omitted: Option<Omitted>,
-    /// Processes that outlived it and had to be stopped.
+    /// Number of processes that outlived it and were stopped.
     pub swept: u64,
 }
 
-/// The middle of a stream that was too long.
+/// The omitted middle of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Omitted {
-    /// Where in the kept bytes it is missing.
+    /// Its position in the kept bytes.
     pub at: usize,
     pub bytes: u64,
 }
 
-/// Runs a program to its end, or to the end of its time.
+/// Runs a program until it exits or times out.
 pub fn capture(
     supervisor: &Supervisors,
     spec: &ProcessSpec,
@@ -67,7 +67,7 @@ pub fn capture(
         child.stop(bounds.grace);
         let _ = end.recv();
     }
-    // Of what was stopped in the middle, everything had to be.
+    // After a timeout, every process had to be stopped.
     let swept = in_time.map_or(0, |ended| ended.swept);
     let [stdout, stderr] = &mut *streams.lock().unwrap_or_else(PoisonError::into_inner);
     let (stdout, stdout_omitted) = stdout.take();
@@ -108,7 +108,7 @@ impl HeadAndTail {
         let room = self.head_limit - self.head.len();
         let (head, rest) = bytes.split_at(bytes.len().min(room));
         self.head.extend_from_slice(head);
-        // What would not fit even into an empty tail need not go through it.
+        // Skip what does not fit even into an empty tail.
         let (skipped, rest) = rest.split_at(rest.len().saturating_sub(self.tail_limit));
         let overflow = (self.tail.len() + rest.len()).saturating_sub(self.tail_limit);
         let dropped = if skipped.is_empty() {
@@ -143,12 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_whole() {
+    fn a_short_stream_is_kept_completely() {
         assert_eq!(kept(6, &[b"abc", b"def"]), (b"abcdef".to_vec(), None));
     }
 
     #[test]
-    fn the_middle_of_a_long_stream_is_left_out() {
+    fn the_middle_of_a_long_stream_is_omitted() {
         let expected = (b"abcghi".to_vec(), Some(Omitted { at: 3, bytes: 3 }));
         assert_eq!(kept(6, &[b"abcdefghi"]), expected);
         assert_eq!(kept(6, &[b"a", b"bcde", b"f", b"gh", b"i"]), expected);

@@ -1,82 +1,81 @@
-//! One child from start to end: its keeper, its threads, and the orders that it can be given.
+//! One child from start to end: its supervisor, its threads, and the commands that it can receive.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::termios::isatty;
 
 use super::control::Control;
-use super::orphans;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeExited};
 use super::spawn_request::SpawnRequest;
-use super::stdin::{Fed, StdinWriter};
+use super::stdin::{StdinWriter, WriteProgress};
 use super::streams::{self, OurEnds, TheirEnds};
 use super::supervisor::pool::SupervisorHandle;
-use super::wire::{self, Afterwards, Notice, SupervisorCommand};
+use super::wire::{self, Notice, SupervisorCommand, SupervisorFate};
 use super::{ChildEvent, Ended, ProcessError, ProcessSpec, Screen, Stdin, Supervisors};
 use crate::event::{ProcessEnd, StreamName};
-use crate::panic_hook;
+use crate::failpoint;
 
-/// What a child is said to have died of when its keeper was killed and could not say.
+/// The reported end of a child whose supervisor was killed and could not report it.
 const KILLED: ProcessEnd = ProcessEnd::Signaled { signal: 9 };
 
 type Reporter = Arc<dyn Fn(ChildEvent) + Send + Sync>;
 
-/// A running program and all that it starts. Dropping it kills whatever of that still lives.
+/// A running program and everything that it starts. Dropping it kills the whole process tree.
 #[derive(Debug)]
 pub struct Child {
     pid: u32,
-    reins: Arc<Control>,
+    control: Arc<Control>,
     screen: Option<Screen>,
 }
 
 impl Child {
-    /// Starts a program; returns once it runs or could not be started.
+    /// Starts a program. Returns when it runs, or when it could not be started.
     ///
-    /// `report` is called from several threads. While it does not return, or while the chunks that it was
-    /// given are not dropped, the child's stream is not read: it must not wait for the child itself.
+    /// `report` is called from several threads. While it does not return, or while the chunks that it received are not
+    /// dropped, the child's stream is not read: `report` must not wait for the child itself.
     pub fn spawn(
-        supervisor: &Supervisors,
+        supervisors: &Supervisors,
         spec: &ProcessSpec,
         report: impl Fn(ChildEvent) + Send + Sync + 'static,
     ) -> Result<Self, ProcessError> {
         let (theirs, mut ours) = streams::open(spec)?;
         let screen = ours.screen.take();
-        let (hired, pid) = start(supervisor, spec, &theirs)?;
+        let (supervisor, pid) = start(supervisors, spec, &theirs)?;
         drop(theirs);
-        let reins = Arc::new(Control::of(&hired));
+        let control = Arc::new(Control::of(&supervisor));
         let watch = Watch {
-            hired,
-            agency: supervisor.clone(),
-            reins: Arc::clone(&reins),
+            supervisor,
+            supervisors: supervisors.clone(),
+            control: Arc::clone(&control),
         };
-        // From here on an early return lets the keeper go, and with it ends the child.
+        // From here on an early return drops the supervisor, which ends the child.
         watch
             .begin(spec, ours, Arc::new(report))
             .map_err(|error| ProcessError::spawn(spec, error))?;
-        Ok(Self { pid, reins, screen })
+        Ok(Self { pid, control, screen })
     }
 
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What somebody types into, where the child has a screen.
+    /// The terminal of a child that runs on a screen.
     pub fn screen(&self) -> Option<Screen> {
         self.screen.clone()
     }
 
-    /// SIGTERM to the whole tree, then, after the grace, SIGKILL. Repeating it can only shorten the grace.
+    /// Sends SIGTERM to the whole tree, then, after the grace, SIGKILL. Another call can only shorten the grace.
     pub fn stop(&self, grace: Duration) {
-        self.reins.pull(SupervisorCommand::Stop { grace });
+        self.control.send(SupervisorCommand::Stop { grace });
     }
 
-    /// SIGKILL to the whole tree.
+    /// Sends SIGKILL to the whole tree.
     pub fn kill(&self) {
-        self.reins.pull(SupervisorCommand::Kill);
+        self.control.send(SupervisorCommand::Kill);
     }
 }
 
@@ -86,77 +85,84 @@ impl Drop for Child {
     }
 }
 
-/// Sends a keeper on its errand, and waits until it has started the program.
+/// Sends a spawn request to a supervisor and waits until the program runs.
 fn start(
-    supervisor: &Supervisors,
+    supervisors: &Supervisors,
     spec: &ProcessSpec,
     theirs: &TheirEnds,
 ) -> Result<(SupervisorHandle, u32), ProcessError> {
-    let keeper_failed = |error| ProcessError::supervisor(supervisor.program().to_path_buf(), spec, error);
-    let errand = SpawnRequest::of(spec, theirs.terminal).encode();
-    let errand = errand.map_err(|error| ProcessError::spawn(spec, error))?;
-    let send = |hired: &SupervisorHandle| {
-        let mut line = &**hired.line();
-        wire::hand_over(line, &errand, theirs.as_fds())?;
+    let supervisor_failed =
+        |error| ProcessError::supervisor(supervisors.program().to_path_buf(), spec, error);
+    let request = SpawnRequest::new(spec, theirs.terminal, supervisors).encode();
+    let request = request.map_err(|error| ProcessError::spawn(spec, error))?;
+    let send = |supervisor: &SupervisorHandle| {
+        let mut line = &**supervisor.line();
+        wire::send_request(line, &request, theirs.as_fds())?;
         Notice::read(&mut line)
     };
-    let free = supervisor.take_free().map(|hired| (send(&hired), hired));
-    let (notice, hired) = match free {
-        Some((notice, hired)) if !matches!(&notice, Err(error) if had_gone(error)) => (notice, hired),
+    let idle = supervisors
+        .take_idle()
+        .map(|supervisor| (send(&supervisor), supervisor));
+    let (notice, supervisor) = match idle {
+        Some((notice, supervisor)) if !matches!(&notice, Err(error) if had_exited(error)) => {
+            (notice, supervisor)
+        }
         Some(_) | None => {
-            let hired = supervisor.start_new().map_err(keeper_failed)?;
-            (send(&hired), hired)
+            let supervisor = supervisors.start_new().map_err(supervisor_failed)?;
+            (send(&supervisor), supervisor)
         }
     };
     Err(match notice {
-        Ok(Notice::Started { pid }) => return Ok((hired, pid)),
+        Ok(Notice::Started { pid }) => return Ok((supervisor, pid)),
         Ok(Notice::Failed { stage, errno }) => {
-            supervisor.take_back(hired);
+            supervisors.put_back(supervisor);
             ProcessError::refused(spec, stage, errno)
         }
-        Ok(Notice::Mistaken { bytes }) => {
-            panic_hook::report_remote(wire::read_words(&**hired.line(), bytes));
-            keeper_failed(io::ErrorKind::Other.into())
+        Ok(Notice::Panicked { bytes }) => {
+            let message = wire::read_panic(&**supervisor.line(), bytes);
+            supervisors.panics().report_remote(message);
+            supervisor_failed(io::ErrorKind::Other.into())
         }
         Ok(Notice::LeaderEnded(_) | Notice::TreeExited { .. }) => {
-            keeper_failed(io::ErrorKind::InvalidData.into())
+            supervisor_failed(io::ErrorKind::InvalidData.into())
         }
-        Err(error) => keeper_failed(error),
+        Err(error) => supervisor_failed(error),
     })
 }
 
-/// Whether a keeper went before it had read its errand to the end, so that it cannot have started anything: it was killed
-/// while it had no child. Once it has read all, the line would just end.
-fn had_gone(error: &io::Error) -> bool {
+/// Whether a supervisor exited before it had read the whole request, so that it cannot have started anything. If it exits
+/// later, the line ends without an error.
+fn had_exited(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
     )
 }
 
-/// What is known of the end of a tree.
-struct Gone {
+/// The end of a process tree.
+struct TreeEnd {
     end: ProcessEnd,
     swept: u64,
-    /// One that leaves by itself, and need not be waited for at once.
-    leaving: Option<SupervisorHandle>,
+    /// A supervisor that exits by itself. The next child need not wait for that.
+    exiting: Option<SupervisorHandle>,
 }
 
 /// The thread that waits for the end of a child.
 struct Watch {
-    hired: SupervisorHandle,
-    /// Where a keeper goes that is free again.
-    agency: Supervisors,
-    reins: Arc<Control>,
+    supervisor: SupervisorHandle,
+    /// Where the supervisor is put back.
+    supervisors: Supervisors,
+    control: Arc<Control>,
 }
 
 impl Watch {
     fn begin(self, spec: &ProcessSpec, ours: OurEnds, report: Reporter) -> io::Result<()> {
-        let gone = Arc::new(TreeExited::not_yet()?);
-        if let (Some(pipe), Stdin::StdinWriter(bytes)) = (ours.stdin, &spec.stdin) {
-            let mut feed = StdinWriter::new(pipe, bytes.clone());
-            if feed.write() == Fed::Waiting {
-                feed.write_all_in_a_thread(Arc::clone(&gone))?;
+        let panics = self.supervisors.panics().clone();
+        let exited = Arc::new(TreeExited::not_yet()?);
+        if let (Some(pipe), Stdin::Bytes(bytes)) = (ours.stdin, &spec.stdin) {
+            let mut writer = StdinWriter::new(pipe, bytes.clone());
+            if writer.write() == WriteProgress::Blocked {
+                writer.write_in_thread(Arc::clone(&exited), &panics)?;
             }
         }
         let drain = |source: OwnedFd, stream, chunks| {
@@ -165,18 +171,19 @@ impl Watch {
                 source,
                 stream,
                 chunks,
-                gone: Arc::clone(&gone),
+                exited: Arc::clone(&exited),
+                panics: panics.clone(),
             };
-            begin_draining(drain, Arc::clone(&report))
+            start_draining(drain, Arc::clone(&report))
         };
         let stdout = drain(ours.stdout, StreamName::Stdout, STDOUT_CHUNKS)?;
         let stderr = drain(ours.stderr, StreamName::Stderr, STDERR_CHUNKS)?;
         let watch = move || {
-            panic_hook::failpoint_in_run("child");
-            let Gone { end, swept, leaving } = self.until_the_tree_is_gone();
-            gone.announce();
-            // Both are awaited before the end is reported, so nothing of theirs can come after it.
-            let stdout_complete = stdout.join().is_ok_and(|drained| drained == Drained::ToTheEnd);
+            failpoint!(self.supervisors.panics(), Child);
+            let TreeEnd { end, swept, exiting } = self.wait_for_tree();
+            exited.announce();
+            // Both threads end before the end is reported, so that it is the last event.
+            let stdout_complete = stdout.join().is_ok_and(|drained| drained == Drained::Complete);
             let _ = stderr.join();
             report(ChildEvent::Ended(Ended {
                 end,
@@ -184,54 +191,54 @@ impl Watch {
                 stdout_complete,
             }));
             drop(report);
-            // Last, since the next child need not wait for the kernel to take this keeper apart.
-            drop(leaving);
+            // Last: waits for the exit of the supervisor.
+            drop(exiting);
         };
-        thread::Builder::new().name("child".into()).spawn(watch)?;
+        panics.spawn("child", watch)?;
         Ok(())
     }
 
-    fn until_the_tree_is_gone(self) -> Gone {
-        let line = Arc::clone(self.hired.line());
+    fn wait_for_tree(self) -> TreeEnd {
+        let line = Arc::clone(self.supervisor.line());
         let mut end = KILLED;
         loop {
             match Notice::read(&*line) {
-                Ok(Notice::LeaderEnded(its_end)) => end = its_end,
+                Ok(Notice::LeaderEnded(leader_end)) => end = leader_end,
                 Ok(Notice::TreeExited { swept, supervisor }) => {
-                    self.reins.let_go();
-                    let leaving = match supervisor {
-                        Afterwards::Waits => {
-                            self.agency.take_back(self.hired);
+                    self.control.detach();
+                    let exiting = match supervisor {
+                        SupervisorFate::Waits => {
+                            self.supervisors.put_back(self.supervisor);
                             None
                         }
-                        Afterwards::Leaves => Some(self.hired),
+                        SupervisorFate::Exits => Some(self.supervisor),
                     };
-                    return Gone { end, swept, leaving };
+                    return TreeEnd { end, swept, exiting };
                 }
-                Ok(Notice::Mistaken { bytes }) => {
-                    panic_hook::report_remote(wire::read_words(&*line, bytes));
+                Ok(Notice::Panicked { bytes }) => {
+                    let message = wire::read_panic(&*line, bytes);
+                    self.supervisors.panics().report_remote(message);
                     break;
                 }
                 Ok(Notice::Started { .. } | Notice::Failed { .. }) => {}
                 Err(_) => break,
             }
         }
-        // The keeper was killed. Should it only talk nonsense, then this ends it.
-        drop(self.hired);
-        Gone {
+        // The supervisor was killed, or sends what cannot be read: this ends it.
+        drop(self.supervisor);
+        TreeEnd {
             end,
-            swept: orphans::kill_orphans(),
-            leaving: None,
+            swept: self.supervisors.orphans().kill(),
+            exiting: None,
         }
     }
 }
 
-fn begin_draining(drain: Drain, report: Reporter) -> io::Result<JoinHandle<Drained>> {
+fn start_draining(drain: Drain, report: Reporter) -> io::Result<JoinHandle<Drained>> {
     let name = match drain.stream {
         StreamName::Stdout => "stdout",
         StreamName::Stderr => "stderr",
     };
-    thread::Builder::new()
-        .name(name.into())
-        .spawn(move || drain.run(&*report))
+    let panics = drain.panics.clone();
+    panics.spawn(name, move || drain.run(&*report))
 }

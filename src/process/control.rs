@@ -1,5 +1,5 @@
-//! The orders that a child can be given, for as long as it is there: its keeper goes on to the next child, which must
-//! not get them.
+//! Sends commands for a child to its supervisor, as long as the child exists. Afterwards the supervisor runs the next
+//! child, which must not receive them.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::supervisor::pool::SupervisorHandle;
 use super::wire::SupervisorCommand;
 
-/// The keeper's line, until the child is gone.
+/// The control line of the supervisor, until the child has exited.
 ///
-/// An order is sent under the lock, and the keeper is free for another child only after `let_go`. So on the line every
-/// order comes before the next child's errand, and a keeper that has no child does not heed orders.
+/// A command is sent under the lock, and the supervisor becomes available for another child only after `detach`. So on the
+/// line every command precedes the request for the next child, and a supervisor without a child ignores commands.
 #[derive(Debug)]
 pub(super) struct Control(Mutex<Option<Arc<UnixStream>>>);
 
@@ -20,15 +20,15 @@ impl Control {
         Self(Mutex::new(Some(Arc::clone(supervisor.line()))))
     }
 
-    /// A keeper that does not listen any more has nothing left to stop.
-    pub(super) fn pull(&self, order: SupervisorCommand) {
+    /// Sends a command. It fails only if the supervisor has exited, and then there is nothing left to stop.
+    pub(super) fn send(&self, command: SupervisorCommand) {
         if let Some(line) = &*self.line() {
-            let _ = (&**line).write_all(&order.encode());
+            let _ = (&**line).write_all(&command.encode());
         }
     }
 
-    /// The child is gone; orders for it come to nothing.
-    pub(super) fn let_go(&self) {
+    /// The child has exited: later commands have no effect.
+    pub(super) fn detach(&self) {
         *self.line() = None;
     }
 

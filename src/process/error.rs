@@ -1,4 +1,4 @@
-//! Why a child could not be started, in words that name the program or the path.
+//! Errors of starting a child. Each names the program or the path.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use super::ProcessSpec;
 use super::wire::SpawnStage;
 
-/// Why a child could not be started. Nothing of it is running.
+/// The reason why a child could not be started. No process of it is left.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     #[error("program not found: {}", program.display())]
     NotFound { program: PathBuf },
-    #[error("the interpreter that {} asks for was not found", program.display())]
+    #[error("the interpreter of {} was not found", program.display())]
     InterpreterNotFound { program: PathBuf },
     #[error("no permission to execute {}", program.display())]
     NotExecutable { program: PathBuf },
@@ -23,8 +23,8 @@ pub enum ProcessError {
     StdinFile { path: PathBuf, source: io::Error },
     #[error("cannot start {}: {source}", program.display())]
     Spawn { program: PathBuf, source: io::Error },
-    #[error("cannot start {} as the keeper of {}: {source}", supervisor.display(), program.display())]
-    Supervisors {
+    #[error("cannot start {} as the supervisor of {}: {source}", supervisor.display(), program.display())]
+    Supervisor {
         supervisor: PathBuf,
         program: PathBuf,
         source: io::Error,
@@ -39,13 +39,12 @@ impl ProcessError {
         }
     }
 
-    /// The keeper itself could not be executed. The child's arguments are the keeper's, so their faults
-    /// already show here.
+    /// The supervisor could not be executed or could not read the request.
     pub(super) fn supervisor(supervisor: PathBuf, spec: &ProcessSpec, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::ArgumentListTooLong => Self::arguments_too_long(spec),
             io::ErrorKind::InvalidInput => Self::spawn(spec, source),
-            _ => Self::Supervisors {
+            _ => Self::Supervisor {
                 supervisor,
                 program: spec.program.clone(),
                 source,
@@ -53,7 +52,7 @@ impl ProcessError {
         }
     }
 
-    /// The keeper runs, but could not start the child.
+    /// The supervisor runs, but could not start the child.
     pub(super) fn refused(spec: &ProcessSpec, stage: SpawnStage, errno: i32) -> Self {
         let source = io::Error::from_raw_os_error(errno);
         let program = spec.program.clone();

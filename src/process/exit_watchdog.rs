@@ -1,23 +1,29 @@
-//! A small process of our own that outlives us by a moment: it waits for the end of a pipe that only we hold, and knows by
-//! our last word whether we went in peace or were killed.
+//! A helper process that notices when ralph exits. Its stdin is a pipe that only ralph holds; the last bytes tell a clean
+//! exit from a kill.
 
 use std::io::{Read, Write};
 use std::process::{ChildStdin, Command, Stdio};
 
-use super::orphans::{self, KeeperProcess};
+use super::Supervisors;
+use super::orphans::HelperProcess;
 
-/// Somebody who waits for our end. Dropped, it hears our goodbye and goes.
+/// A process that waits for the exit of ralph. Dropping this value sends `goodbye` and ends it.
 #[derive(Debug)]
 pub struct ExitWatchdog {
-    lifeline: Option<ChildStdin>,
-    process: Option<KeeperProcess>,
+    stdin: Option<ChildStdin>,
+    process: Option<HelperProcess>,
     goodbye: &'static str,
 }
 
 impl ExitWatchdog {
-    /// Starts this program again with one argument, on our stdout, tells it something, and waits until it says, by one
-    /// byte on stderr, that it is ready. None where that cannot be.
-    pub fn start(argument: &str, word: &str, goodbye: &'static str) -> Option<Self> {
+    /// Starts this program with one argument, on the same stdout, writes `input` to its stdin, and waits for one byte on
+    /// its stderr, which reports that it is ready. Returns `None` if that fails.
+    pub fn start(
+        supervisors: &Supervisors,
+        argument: &str,
+        input: &str,
+        goodbye: &'static str,
+    ) -> Option<Self> {
         let program = std::env::current_exe().ok()?;
         let mut command = Command::new(program);
         command
@@ -25,24 +31,24 @@ impl ExitWatchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::inherit())
             .stderr(Stdio::piped());
-        let mut process = orphans::start(&mut command).ok()?;
-        let (lifeline, ready) = process.pipes();
-        let mut companion = Self {
-            lifeline,
+        let mut process = supervisors.orphans().start(command).ok()?;
+        let (stdin, ready) = process.pipes();
+        let mut watchdog = Self {
+            stdin,
             process: Some(process),
             goodbye,
         };
-        companion.lifeline.as_mut()?.write_all(word.as_bytes()).ok()?;
+        watchdog.stdin.as_mut()?.write_all(input.as_bytes()).ok()?;
         ready?.read_exact(&mut [0]).ok()?;
-        Some(companion)
+        Some(watchdog)
     }
 }
 
 impl Drop for ExitWatchdog {
     fn drop(&mut self) {
-        if let Some(mut lifeline) = self.lifeline.take() {
-            // One that is gone needs no goodbye.
-            let _ = lifeline.write_all(self.goodbye.as_bytes());
+        if let Some(mut stdin) = self.stdin.take() {
+            // Fails if the watchdog has exited.
+            let _ = stdin.write_all(self.goodbye.as_bytes());
         }
         if let Some(process) = &mut self.process {
             process.wait();

@@ -47,7 +47,7 @@ pub fn read_git(
         let spec = ProcessSpec {
             program: PathBuf::from(program),
             args: args.iter().map(OsString::from).collect(),
-            environment: environment(settings),
+            environment: environment(supervisors, settings),
             cwd: cwd.to_owned(),
             stdin: Stdin::Null,
             stdout: Transport::Pipe,
@@ -94,8 +94,8 @@ fn without_filters(keys: &[u8]) -> Vec<(OsString, OsString)> {
 }
 
 /// The settings go through the environment: unlike `-c`, it allows every character in a key.
-fn environment(settings: &[(OsString, OsString)]) -> Environment {
-    let inherited = std::env::vars_os().map(|(name, _)| name);
+fn environment(supervisors: &Supervisors, settings: &[(OsString, OsString)]) -> Environment {
+    let inherited = supervisors.environment().iter().map(|(name, _)| name);
     let mut set: Vec<(OsString, OsString)> = VARIABLES
         .iter()
         .map(|(name, value)| (name.into(), value.into()))
@@ -108,6 +108,7 @@ fn environment(settings: &[(OsString, OsString)]) -> Environment {
     let overridden = |name: &OsString| set.iter().any(|(ours, _)| ours == name);
     let remove = inherited
         .filter(|name| name.as_bytes().starts_with(b"GIT_") && !overridden(name))
+        .cloned()
         .collect();
     Environment { remove, set }
 }

@@ -1,8 +1,8 @@
-//! The moment between fork and exec: the only place of the crate that needs `unsafe`.
+//! Prepares a child between fork and exec, which needs `unsafe`.
 //!
-//! The child must lead a session of its own, with untouched signals and no descriptor but its three
-//! streams. `std` offers none of these, so they are done in `pre_exec`, where only functions that are safe
-//! after a fork may run: the plain system calls below. None of them allocates, locks or panics.
+//! A child leads a session of its own, with default signals and no descriptor besides its three streams. `std` offers none
+//! of these, so they are set up in `pre_exec`, where only functions that are safe after a fork may run: the system calls
+//! below. None of them allocates, locks or panics.
 #![expect(
     unsafe_code,
     reason = "pre_exec and signal dispositions have no safe interface"
@@ -16,20 +16,20 @@ use std::ptr;
 
 use super::wire::Terminal;
 
-/// Beyond the last signal of every Unix; the kernel refuses those that do not exist.
+/// All signal numbers of every Unix. The kernel refuses those that do not exist.
 const SIGNALS: std::ops::Range<libc::c_int> = 1..65;
 
-/// Lets the command start as the leader of a new session, with a clean slate.
+/// Makes the command start as the leader of a new session, with default signals and no inherited descriptors.
 pub(super) fn lead_a_session(command: &mut Command, terminal: Terminal) {
     let prepare = move || {
         rustix::process::setsid()?;
         if terminal == Terminal::Stdout {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdout())?;
         }
-        let_a_broken_pipe_kill();
+        reset_broken_pipe_signal();
         unblock_signals();
-        die_with_the_keeper();
-        leave_no_descriptor();
+        exit_with_supervisor();
+        mark_descriptors_close_on_exec();
         io::Result::Ok(())
     };
     // SAFETY: `prepare` runs in the forked child and makes system calls only (see above); `std` has put the
@@ -37,7 +37,7 @@ pub(super) fn lead_a_session(command: &mut Command, terminal: Terminal) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A parent may have blocked signals for us; without SIGCHLD a keeper would wait for ever.
+/// Unblocks all signals, which a parent may have blocked. Without SIGCHLD, a supervisor would wait forever.
 fn unblock_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `sigemptyset` initialises the set before it is read; no handler or memory is touched.
@@ -47,8 +47,8 @@ fn unblock_signals() {
     }
 }
 
-/// For a keeper and all that it starts: what was ignored before us would stay ignored in every child. Our own handlers, which
-/// come later, vanish with exec. A broken pipe is an error that a keeper wants to see, so that one waits for the child.
+/// Resets all signals of a supervisor: a child inherits ignored signals, while handlers end with exec. SIGPIPE stays ignored in
+/// the supervisor, which handles the error of the write, and is reset in the child.
 pub(super) fn reset_signals() {
     for signal in SIGNALS.filter(|signal| *signal != libc::SIGPIPE) {
         // SAFETY: the default disposition runs no code of ours.
@@ -57,31 +57,31 @@ pub(super) fn reset_signals() {
     unblock_signals();
 }
 
-fn let_a_broken_pipe_kill() {
+fn reset_broken_pipe_signal() {
     // SAFETY: as above.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
-/// Even when keeper and ralph are killed in the same instant, the leader does not work on. The keeper has
-/// one thread, so the death of the thread that forked is the death of the keeper.
-fn die_with_the_keeper() {
+/// Ends the child's leader with the supervisor, even if ralph and the supervisor are killed at the same time. The kernel watches
+/// the thread that forked; a supervisor has only one.
+fn exit_with_supervisor() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
-/// Closes what this process has inherited beside its three streams: a keeper must not hold open what somebody
-/// else waits to see closed. Only for the very beginning of a process, before it has opened anything.
+/// Closes all inherited descriptors besides the three streams: a supervisor must not hold a pipe open for which another
+/// process waits. Called only at the start of a process, before it has opened anything.
 pub(super) fn close_inherited_descriptors() {
     close_range(0);
 }
 
-/// Marks all but the three streams close-on-exec; `std` still needs its own pipe until then.
-fn leave_no_descriptor() {
+/// Marks all descriptors besides the three streams close-on-exec; `std` needs a pipe until then.
+fn mark_descriptors_close_on_exec() {
     #[cfg(target_os = "linux")]
     close_range(libc::CLOSE_RANGE_CLOEXEC);
 }
 
-/// From 3 upwards. An old kernel refuses, and then only what ralph's own parent leaked is passed on.
+/// Closes or marks descriptors from 3 upwards. An old kernel refuses; then descriptors leaked by ralph's parent are inherited.
 fn close_range(flags: libc::c_uint) {
     #[cfg(target_os = "linux")]
     // SAFETY: no descriptor from 3 upwards has an owner in this process: it has either just begun, or is

@@ -1,30 +1,30 @@
-//! Chunks of bytes → lines. No decoding: what a line means, or whether it is text, is for others.
+//! Splits chunks of bytes into lines, without decoding them.
 
 use memchr::{memchr, memchr_iter};
 
-/// What the buffer may keep once a long line is over.
+/// Capacity that the buffer keeps after a long line.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 /// One line, without its line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
     pub bytes: &'a [u8],
-    /// Bytes beyond the limit that were left out; 0 for a whole line.
+    /// Number of bytes beyond the limit that were omitted; 0 for a complete line.
     pub cut: u64,
 }
 
-/// Cuts a stream into lines, whatever the chunks it comes in.
+/// Splits a stream into lines, regardless of chunk boundaries.
 ///
-/// A line ends at `\n` only; one `\r` before it belongs to the ending. A line inside one chunk is handed on
-/// without a copy; only a line across chunks is collected, up to the limit, and no byte is looked at twice.
+/// A line ends at `\n`; one `\r` before it belongs to the ending. A line within one chunk is passed on without a copy. Only a
+/// line that spans chunks is collected, up to the limit, and no byte is scanned twice.
 #[derive(Debug)]
 pub struct LineSplitter {
     max_line_bytes: usize,
-    /// The head of the line that has not ended yet.
+    /// The start of the current line.
     head: Vec<u8>,
-    /// Bytes of that line that came after `head` was full.
+    /// Number of bytes of the line after `head` was full.
     beyond: u64,
-    /// Whether the last of those was a `\r`, which is no loss if the line ends after it.
+    /// Whether the last of these bytes is `\r`, which belongs to the ending if the line ends after it.
     beyond_ends_in_return: bool,
 }
 
@@ -38,7 +38,7 @@ impl LineSplitter {
         }
     }
 
-    /// Takes the next bytes and hands on every line that they complete.
+    /// Adds bytes and passes on every line that they complete.
     pub fn feed(&mut self, bytes: &[u8], mut line: impl FnMut(Line<'_>)) {
         let mut rest = bytes;
         if self.is_inside_a_line() {
@@ -57,7 +57,7 @@ impl LineSplitter {
         self.collect(&rest[start..]);
     }
 
-    /// The stream has ended: hands on the last line if it had no newline.
+    /// Passes on the last line if it has no newline.
     pub fn finish(&mut self, mut line: impl FnMut(Line<'_>)) {
         if self.is_inside_a_line() {
             self.deliver(&mut line);
@@ -88,7 +88,7 @@ impl LineSplitter {
         }
     }
 
-    /// Doubles like `Vec`, so that a long line stays linear, but never past the limit.
+    /// Doubles the capacity like `Vec`, so that a long line takes linear time, but not beyond the limit.
     fn grow_for(&mut self, more: usize) {
         let needed = self.head.len() + more;
         if needed > self.head.capacity() {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Owned lines of a stream that comes in these chunks.
+    /// Splits a stream that arrives in these chunks.
     fn split(max: usize, chunks: &[&[u8]]) -> Vec<(Vec<u8>, u64)> {
         let mut lines = Vec::new();
         let mut splitter = LineSplitter::new(max);
@@ -136,7 +136,7 @@ mod tests {
         lines
     }
 
-    /// The definition, without any cleverness.
+    /// The definition, without chunks.
     fn split_at_once(max: usize, bytes: &[u8]) -> Vec<(Vec<u8>, u64)> {
         let mut pieces: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
         if pieces.last().is_some_and(|last| last.is_empty()) {

@@ -1,16 +1,15 @@
-//! Children: spawn on pipes or a PTY, read, feed stdin, stop the whole tree. Knows nothing of agents or loops.
+//! Child processes: starts them on pipes or a PTY, reads their output, writes their stdin, and stops whole process trees.
 //!
 //! ```text
-//! ralph ──control line──► keeper ──► the child ──► whatever the child starts
-//!   ▲                                  │
-//!   └────────── stdout, stderr ────────┘
+//! ralph ──control line──► supervisor ──► the child ──► everything that the child starts
+//!   ▲                                       │
+//!   └──────────── stdout, stderr ───────────┘
 //! ```
 //!
-//! Every child has a keeper: this same program, started once more as a small parent that adopts all that
-//! the child leaves behind. The keeper lives on one end of a socket; when the other end goes, however it
-//! goes, the keeper stops the whole tree. When nothing of a child is left, its keeper waits for the next one. Why not a
-//! process group: agents start each tool in a session of its own. Why not from here: with several children, orphans
-//! could not be told apart.
+//! Every child has a supervisor: the same program, started again as a small parent process that adopts the orphans of the
+//! child. It holds one end of a socket; when the other end is closed, for whatever reason, it stops the whole tree. After
+//! the exit of the tree it waits for the next child. A process group is not enough, because agents start each tool in a
+//! session of its own. Ralph itself cannot be the parent, because it could not tell the orphans of several children apart.
 
 mod by_env;
 mod capture;
@@ -35,19 +34,22 @@ mod supervisor;
 mod tree;
 mod wire;
 
-pub use by_env::stop_marked;
-pub use capture::{Bounds, Captured, Omitted, capture};
+pub use by_env::stop_by_env;
+#[cfg(feature = "test-support")]
+pub use capture::Omitted;
+pub use capture::{Bounds, Captured, capture};
 pub use child::Child;
 pub use error::ProcessError;
 pub use exit_watchdog::ExitWatchdog;
 pub use git::read_git;
-pub use lines::{Line, LineSplitter};
-pub use pool::{CHUNK_BYTES, Chunk};
-pub use read::{STDERR_CHUNKS, STDOUT_CHUNKS};
+pub use lines::LineSplitter;
+pub use pool::Chunk;
+#[cfg(feature = "test-support")]
+pub use read::STDOUT_CHUNKS;
 pub use scratch::scratch;
 pub use screen::{Screen, Size};
-pub use supervisor::main::keep_if_asked;
-pub use supervisor::pool::Supervisors;
+pub use supervisor::main::supervise_if_requested;
+pub use supervisor::pool::{OrphanRule, Supervisors};
 
 use std::ffi::OsString;
 use std::fmt;
@@ -55,7 +57,7 @@ use std::path::PathBuf;
 
 use crate::event::{ProcessEnd, StreamName};
 
-/// What to start, where, and on which streams.
+/// A program to start, its environment, directory and streams.
 #[derive(Debug, Clone)]
 pub struct ProcessSpec {
     /// A path, or a name that is looked up in the child's `PATH`. A relative path is relative to `cwd`.
@@ -67,14 +69,14 @@ pub struct ProcessSpec {
     pub stdout: Transport,
 }
 
-/// What is different from the environment of this process; `set` wins over `remove`.
+/// Changes to the inherited environment. `set` takes precedence over `remove`.
 #[derive(Clone, Default)]
 pub struct Environment {
     pub remove: Vec<OsString>,
     pub set: Vec<(OsString, OsString)>,
 }
 
-/// Names only: a value may be a secret.
+/// Shows only names, because a value may be a secret.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set: Vec<_> = self.set.iter().map(|(name, _)| name).collect();
@@ -85,55 +87,55 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// What the child reads. It always ends, and is never a terminal, but for a screen that somebody types into.
+/// The child's stdin. Except for `Screen`, it is never a terminal and always ends.
 #[derive(Clone)]
 pub enum Stdin {
     Null,
     File(PathBuf),
-    /// Written while the output is read, then closed.
-    StdinWriter(Vec<u8>),
-    /// The screen on which it also draws; only with `Transport::Screen`.
+    /// Bytes that are written while the output is read. Then stdin is closed.
+    Bytes(Vec<u8>),
+    /// The terminal of `Transport::Screen`.
     Screen,
 }
 
-/// A size instead of the text: a prompt does not belong into a log line.
+/// Shows the size instead of the text, because a prompt does not belong into a log line.
 impl fmt::Debug for Stdin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("Null"),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
-            Self::StdinWriter(bytes) => write!(f, "Feed({} bytes)", bytes.len()),
+            Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
             Self::Screen => f.write_str("Screen"),
         }
     }
 }
 
-/// What the child's stdout is. Its stderr is a pipe of its own, but for a screen.
+/// The child's stdout. Except for `Screen`, stderr is a separate pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     Pipe,
-    /// A raw terminal: no echo, no translation, so that the bytes are those of a pipe.
+    /// A raw terminal, without echo or translation, so that the bytes are the same as on a pipe.
     Pty {
         rows: u16,
         columns: u16,
     },
-    /// A terminal as people have it, echo and all, for stdout and stderr: `Child::screen` is what somebody types into.
+    /// An ordinary terminal for stdin, stdout and stderr. `Child::screen` is its other side.
     Screen(Size),
 }
 
-/// What a child has to say. Nothing comes after `Ended`.
+/// An event of a child. `Ended` is the last one.
 #[derive(Debug)]
 pub enum ChildEvent {
     Output { stream: StreamName, chunk: Chunk },
     Ended(Ended),
 }
 
-/// The child has exited, what it left behind is gone, and its output has been reported.
+/// The child and its process tree have exited, and the output has been reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     pub end: ProcessEnd,
     /// Processes that outlived the child and had to be stopped.
     pub swept: u64,
-    /// False if somebody outside the tree held stdout open past the drain limit.
+    /// False if a process outside the tree held stdout open past the time limit.
     pub stdout_complete: bool,
 }

@@ -1,105 +1,150 @@
-//! What ralph does when a keeper itself is killed: the keeper's orphans become ralph's children, and are
-//! killed here. Beyond that, ralph is the parent of keepers, and of the one who guards the terminal, only.
+//! Kills the processes that a killed supervisor leaves behind: they become children of this process.
 
+use std::ffi::OsString;
 use std::io;
 use std::process::{Child, ChildStderr, ChildStdin, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The keepers that live, with or without a child, or have not been waited for. Held while one is started, so that a
-/// new keeper is never taken for an orphan.
-static KEEPERS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+use super::supervisor::pool::OrphanRule;
 
-fn keepers() -> MutexGuard<'static, Vec<u32>> {
-    KEEPERS.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// The variable that marks the processes of a pool.
+const MARK: &str = "RALPH_SUPERVISORS";
 
-/// A keeper that has been started.
+/// The helper processes of this process, and how to recognise the orphans of killed ones.
 #[derive(Debug)]
-pub(super) struct KeeperProcess(Child);
-
-/// Starts a keeper whose orphans will be ours.
-pub(super) fn start(command: &mut Command) -> io::Result<KeeperProcess> {
-    let mut keepers = keepers();
-    #[cfg(target_os = "linux")]
-    if keepers.is_empty() {
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    }
-    let supervisor = command.spawn()?;
-    keepers.push(supervisor.id());
-    Ok(KeeperProcess(supervisor))
+pub(super) struct Orphans {
+    /// Supervisors and watchdogs that have not been waited for. Locked while one is started, so that a new helper is never
+    /// taken for an orphan.
+    helpers: Helpers,
+    /// The value of `MARK`; `None` if every foreign child is an orphan.
+    mark: Option<String>,
 }
 
-impl KeeperProcess {
-    /// Its stdin and stderr, where they are pipes.
+type Helpers = Arc<Mutex<Vec<u32>>>;
+
+fn lock(helpers: &Helpers) -> MutexGuard<'_, Vec<u32>> {
+    helpers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A helper process.
+#[derive(Debug)]
+pub(super) struct HelperProcess {
+    child: Child,
+    helpers: Helpers,
+}
+
+impl HelperProcess {
+    /// Takes its stdin and stderr if they are pipes.
     pub(super) fn pipes(&mut self) -> (Option<ChildStdin>, Option<ChildStderr>) {
-        (self.0.stdin.take(), self.0.stderr.take())
+        (self.child.stdin.take(), self.child.stderr.take())
     }
 
-    /// Waits for a keeper that has nothing left to do.
+    /// Waits for the exit of the process.
     pub(super) fn wait(&mut self) {
-        let _ = self.0.wait();
-        keepers().retain(|pid| *pid != self.0.id());
+        let _ = self.child.wait();
+        lock(&self.helpers).retain(|pid| *pid != self.child.id());
     }
 }
 
-/// Kills what dead keepers have left to us; how many processes that were.
-///
-/// An orphan is a child of ours that is no keeper and belongs to another session. Every child is given a
-/// session of its own by its keeper and cannot come back from it, so no other child of ours is meant.
-#[cfg(target_os = "linux")]
-pub(super) fn kill_orphans() -> u64 {
-    use std::os::fd::AsFd;
-    use std::time::{Duration, Instant};
-
-    use rustix::event::PollFlags;
-    use rustix::process::{PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, waitpid};
-
-    use super::poll;
-    use super::tree::{descendants, send, table};
-
-    let deadline = Instant::now() + Duration::from_secs(2);
-    let keepers = keepers();
-    let here = getpid();
-    let mut killed = Vec::new();
-    loop {
-        let table = table();
-        let ours = table.iter().find(|entry| entry.pid == here);
-        let session = ours.and_then(|entry| entry.session);
-        let is_keeper = |pid: i32| {
-            keepers
-                .iter()
-                .any(|supervisor| i32::try_from(*supervisor) == Ok(pid))
+impl Orphans {
+    pub(super) fn new(rule: OrphanRule) -> Self {
+        let mark = match rule {
+            OrphanRule::AllForeign => None,
+            OrphanRule::Marked => Some(format!("{:016x}", fastrand::u64(..))),
         };
-        let orphans: Vec<_> = table
+        Self {
+            helpers: Helpers::default(),
+            mark,
+        }
+    }
+
+    /// The variable that every child of the supervisors gets.
+    pub(super) fn variable(&self) -> Option<(OsString, OsString)> {
+        self.mark.as_ref().map(|mark| (MARK.into(), mark.into()))
+    }
+
+    /// Starts a helper whose orphans this process adopts. Takes the command, because it owns descriptors of the helper.
+    pub(super) fn start(&self, mut command: Command) -> io::Result<HelperProcess> {
+        let mut helpers = lock(&self.helpers);
+        #[cfg(target_os = "linux")]
+        if helpers.is_empty() {
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        }
+        let child = command.spawn()?;
+        helpers.push(child.id());
+        Ok(HelperProcess {
+            child,
+            helpers: Arc::clone(&self.helpers),
+        })
+    }
+
+    /// Kills the orphans and returns their number.
+    ///
+    /// Every child of a supervisor leads a session of its own and cannot come back, so an orphan is never in the session
+    /// of this process.
+    #[cfg(target_os = "linux")]
+    pub(super) fn kill(&self) -> u64 {
+        use std::os::fd::AsFd;
+        use std::time::{Duration, Instant};
+
+        use rustix::event::PollFlags;
+        use rustix::process::{PidfdFlags, Signal, WaitOptions, pidfd_open, waitpid};
+
+        use super::poll;
+        use super::tree::{descendants, send, table};
+
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let helpers = lock(&self.helpers);
+        let mut killed = Vec::new();
+        loop {
+            let table = table();
+            let orphans = self.find(&table, &helpers);
+            let mut all = descendants(&table, &orphans);
+            all.extend(&orphans);
+            let new: Vec<_> = all.iter().copied().filter(|pid| !killed.contains(pid)).collect();
+            if !new.is_empty() && Instant::now() < deadline {
+                // Stop them first, then look for processes that they have started in the meantime.
+                send(&new, Signal::STOP);
+                killed.extend(new);
+                continue;
+            }
+            send(&all, Signal::KILL);
+            for orphan in &orphans {
+                if let Ok(pidfd) = pidfd_open(*orphan, PidfdFlags::empty()) {
+                    poll::wait([(pidfd.as_fd(), PollFlags::IN)], Some(deadline));
+                }
+                let _ = waitpid(Some(*orphan), WaitOptions::NOHANG);
+            }
+            if orphans.is_empty() || Instant::now() > deadline {
+                for pid in &killed {
+                    let _ = waitpid(Some(*pid), WaitOptions::NOHANG);
+                }
+                return killed.len() as u64;
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn find(&self, table: &[super::tree::Entry], helpers: &[u32]) -> Vec<rustix::process::Pid> {
+        let here = rustix::process::getpid();
+        let this = table.iter().find(|entry| entry.pid == here);
+        let session = this.and_then(|entry| entry.session);
+        let is_helper = |pid: i32| helpers.iter().any(|helper| i32::try_from(*helper) == Ok(pid));
+        table
             .iter()
             .filter(|entry| entry.parent == Some(here) && entry.session != session)
             .map(|entry| entry.pid)
-            .filter(|pid| !is_keeper(pid.as_raw_pid()))
-            .collect();
-        let mut all = descendants(&table, &orphans);
-        all.extend(&orphans);
-        let new: Vec<_> = all.iter().copied().filter(|pid| !killed.contains(pid)).collect();
-        if !new.is_empty() && Instant::now() < deadline {
-            // Frozen first, like in a tree: look again for what they started in the meantime.
-            send(&new, Signal::STOP);
-            killed.extend(new);
-            continue;
-        }
-        send(&all, Signal::KILL);
-        for orphan in &orphans {
-            if let Ok(life) = pidfd_open(*orphan, PidfdFlags::empty()) {
-                poll::wait([(life.as_fd(), PollFlags::IN)], Some(deadline));
-            }
-            let _ = waitpid(Some(*orphan), WaitOptions::NOHANG);
-        }
-        if orphans.is_empty() || Instant::now() > deadline {
-            return killed.len() as u64;
-        }
+            .filter(|pid| !is_helper(pid.as_raw_pid()))
+            .filter(|pid| match &self.mark {
+                None => true,
+                Some(mark) => super::by_env::has_variable(*pid, MARK, mark),
+            })
+            .collect()
     }
-}
 
-/// Where orphans go to init, the process group of the child is all that is known.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn kill_orphans() -> u64 {
-    0
+    /// Where orphans become children of init, only the process group of the child is known.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn kill(&self) -> u64 {
+        0
+    }
 }

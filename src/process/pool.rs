@@ -1,14 +1,14 @@
-//! A fixed number of buffers between a reader and its consumer: when all are in use, the reader waits, so
-//! that memory is bounded and nothing is dropped.
+//! A fixed number of buffers between a reader and its consumer. When all are in use, the reader waits, so that memory is
+//! bounded and nothing is dropped.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The most that one chunk carries.
+/// Maximum size of a chunk.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Some bytes of a stream. Dropping it gives the buffer back to the reader, so do not hoard chunks.
+/// Bytes of a stream. Dropping a chunk returns its buffer to the reader, which waits if too many chunks are kept.
 pub struct Chunk {
     buffer: Vec<u8>,
     filled: usize,
@@ -16,12 +16,12 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The part of the buffer that is still free.
+    /// The unused part of the buffer.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.buffer[self.filled..]
     }
 
-    /// The first `count` bytes of `room` have been written.
+    /// Adds the first `count` bytes of `room` to the chunk.
     pub(super) fn extend(&mut self, count: usize) {
         self.filled += count;
     }
@@ -57,7 +57,7 @@ pub(super) struct Pool {
 #[derive(Debug)]
 struct State {
     free: Vec<Vec<u8>>,
-    /// Buffers that may still be made; most children never need them all.
+    /// Number of buffers that may still be allocated. Most children never need all of them.
     unmade: usize,
 }
 
@@ -73,7 +73,7 @@ impl Pool {
         })
     }
 
-    /// An empty chunk; waits until there is one.
+    /// Returns an empty chunk; waits until one is available.
     pub(super) fn take(self: &Arc<Self>) -> Chunk {
         let mut state = self.state();
         let buffer = loop {
@@ -93,7 +93,7 @@ impl Pool {
         }
     }
 
-    /// No code that can panic runs under this lock, so poison means nothing.
+    /// No code that can panic runs under this lock, so a poisoned lock is safe to use.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

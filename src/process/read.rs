@@ -1,4 +1,4 @@
-//! Draining the child's output: a thread per stream that reads and hands on, and does nothing else.
+//! Reads the child's output: one thread per stream, which passes on what it reads.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,30 +12,31 @@ use rustix::io::{Errno, ioctl_fionread};
 use super::pool::{CHUNK_BYTES, Chunk, Pool};
 use super::{ChildEvent, poll};
 use crate::event::StreamName;
-use crate::panic_hook;
+use crate::failpoint;
+use crate::panic_hook::PanicScope;
 
-/// The most chunks of stdout that exist at a time.
+/// Maximum number of stdout chunks in use.
 pub const STDOUT_CHUNKS: usize = 3;
-/// The most chunks of stderr that exist at a time.
+/// Maximum number of stderr chunks in use.
 pub const STDERR_CHUNKS: usize = 2;
 
-/// What comes so soon after the last report is reported together: somebody who prints much in small pieces, as
-/// everybody does on a terminal, would keep us busier with reports than with what they say.
-const TOGETHER: Duration = Duration::from_millis(1);
-/// Half of what a terminal gives at a time: where somebody says so much, more is on its way.
-const MUCH: usize = 2048;
-/// How long that may take before it is waited for as for anything else.
-const SOON: Duration = Duration::from_micros(50);
-/// How long a stream may stay open when all that could rightly write to it is gone.
+/// Output within this time after the last report is collected into one report: a program that prints many small pieces, as
+/// most do on a terminal, would cause one report for each.
+const BATCH_TIME: Duration = Duration::from_millis(1);
+/// Half of what one read of a terminal returns: after so much, more output follows soon.
+const LARGE_READ: usize = 2048;
+/// How long to spin for it before blocking.
+const SPIN_TIME: Duration = Duration::from_micros(50);
+/// How long a stream may stay open after the tree has exited.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
-/// What the tree can have left in the pipe; beyond it, a stranger is talking.
+/// What the tree can have left in the pipe. Everything beyond comes from another process.
 const LATE_BYTES: usize = 1024 * 1024;
 
-/// Tells readers and feeder that no process of the tree is left.
+/// Notifies the reader and writer threads that no process of the tree is left.
 #[derive(Debug)]
 pub(super) struct TreeExited {
     happened: AtomicBool,
-    /// Ready as soon as the other end is closed.
+    /// Readable as soon as the other end is closed.
     reader: PipeReader,
     writer: Mutex<Option<PipeWriter>>,
 }
@@ -66,16 +67,16 @@ impl AsFd for TreeExited {
     }
 }
 
-/// How a stream came to its end.
+/// How reading a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drained {
-    ToTheEnd,
-    /// Somebody held it open past the limit.
-    GivenUp,
+    Complete,
+    /// Another process held it open past the limit.
+    TimedOut,
 }
 
-/// What one look at the stream gave.
-enum Look {
+/// The result of reading what is available.
+enum ReadResult {
     /// The chunk is full.
     More,
     Empty,
@@ -87,11 +88,12 @@ pub(super) struct Drain {
     pub(super) is_terminal: bool,
     pub(super) stream: StreamName,
     pub(super) chunks: usize,
-    pub(super) gone: Arc<TreeExited>,
+    pub(super) exited: Arc<TreeExited>,
+    pub(super) panics: PanicScope,
 }
 
 impl Drain {
-    /// Reads until the end. Afterwards nothing of this stream is reported any more.
+    /// Reads until the end. Reports nothing afterwards.
     pub(super) fn run(self, report: &dyn Fn(ChildEvent)) -> Drained {
         let pool = Pool::of(self.chunks);
         let mut chunk = pool.take();
@@ -99,44 +101,48 @@ impl Drain {
         let mut late_bytes = 0;
         let mut reported: Option<Instant> = None;
         loop {
-            let look = self.fill(&mut chunk);
+            let result = self.fill(&mut chunk);
             let count = chunk.len();
-            let due = reported.map(|at| at + TOGETHER);
-            if matches!(look, Look::Empty)
+            let due = reported.map(|at| at + BATCH_TIME);
+            if matches!(result, ReadResult::Empty)
                 && count > 0
-                && !self.gone.has_happened()
+                && !self.exited.has_happened()
                 && due > Some(Instant::now())
             {
                 self.wait_for_more(due);
                 continue;
             }
             if count > 0 {
-                panic_hook::failpoint_in_run(match self.stream {
-                    StreamName::Stdout => "stdout",
-                    StreamName::Stderr => "stderr",
-                });
+                self.failpoint();
                 report(ChildEvent::Output {
                     stream: self.stream,
                     chunk,
                 });
-                if matches!(look, Look::End) {
-                    return Drained::ToTheEnd;
+                if matches!(result, ReadResult::End) {
+                    return Drained::Complete;
                 }
                 reported = Some(Instant::now());
                 chunk = pool.take();
             }
-            if deadline.is_none() && self.gone.has_happened() {
+            if deadline.is_none() && self.exited.has_happened() {
                 deadline = Some(Instant::now() + DRAIN_LIMIT);
             }
             let overdue = deadline.is_some_and(|deadline| deadline <= Instant::now());
             late_bytes += if overdue { count } else { 0 };
-            match look {
-                Look::End => return Drained::ToTheEnd,
-                Look::Empty if overdue => return Drained::GivenUp,
-                Look::More if late_bytes > LATE_BYTES => return Drained::GivenUp,
-                Look::Empty => self.wait(deadline),
-                Look::More => {}
+            match result {
+                ReadResult::End => return Drained::Complete,
+                ReadResult::Empty if overdue => return Drained::TimedOut,
+                ReadResult::More if late_bytes > LATE_BYTES => return Drained::TimedOut,
+                ReadResult::Empty => self.wait(deadline),
+                ReadResult::More => {}
             }
+        }
+    }
+
+    fn failpoint(&self) {
+        match self.stream {
+            StreamName::Stdout => failpoint!(self.panics, Stdout),
+            StreamName::Stderr => failpoint!(self.panics, Stderr),
         }
     }
 
@@ -151,34 +157,36 @@ impl Drain {
 
     fn wait_for_more(&self, until: Option<Instant>) {
         let source = (self.source.as_fd(), PollFlags::IN);
-        poll::wait([source, (self.gone.as_fd(), PollFlags::IN)], until);
+        poll::wait([source, (self.exited.as_fd(), PollFlags::IN)], until);
     }
 
-    /// Takes what is there, up to a whole chunk.
-    fn fill(&self, chunk: &mut Chunk) -> Look {
+    /// Reads what is available, up to a whole chunk.
+    fn fill(&self, chunk: &mut Chunk) -> ReadResult {
         while chunk.len() < CHUNK_BYTES {
             match rustix::io::read(&self.source, chunk.room()) {
-                Ok(0) => return Look::End,
+                Ok(0) => return ReadResult::End,
                 Ok(count) => {
                     chunk.extend(count);
-                    if self.is_terminal && count >= MUCH {
-                        self.let_it_fill();
+                    if self.is_terminal && count >= LARGE_READ {
+                        self.spin_until_filled();
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Look::Empty,
-                // A terminal whose other side is closed says EIO; any other error leaves nothing to read either.
-                Err(_) => return Look::End,
+                Err(Errno::AGAIN) => return ReadResult::Empty,
+                // A terminal whose other side is closed returns EIO. After any other error there is nothing to read either.
+                Err(_) => return ReadResult::End,
             }
         }
-        Look::More
+        ReadResult::More
     }
 
-    /// A terminal gives at most 4 KiB a time, laid ready by a thread of the kernel's. Whoever reads before it has done so is put
-    /// to sleep until it has, in a flood every 4 KiB; whoever looks first is not.
-    fn let_it_fill(&self) {
-        let due = Instant::now() + SOON;
-        while ioctl_fionread(&self.source).is_ok_and(|ready| ready < MUCH as u64) && Instant::now() < due {
+    /// Spins until the terminal has more output. It provides at most 4 KiB at a time, filled by a kernel thread: a read before
+    /// that would sleep, in a flood of output once every 4 KiB.
+    fn spin_until_filled(&self) {
+        let due = Instant::now() + SPIN_TIME;
+        while ioctl_fionread(&self.source).is_ok_and(|ready| ready < LARGE_READ as u64)
+            && Instant::now() < due
+        {
             std::hint::spin_loop();
         }
     }

@@ -1,4 +1,4 @@
-//! Temporary directories for what children read and write: private, whatever the user's mask says.
+//! Temporary directories for files of children, private regardless of the umask.
 
 use std::fs::Permissions;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use tempfile::TempDir;
 
-/// A new directory that goes when it is dropped.
+/// Creates a directory that is removed when the value is dropped.
 pub fn scratch(prefix: &str) -> io::Result<TempDir> {
     tempfile::Builder::new()
         .prefix(prefix)
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_temporary_directory_is_its_users_alone() {
+    fn a_temporary_directory_is_accessible_only_to_its_owner() {
         let directory = scratch("ralph-").unwrap();
         let mode = directory.path().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);

@@ -1,4 +1,4 @@
-//! The screen of a child that draws on one: what its user types, and how large it is.
+//! The terminal of an interactive child: its input and its size.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,7 +25,7 @@ impl From<Size> for Winsize {
     }
 }
 
-/// Our side of a child's screen. It may outlive the child: then nothing comes of what is typed.
+/// Ralph's side of a child's terminal. It may outlive the child; then input is discarded.
 #[derive(Debug, Clone)]
 pub struct Screen {
     ours: Arc<OwnedFd>,
@@ -36,7 +36,7 @@ impl Screen {
         Self { ours: Arc::new(ours) }
     }
 
-    /// Types as much as the child takes now, and says how much that was.
+    /// Writes as much input as the terminal accepts now; returns the number of bytes.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match rustix::io::write(&self.ours, bytes) {
             Ok(count) => Ok(count),
@@ -45,9 +45,9 @@ impl Screen {
         }
     }
 
-    /// Tells the child of another size. The same size tells it nothing.
+    /// Sets the size. The child receives SIGWINCH if it differs.
     pub fn resize(&self, size: Size) {
-        // A screen that has gone needs no size.
+        // Fails only if the terminal is closed.
         let _ = tcsetwinsize(&self.ours, size.into());
     }
 }

@@ -1,4 +1,4 @@
-//! Signals that reach a keeper, as something that it can wait for.
+//! Signals of a supervisor, as a descriptor that it can wait for.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-/// Signals as something to wait for: none of them ends the keeper.
+/// Signals that the supervisor waits for. None of them ends it.
 pub(super) struct Signals {
-    /// Readable after any signal that matters.
+    /// Readable after a signal.
     wake: UnixStream,
     stop: Arc<AtomicBool>,
 }
@@ -22,7 +22,7 @@ impl AsFd for Signals {
 }
 
 impl Signals {
-    /// From now on; signals that mean nothing to a keeper, but would end it, are taken and forgotten.
+    /// Installs the handlers. Signals without a meaning for a supervisor, which would end it, are discarded.
     pub(super) fn listen() -> io::Result<Self> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -31,21 +31,21 @@ impl Signals {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
             signal_hook::low_level::pipe::register(signal, waker.try_clone()?)?;
         }
-        let unheeded = Arc::new(AtomicBool::new(false));
+        let discarded = Arc::new(AtomicBool::new(false));
         for signal in [SIGUSR1, SIGUSR2, SIGALRM] {
-            signal_hook::flag::register(signal, Arc::clone(&unheeded))?;
+            signal_hook::flag::register(signal, Arc::clone(&discarded))?;
         }
         signal_hook::low_level::pipe::register(SIGCHLD, waker)?;
         Ok(Self { wake, stop })
     }
 
-    /// Forgets the wake-ups that have been waited for.
+    /// Empties the descriptor after a wait.
     pub(super) fn clear(&self) {
         let mut sink = [0; 64];
         while rustix::io::read(&self.wake, &mut sink).is_ok_and(|count| count == sink.len()) {}
     }
 
-    /// Whether somebody has asked the keeper itself to end.
+    /// Whether a signal has asked the supervisor to exit; resets the flag.
     pub(super) fn take_stop(&self) -> bool {
         self.stop.swap(false, Ordering::Relaxed)
     }

@@ -1,33 +1,36 @@
-//! What a keeper is to start, as it goes over the control line.
+//! The request to start a child, as it is sent over the control line.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::ProcessSpec;
 use super::wire::Terminal;
+use super::{ProcessSpec, Supervisors};
 
-/// A program, where and with what it runs, but for its streams.
+/// A program, its arguments, environment and working directory. The streams are sent beside it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SpawnRequest {
     pub(super) terminal: Terminal,
     pub(super) cwd: OsString,
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
-    /// All of it.
+    /// The complete environment.
     pub(super) environment: Vec<(OsString, OsString)>,
 }
 
 impl SpawnRequest {
-    pub(super) fn of(spec: &ProcessSpec, terminal: Terminal) -> Self {
+    pub(super) fn new(spec: &ProcessSpec, terminal: Terminal, supervisors: &Supervisors) -> Self {
         let changed = &spec.environment;
-        let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+        let inherited = supervisors.environment().iter();
+        let mut environment: Vec<(OsString, OsString)> = inherited
             .filter(|(name, _)| {
                 let set = changed.set.iter().any(|(other, _)| other == name);
                 !set && !changed.remove.contains(name)
             })
+            .cloned()
             .collect();
         environment.extend(changed.set.iter().cloned());
+        environment.extend(supervisors.orphans().variable());
         Self {
             terminal,
             cwd: spec.cwd.clone().into(),
@@ -37,7 +40,7 @@ impl SpawnRequest {
         }
     }
 
-    /// A NUL ends every text that a kernel takes, so there can be none within.
+    /// Encodes the request. A NUL byte is an error, because it ends a string in every system call.
     pub(super) fn encode(&self) -> io::Result<Vec<u8>> {
         let variables = self.environment.iter().flat_map(|(name, value)| [name, value]);
         let mut texts = [&self.cwd, &self.program]
@@ -60,7 +63,7 @@ impl SpawnRequest {
         Ok(bytes)
     }
 
-    /// Nothing if somebody we do not know has written it.
+    /// Decodes a request; `None` if it is malformed.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (terminal, mut rest) = bytes.split_first()?;
         let rest = &mut rest;
@@ -85,7 +88,7 @@ impl SpawnRequest {
     }
 }
 
-/// Its length, then the text itself.
+/// Appends a string, preceded by its length.
 fn put(bytes: &mut Vec<u8>, text: &OsStr) {
     bytes.extend((text.len() as u64).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());
@@ -109,20 +112,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_errand_survives_the_line_and_half_of_one_is_none() {
+    fn a_request_can_be_decoded_and_a_truncated_one_cannot() {
         let odd = OsString::from_vec(vec![0xff, b'\n', b'x']);
-        let errand = SpawnRequest {
+        let request = SpawnRequest {
             terminal: Terminal::Stdout,
             cwd: "/w".into(),
             program: "sh".into(),
             args: vec!["".into(), odd.clone()],
             environment: vec![("A".into(), odd), ("B".into(), "".into())],
         };
-        let bytes = errand.encode().unwrap();
-        assert_eq!(SpawnRequest::decode(&bytes).as_ref(), Some(&errand));
-        let halves = (0..bytes.len()).filter(|end| SpawnRequest::decode(&bytes[..*end]).is_some());
-        // What is left is whole only where all that is missing are variables.
-        assert_eq!(halves.count(), 2);
+        let bytes = request.encode().unwrap();
+        assert_eq!(SpawnRequest::decode(&bytes).as_ref(), Some(&request));
+        let prefixes = (0..bytes.len()).filter(|end| SpawnRequest::decode(&bytes[..*end]).is_some());
+        // A prefix is complete only if nothing but variables is missing.
+        assert_eq!(prefixes.count(), 2);
         assert_eq!(SpawnRequest::decode(b"\x02"), None);
     }
 }

@@ -1,29 +1,31 @@
-//! Writing the child's stdin while its output is read, and closing it.
+//! Writes the child's stdin while its output is read, and closes it.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 
 use super::poll;
 use super::read::TreeExited;
-use crate::panic_hook;
+use crate::failpoint;
+use crate::panic_hook::PanicScope;
 
-/// What is still to be written to a pipe; the pipe closes when this is dropped.
+/// Bytes that are written to a pipe. The pipe is closed when this value is dropped.
 pub(super) struct StdinWriter {
     pipe: PipeWriter,
     bytes: Vec<u8>,
     written: usize,
 }
 
-/// How it went so far.
+/// The result of writing without blocking.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Fed {
-    /// All is written, or nobody will read it.
+pub(super) enum WriteProgress {
+    /// Everything is written, or the child does not read it.
     Done,
-    Waiting,
+    Blocked,
 }
 
 impl StdinWriter {
@@ -35,35 +37,39 @@ impl StdinWriter {
         }
     }
 
-    /// Writes what the pipe takes at once. A short prompt needs no more than this.
-    pub(super) fn write(&mut self) -> Fed {
+    /// Writes until the pipe is full. A short prompt fits.
+    pub(super) fn write(&mut self) -> WriteProgress {
         while self.written < self.bytes.len() {
             match rustix::io::write(&self.pipe, &self.bytes[self.written..]) {
                 Ok(count) => self.written += count,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Fed::Waiting,
-                // A child that does not read its stdin is a healthy child.
-                Err(_) => return Fed::Done,
+                Err(Errno::AGAIN) => return WriteProgress::Blocked,
+                // A child need not read its stdin.
+                Err(_) => return WriteProgress::Done,
             }
         }
-        Fed::Done
+        WriteProgress::Done
     }
 
-    /// Writes the rest as the child reads it. Ends with the tree, even if a stranger holds the other end.
-    pub(super) fn write_all(mut self, gone: &TreeExited) {
-        panic_hook::failpoint_in_run("stdin");
-        while self.write() == Fed::Waiting {
-            let wanted = [(self.pipe.as_fd(), PollFlags::OUT), (gone.as_fd(), PollFlags::IN)];
+    /// Writes the rest as the child reads it. Ends with the tree, even if another process holds the pipe open.
+    fn write_all(mut self, exited: &TreeExited) {
+        while self.write() == WriteProgress::Blocked {
+            let wanted = [
+                (self.pipe.as_fd(), PollFlags::OUT),
+                (exited.as_fd(), PollFlags::IN),
+            ];
             if let [_, true] = poll::wait(wanted, None) {
                 return;
             }
         }
     }
 
-    pub(super) fn write_all_in_a_thread(self, gone: std::sync::Arc<TreeExited>) -> io::Result<()> {
-        std::thread::Builder::new()
-            .name("stdin".into())
-            .spawn(move || self.write_all(&gone))?;
+    pub(super) fn write_in_thread(self, exited: Arc<TreeExited>, panics: &PanicScope) -> io::Result<()> {
+        let scope = panics.clone();
+        panics.spawn("stdin", move || {
+            failpoint!(scope, Stdin);
+            self.write_all(&exited);
+        })?;
         Ok(())
     }
 }

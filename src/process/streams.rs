@@ -1,4 +1,4 @@
-//! The three streams of a child: the ends that it gets, and the ends that we keep.
+//! The three streams of a child: the ends that it receives, and the ends that ralph keeps.
 
 use std::fs::File;
 use std::io::{self, PipeWriter};
@@ -11,12 +11,11 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetwinsi
 use super::wire::Terminal;
 use super::{ProcessError, ProcessSpec, Screen, Size, Stdin, Transport};
 
-/// Several agents lose output when their reader stalls and the pipe is full; this is the most that an
-/// unprivileged process may ask for.
+/// Several agents lose output when the pipe is full. This is the largest size that an unprivileged process may set.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 1024 * 1024;
 
-/// The ends that go to the child.
+/// The ends that the child receives.
 pub(super) struct TheirEnds {
     stdin: OwnedFd,
     stdout: OwnedFd,
@@ -30,13 +29,13 @@ impl TheirEnds {
     }
 }
 
-/// The ends that stay here; none of them blocks.
+/// The ends that ralph keeps. None of them blocks.
 pub(super) struct OurEnds {
-    /// Only where there is something to feed.
+    /// Only if there is something to write.
     pub(super) stdin: Option<PipeWriter>,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
-    /// Only where there is one to type into.
+    /// Only with `Transport::Screen`.
     pub(super) screen: Option<Screen>,
 }
 
@@ -59,7 +58,7 @@ pub(super) fn open(spec: &ProcessSpec) -> Result<(TheirEnds, OurEnds), ProcessEr
             })?;
             (file.into(), None)
         }
-        Stdin::StdinWriter(_) => {
+        Stdin::Bytes(_) => {
             let (reader, writer) = io::pipe().map_err(failed)?;
             ioctl_fionbio(&writer, true).map_err(|error| failed(error.into()))?;
             (reader.into(), Some(writer))
@@ -70,7 +69,7 @@ pub(super) fn open(spec: &ProcessSpec) -> Result<(TheirEnds, OurEnds), ProcessEr
     let screen = match spec.stdout {
         Transport::Pipe | Transport::Pty { .. } => None,
         Transport::Screen(_) => {
-            // The pipe ends at once, and what is drawn comes from the screen.
+            // The pipe ends immediately: all output arrives on the screen.
             stderr.theirs = stdout.theirs.try_clone().map_err(failed)?;
             Some(Screen::new(stdout.ours.try_clone().map_err(failed)?))
         }
@@ -99,7 +98,7 @@ struct Output {
 fn output_pipe() -> io::Result<Output> {
     let (reader, writer) = io::pipe()?;
     ioctl_fionbio(&reader, true)?;
-    // A system that refuses the size gives a smaller pipe, which is still a pipe.
+    // If the system refuses the size, the pipe is smaller but works.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
     Ok(Output {
@@ -108,7 +107,7 @@ fn output_pipe() -> io::Result<Output> {
     })
 }
 
-/// A terminal with a size of its own, since an agent may ask for it. Raw, it changes no byte.
+/// Opens a terminal and sets its size, because an agent may query it. In raw mode it changes no byte.
 fn pty(size: Size, set_up: impl FnOnce(&mut Termios)) -> io::Result<Output> {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC)?;
     grantpt(&ours)?;
@@ -122,7 +121,7 @@ fn pty(size: Size, set_up: impl FnOnce(&mut Termios)) -> io::Result<Output> {
     Ok(Output { ours, theirs })
 }
 
-/// As it comes, and a character is taken back whole.
+/// Ordinary modes, with UTF-8 aware erasing.
 fn as_people_have_it(attributes: &mut Termios) {
     attributes.input_modes |= rustix::termios::InputModes::IUTF8;
 }
@@ -132,7 +131,7 @@ const CLOSE_ON_EXEC: OpenptFlags = OpenptFlags::CLOEXEC;
 #[cfg(not(target_os = "linux"))]
 const CLOSE_ON_EXEC: OpenptFlags = OpenptFlags::empty();
 
-/// By descriptor: right even where `/dev/pts` is another one than ours.
+/// Opens the other side by descriptor, which works even if `/dev/pts` belongs to another mount namespace.
 #[cfg(target_os = "linux")]
 fn other_side(ours: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC;

@@ -1,25 +1,25 @@
-//! The process table: who descends from whom, and signals to all of them.
+//! The process table, and signals to whole process trees.
 //!
-//! On Linux this is `/proc`, and since a keeper adopts orphans, its descendants are all that its child ever
-//! started. Elsewhere `ps` gives the same table, but orphans belong to init and are found by process group
-//! only: one that left its group and lost its parent escapes.
+//! On Linux the table is `/proc`. A supervisor adopts orphans, so its descendants are all processes that its child has ever
+//! started. Elsewhere `ps` prints the table, but orphans become children of init and are found only by their process group: an
+//! orphan that has left the group escapes.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Rounds after which a tree that keeps growing is signalled as it stands.
+/// Number of rounds after which a growing tree is signalled as it is.
 const ROUNDS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) pid: Pid,
-    /// None for the first process of a container: its parent, and often its session, are outside.
+    /// `None` for the first process of a container, whose parent is outside.
     pub(super) parent: Option<Pid>,
     #[cfg(target_os = "linux")]
     pub(super) session: Option<Pid>,
     pub(super) dead: bool,
 }
 
-/// All that descends from `root`; the process group of `leader` where there is no process table.
+/// The descendants of `root`, or the process group of `leader` without a process table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tree {
     pub(super) root: Pid,
@@ -27,28 +27,28 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Asks all to end; stopped ones are woken, so that they can.
+    /// Sends SIGTERM to all processes, and SIGCONT so that stopped ones receive it.
     pub(super) fn terminate(self) -> Vec<Pid> {
         self.signal_until_all_have_it(&[Signal::TERM, Signal::CONT])
     }
 
-    /// Ends all. First everything is frozen: what is stopped cannot start anything new meanwhile.
+    /// Sends SIGKILL to all processes. Stops them first, so that they cannot start others in the meantime.
     pub(super) fn kill(self) -> Vec<Pid> {
-        let frozen = self.signal_until_all_have_it(&[Signal::STOP]);
-        send(&frozen, Signal::KILL);
-        if frozen.is_empty() {
+        let stopped = self.signal_until_all_have_it(&[Signal::STOP]);
+        send(&stopped, Signal::KILL);
+        if stopped.is_empty() {
             let _ = kill_process_group(self.leader, Signal::KILL);
         }
-        frozen
+        stopped
     }
 
-    /// Nobody is left as far as parents can tell. Where orphans go to init, those of the leader's group may be.
+    /// Kills orphans that are children of init, where the supervisor does not adopt them.
     pub(super) fn kill_escaped(self) {
         #[cfg(not(target_os = "linux"))]
         let _ = kill_process_group(self.leader, Signal::KILL);
     }
 
-    /// Signals every descendant once, again and again until there is no new one.
+    /// Signals every descendant once, and repeats until there are no new ones.
     fn signal_until_all_have_it(self, signals: &[Signal]) -> Vec<Pid> {
         let mut done: Vec<Pid> = Vec::new();
         for _ in 0..ROUNDS {
@@ -75,14 +75,14 @@ impl Tree {
     }
 }
 
-/// One that is already gone needs no signal; one of another user cannot have it.
+/// Sends a signal. It fails for processes that have exited or belong to another user.
 pub(super) fn send(pids: &[Pid], signal: Signal) {
     for pid in pids {
         let _ = kill_process(*pid, signal);
     }
 }
 
-/// The living descendants of `roots`, without the roots, parents before children.
+/// The running descendants of `roots`, without the roots, parents before children.
 pub(super) fn descendants(table: &[Entry], roots: &[Pid]) -> Vec<Pid> {
     let mut found: Vec<Pid> = roots.to_vec();
     let mut next = 0;
@@ -101,7 +101,7 @@ pub(super) fn descendants(table: &[Entry], roots: &[Pid]) -> Vec<Pid> {
     found.split_off(roots.len())
 }
 
-/// Every process that can be seen; empty if none can.
+/// All visible processes; empty without `/proc`.
 #[cfg(target_os = "linux")]
 pub(super) fn table() -> Vec<Entry> {
     use std::io::Read;
@@ -109,7 +109,7 @@ pub(super) fn table() -> Vec<Entry> {
     let Ok(directory) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
-    // The fields that matter come first; a name is at most 64 bytes.
+    // The needed fields come first; a name has at most 64 bytes.
     let mut stat = [0; 256];
     let entry = |process: std::fs::DirEntry| {
         let pid: i32 = process.file_name().to_str()?.parse().ok()?;
@@ -120,13 +120,13 @@ pub(super) fn table() -> Vec<Entry> {
     directory.flatten().filter_map(entry).collect()
 }
 
-/// `pid (name) state ppid pgrp session …`, where the name may contain anything, `)` too.
+/// Parses `pid (name) state ppid pgrp session …`. The name may contain any character, including `)`.
 #[cfg(target_os = "linux")]
 fn parse_stat(pid: Pid, stat: &[u8]) -> Option<Entry> {
     let after_name = memchr::memrchr(b')', stat)? + 1;
     let text = String::from_utf8_lossy(&stat[after_name..]);
     let mut fields = text.split_ascii_whitespace();
-    // Outside of a container it is 0; of a process that goes away while we look, the kernel says -1.
+    // 0 for a process outside of the container, -1 for one that is just exiting.
     let known = |number: &str| Some(Pid::from_raw(number.parse::<i32>().ok()?.max(0)));
     let state = fields.next()?;
     let parent = known(fields.next()?)?;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_look_like_the_rest_of_the_line() {
+    fn a_name_may_contain_parentheses_and_spaces() {
         let entry = parse_stat(pid(7), b"7 (a) Z 1 (b\xff) S 5 6 4 0 -1").unwrap();
         assert_eq!(
             entry,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_goes_away_meanwhile_has_no_session_any_more() {
+    fn an_exiting_process_has_no_session() {
         let entry = parse_stat(pid(7), b"7 (a) X 0 -1 -1 0 -1").unwrap();
         assert_eq!((entry.parent, entry.session, entry.dead), (None, None, true));
     }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_found_over_generations_and_without_the_dead() {
+    fn descendants_of_all_generations_are_found_except_dead_ones() {
         let entry = |number, parent, dead| Entry {
             pid: pid(number),
             parent: Some(pid(parent)),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_knows_this_process() {
+    fn the_table_contains_this_process() {
         let me = rustix::process::getpid();
         assert!(table().iter().any(|entry| entry.pid == me && !entry.dead));
     }

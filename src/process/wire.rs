@@ -1,5 +1,5 @@
-//! The control line between a keeper and the process that wants children: fixed-size messages on a socket pair. A call
-//! hands over the next child's three streams and what to start; end of file means that the other side has died.
+//! The control line between ralph and a supervisor: messages of fixed size on a socket pair. A spawn request carries the
+//! child's three streams. End of file means that the other side has exited.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -14,75 +14,74 @@ use rustix::net::{
 
 use crate::event::ProcessEnd;
 
-/// Every message is one byte that says what it is and eight that say how much.
+/// A message is one byte for its kind and eight for its value.
 pub(super) const MESSAGE_BYTES: usize = 9;
 pub(super) type Message = [u8; MESSAGE_BYTES];
 
-/// The message that an errand begins with; it says how long the errand is.
-const CALL: u8 = b'C';
+/// The kind of the message before a spawn request; its value is the length of the request.
+const SPAWN: u8 = b'C';
 const STREAMS: usize = 3;
-const LONGEST_WORDS: u64 = 4096;
+const MAX_PANIC_BYTES: u64 = 4096;
 
-/// Whether the child's stdout is to become its controlling terminal.
+/// Whether the child's stdout becomes its controlling terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Terminal {
     None,
     Stdout,
 }
 
-/// What the keeper is told.
+/// A command for the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SupervisorCommand {
     Stop { grace: Duration },
     Kill,
 }
 
-/// What the keeper tells.
+/// A message of the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notice {
     Started {
         pid: u32,
     },
-    /// The child could not be started; the keeper is free.
+    /// The child could not be started. The supervisor waits for the next request.
     Failed {
         stage: SpawnStage,
         errno: i32,
     },
     LeaderEnded(ProcessEnd),
-    /// No process of the tree is left, or none that can be ended.
+    /// No process of the tree is left, or none that can be killed.
     TreeExited {
         swept: u64,
-        supervisor: Afterwards,
+        supervisor: SupervisorFate,
     },
-    /// The keeper itself has made a mistake; so many bytes about it follow.
-    Mistaken {
+    /// The supervisor has panicked. A message of this many bytes follows.
+    Panicked {
         bytes: u64,
     },
 }
 
-/// What a keeper does when its child is gone.
+/// What a supervisor does after the exit of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Afterwards {
-    /// It waits for another child.
+pub(super) enum SupervisorFate {
+    /// It waits for the next request.
     Waits,
-    /// It was told to go, or there is something left that it could not end.
-    Leaves,
+    /// It exits, because of a signal or because a process is left that it could not kill.
+    Exits,
 }
 
-/// What a keeper without a child hears.
+/// What a supervisor without a child receives.
 #[derive(Debug)]
-pub(super) enum Call {
-    SpawnRequest {
-        errand: Vec<u8>,
+pub(super) enum Request {
+    Spawn {
+        request: Vec<u8>,
         streams: [OwnedFd; STREAMS],
     },
-    /// An order for the child before, which had gone when it was sent.
-    TooLate,
-    /// Nobody is at the other end.
-    Over,
+    /// A command for the previous child, which had exited when it was sent.
+    LateCommand,
+    EndOfLine,
 }
 
-/// How far the keeper came.
+/// The step at which starting the child failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpawnStage {
     WorkingDirectory,
@@ -125,13 +124,13 @@ impl Notice {
             Self::LeaderEnded(ProcessEnd::Signaled { signal }) => message(b'S', number(signal)),
             Self::TreeExited {
                 swept,
-                supervisor: Afterwards::Waits,
+                supervisor: SupervisorFate::Waits,
             } => message(b'G', swept),
             Self::TreeExited {
                 swept,
-                supervisor: Afterwards::Leaves,
+                supervisor: SupervisorFate::Exits,
             } => message(b'L', swept),
-            Self::Mistaken { bytes } => message(b'M', bytes),
+            Self::Panicked { bytes } => message(b'M', bytes),
         }
     }
 
@@ -154,18 +153,18 @@ impl Notice {
             b'S' => Self::LeaderEnded(ProcessEnd::Signaled { signal: signed? }),
             b'G' => Self::TreeExited {
                 swept: value,
-                supervisor: Afterwards::Waits,
+                supervisor: SupervisorFate::Waits,
             },
             b'L' => Self::TreeExited {
                 swept: value,
-                supervisor: Afterwards::Leaves,
+                supervisor: SupervisorFate::Exits,
             },
-            b'M' => Self::Mistaken { bytes: value },
+            b'M' => Self::Panicked { bytes: value },
             _ => return None,
         })
     }
 
-    /// The next notice; an error of kind `UnexpectedEof` if the keeper has died.
+    /// Reads the next notice; an error of kind `UnexpectedEof` if the supervisor has exited.
     pub(super) fn read(mut control: impl Read) -> io::Result<Self> {
         let mut bytes = [0; MESSAGE_BYTES];
         control.read_exact(&mut bytes)?;
@@ -173,12 +172,12 @@ impl Notice {
     }
 }
 
-/// What a keeper has to say of its mistake.
-pub(super) fn read_words(control: impl Read, bytes: u64) -> String {
-    let mut words = Vec::new();
-    // Cut off in the middle, they are still better than none.
-    let _ = control.take(bytes.min(LONGEST_WORDS)).read_to_end(&mut words);
-    format!("{}, in the keeper", String::from_utf8_lossy(&words))
+/// Reads the message of a panic in the supervisor.
+pub(super) fn read_panic(control: impl Read, bytes: u64) -> String {
+    let mut message = Vec::new();
+    // A truncated message is still useful.
+    let _ = control.take(bytes.min(MAX_PANIC_BYTES)).read_to_end(&mut message);
+    format!("{}, in the supervisor", String::from_utf8_lossy(&message))
 }
 
 fn message(kind: u8, value: u64) -> Message {
@@ -196,29 +195,28 @@ fn number(signed: i32) -> u64 {
     i64::from(signed).cast_unsigned()
 }
 
-/// Hands the child's stdin, stdout and stderr to a keeper, and what it is to start.
-pub(super) fn hand_over(
+/// Sends a spawn request with the child's stdin, stdout and stderr.
+pub(super) fn send_request(
     mut control: impl AsFd + Write,
-    errand: &[u8],
+    request: &[u8],
     streams: [BorrowedFd<'_>; STREAMS],
 ) -> io::Result<()> {
-    let call = message(CALL, errand.len() as u64);
+    let header = message(SPAWN, request.len() as u64);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     rights.push(SendAncillaryMessage::ScmRights(&streams));
     let sent = sendmsg(
         control.as_fd(),
-        &[IoSlice::new(&call), IoSlice::new(errand)],
+        &[IoSlice::new(&header), IoSlice::new(request)],
         &mut rights,
         SendFlags::NOSIGNAL,
     )?;
-    control.write_all(&call[sent.min(call.len())..])?;
-    control.write_all(&errand[sent.saturating_sub(call.len())..])
+    control.write_all(&header[sent.min(header.len())..])?;
+    control.write_all(&request[sent.saturating_sub(header.len())..])
 }
 
-/// The keeper's side of `hand_over`. The line keeps the order of what is said, so what comes before a call is for a child
-/// that is gone, and what comes after it is for the new one.
-pub(super) fn take_over(control: impl AsFd) -> io::Result<Call> {
+/// Receives a spawn request. Commands before it on the line are for the previous child, commands after it for the new one.
+pub(super) fn receive_request(control: impl AsFd) -> io::Result<Request> {
     let mut bytes = [0; MESSAGE_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
@@ -229,7 +227,7 @@ pub(super) fn take_over(control: impl AsFd) -> io::Result<Call> {
         RecvFlags::empty(),
     )?;
     if received.bytes == 0 {
-        return Ok(Call::Over);
+        return Ok(Request::EndOfLine);
     }
     let streams: Vec<OwnedFd> = rights
         .drain()
@@ -240,23 +238,23 @@ pub(super) fn take_over(control: impl AsFd) -> io::Result<Call> {
         .flatten()
         .collect();
     for stream in &streams {
-        // Only the three copies that exec puts in place may reach the child.
+        // The child receives only the three copies that exec puts in place.
         fcntl_setfd(stream, FdFlags::CLOEXEC)?;
     }
     read_exact(control.as_fd(), &mut bytes[received.bytes..])?;
     if SupervisorCommand::decode(&bytes).is_some() {
-        return Ok(Call::TooLate);
+        return Ok(Request::LateCommand);
     }
     let streams = streams.try_into();
-    let ((CALL, length), Ok(streams)) = (parts(&bytes), streams) else {
+    let ((SPAWN, length), Ok(streams)) = (parts(&bytes), streams) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
-    let mut errand = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-    read_exact(control.as_fd(), &mut errand)?;
-    Ok(Call::SpawnRequest { errand, streams })
+    let mut request = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    read_exact(control.as_fd(), &mut request)?;
+    Ok(Request::Spawn { request, streams })
 }
 
-/// As much as is asked for, from a line that may only be borrowed.
+/// Fills the buffer from a borrowed descriptor.
 pub(super) fn read_exact(control: BorrowedFd<'_>, mut bytes: &mut [u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::read(control, &mut *bytes) {
@@ -269,7 +267,7 @@ pub(super) fn read_exact(control: BorrowedFd<'_>, mut bytes: &mut [u8]) -> io::R
     Ok(())
 }
 
-/// All of it, to a line that may only be borrowed.
+/// Writes all bytes to a borrowed descriptor.
 pub(super) fn write_all(control: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(control, bytes) {
@@ -287,7 +285,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn every_notice_survives_the_line() {
+    fn every_notice_can_be_decoded() {
         for notice in [
             Notice::Started { pid: u32::MAX },
             Notice::Failed {
@@ -302,32 +300,32 @@ mod tests {
             Notice::LeaderEnded(ProcessEnd::Signaled { signal: 9 }),
             Notice::TreeExited {
                 swept: u64::MAX,
-                supervisor: Afterwards::Waits,
+                supervisor: SupervisorFate::Waits,
             },
             Notice::TreeExited {
                 swept: 0,
-                supervisor: Afterwards::Leaves,
+                supervisor: SupervisorFate::Exits,
             },
-            Notice::Mistaken { bytes: 7 },
+            Notice::Panicked { bytes: 7 },
         ] {
             assert_eq!(Notice::read(&notice.encode()[..]).unwrap(), notice);
         }
     }
 
     #[test]
-    fn every_order_survives_the_line() {
-        for order in [
+    fn every_command_can_be_decoded() {
+        for command in [
             SupervisorCommand::Kill,
             SupervisorCommand::Stop {
                 grace: Duration::from_millis(1500),
             },
         ] {
-            assert_eq!(SupervisorCommand::decode(&order.encode()), Some(order));
+            assert_eq!(SupervisorCommand::decode(&command.encode()), Some(command));
         }
     }
 
     #[test]
-    fn a_dead_keeper_is_an_unexpected_end() {
+    fn the_exit_of_the_supervisor_is_an_unexpected_end() {
         assert_eq!(
             Notice::read(&b"P1"[..]).unwrap_err().kind(),
             io::ErrorKind::UnexpectedEof
@@ -335,17 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_handed_over_in_order() {
+    fn streams_are_received_in_order() {
         let (here, there) = UnixStream::pair().unwrap();
         let (reader, writer) = io::pipe().unwrap();
         let streams = [reader.as_fd(), writer.as_fd(), writer.as_fd()];
-        hand_over(&here, b"errand", streams).unwrap();
+        send_request(&here, b"request", streams).unwrap();
         drop(writer);
-        let Ok(Call::SpawnRequest { errand, streams }) = take_over(&there) else {
-            panic!("no errand");
+        let Ok(Request::Spawn { request, streams }) = receive_request(&there) else {
+            panic!("no request");
         };
         let [_stdin, stdout, stderr] = streams;
-        assert_eq!(errand, b"errand");
+        assert_eq!(request, b"request");
         rustix::io::write(&stdout, b"out").unwrap();
         rustix::io::write(&stderr, b"err").unwrap();
         drop((stdout, stderr));
@@ -353,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_before_a_call_are_too_late_and_orders_after_it_count() {
+    fn commands_before_a_request_are_late_and_commands_after_it_are_read() {
         let (mut here, there) = UnixStream::pair().unwrap();
         let null = std::fs::File::open("/dev/null").unwrap();
         let stop = SupervisorCommand::Stop {
@@ -361,26 +359,26 @@ mod tests {
         };
         here.write_all(&stop.encode()).unwrap();
         here.write_all(&SupervisorCommand::Kill.encode()).unwrap();
-        hand_over(&here, b"errand", [null.as_fd(); 3]).unwrap();
+        send_request(&here, b"request", [null.as_fd(); 3]).unwrap();
         here.write_all(&SupervisorCommand::Kill.encode()).unwrap();
         drop(here);
-        assert!(matches!(take_over(&there).unwrap(), Call::TooLate));
-        assert!(matches!(take_over(&there).unwrap(), Call::TooLate));
+        assert!(matches!(receive_request(&there).unwrap(), Request::LateCommand));
+        assert!(matches!(receive_request(&there).unwrap(), Request::LateCommand));
         assert!(
-            matches!(take_over(&there).unwrap(), Call::SpawnRequest { errand, .. } if errand == b"errand")
+            matches!(receive_request(&there).unwrap(), Request::Spawn { request, .. } if request == b"request")
         );
-        let mut order = [0; MESSAGE_BYTES];
-        read_exact(there.as_fd(), &mut order).unwrap();
-        assert_eq!(SupervisorCommand::decode(&order), Some(SupervisorCommand::Kill));
-        assert!(matches!(take_over(&there).unwrap(), Call::Over));
+        let mut command = [0; MESSAGE_BYTES];
+        read_exact(there.as_fd(), &mut command).unwrap();
+        assert_eq!(SupervisorCommand::decode(&command), Some(SupervisorCommand::Kill));
+        assert!(matches!(receive_request(&there).unwrap(), Request::EndOfLine));
     }
 
     #[test]
-    fn nonsense_is_no_call() {
+    fn an_invalid_request_is_an_error() {
         let (mut here, there) = UnixStream::pair().unwrap();
-        here.write_all(&message(CALL, 0)).unwrap();
-        assert!(take_over(&there).is_err(), "without streams");
+        here.write_all(&message(SPAWN, 0)).unwrap();
+        assert!(receive_request(&there).is_err(), "without streams");
         here.write_all(b"nonsense!").unwrap();
-        assert!(take_over(&there).is_err());
+        assert!(receive_request(&there).is_err());
     }
 }

@@ -1,25 +1,25 @@
-//! A raw capture, read again: bytes become lines, and lines the events of a transcript, as they do in a run.
-//! However long the capture, only one piece of it is in memory.
+//! Parses a raw capture as a run would: bytes become lines, lines become transcript events. Only one chunk of the capture
+//! is in memory at a time.
 
 use std::io::{self, ErrorKind, Read};
 
 use crate::event::TranscriptEvent;
 use crate::process::LineSplitter;
-use crate::transcript::{Format, Opening};
+use crate::transcript::{AdapterContext, Format};
 
-use super::session::read;
+use super::agent_output::read_line;
 
 const CHUNK: usize = 64 * 1024;
 
-/// What hears a capture.
+/// Receives the events of a capture.
 pub trait Listener {
     fn on_event(&mut self, event: TranscriptEvent) -> io::Result<()>;
 
-    /// Nothing more is there at the moment.
+    /// Called when no more input is available at the moment.
     fn pause(&mut self) -> io::Result<()>;
 }
 
-/// Why a capture was not read to its end.
+/// The error that ended the reading of a capture early.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     #[error("cannot be read")]
@@ -28,22 +28,22 @@ pub enum CaptureError {
     Output(#[source] io::Error),
 }
 
-/// How a capture is to be read.
+/// The options for reading a capture.
 #[derive(Debug, Clone, Copy)]
 pub struct CaptureReading<'a> {
     pub format: &'static Format,
-    /// The prompt as it was sent, where that is known.
+    /// The prompt as it was sent, if known.
     pub prompt: &'a str,
     pub max_line_bytes: usize,
 }
 
-/// Reads a capture to its end; returns how many bytes it had.
+/// Reads a capture to its end; returns its length in bytes.
 pub fn read_capture(
     input: &mut dyn Read,
     reading: CaptureReading<'_>,
     listener: &mut dyn Listener,
 ) -> Result<u64, CaptureError> {
-    let mut adapter = (reading.format.open)(&Opening {
+    let mut adapter = (reading.format.open)(&AdapterContext {
         prompt: reading.prompt,
     });
     let mut lines = LineSplitter::new(reading.max_line_bytes);
@@ -59,11 +59,11 @@ pub fn read_capture(
         };
         bytes += length as u64;
         lines.feed(&chunk[..length], |line| {
-            read(adapter.as_mut(), line.bytes, line.cut, &mut events);
+            read_line(adapter.as_mut(), line.bytes, line.cut, &mut events);
         });
         tell(&mut events, listener).map_err(CaptureError::Output)?;
     }
-    lines.finish(|line| read(adapter.as_mut(), line.bytes, line.cut, &mut events));
+    lines.finish(|line| read_line(adapter.as_mut(), line.bytes, line.cut, &mut events));
     adapter.flush(&mut events);
     tell(&mut events, listener).map_err(CaptureError::Output)?;
     Ok(bytes)

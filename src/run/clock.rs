@@ -1,4 +1,4 @@
-//! The one clock of a run. It goes on while the machine sleeps, as the rest of the world does.
+//! The clock of a run. It does not stop while the machine sleeps.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(super) struct Clock {
     elapsed: Duration,
 }
 
-/// When something happened, on the run's clock and on the wall. All that came in one message happened at once.
+/// A time on the run's clock and on the wall clock. Everything in one message has the same time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) elapsed: Duration,
@@ -19,7 +19,7 @@ pub(super) struct Moment {
 }
 
 impl Clock {
-    /// A clock that already shows some time: that of a run that goes on.
+    /// A clock that starts at the elapsed time of a resumed run.
     pub(super) fn start_at(elapsed: Duration) -> Self {
         Self {
             start: now(),
@@ -34,7 +34,7 @@ impl Clock {
         }
     }
 
-    /// Since the run began.
+    /// The time since the run started.
     pub(super) fn elapsed(self) -> Duration {
         self.elapsed + now().saturating_sub(self.start)
     }

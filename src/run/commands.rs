@@ -1,92 +1,108 @@
-//! What the watcher of the screen wants, as it comes in, and what it means to the engine.
+//! Where the commands of a run come from: keys, answers on stdin, signals, and the loss of the terminal.
 
 use std::sync::mpsc::Sender;
 
 use jiff::Timestamp;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
-use crate::engine::{Answer, Input};
-use crate::event::{Command, Interrupt};
-use crate::ui::tui::{CommandSender, UserCommand, UserCommandKind};
+use crate::event::{Command, CommandNotSent, CommandSender, Interrupt};
+use crate::ui::CloseReason;
 
 use super::queue::Message;
 
-/// The door by which a face's wishes come in.
-pub(super) struct QueueCommandSender {
-    to_inbox: Sender<Message>,
+/// Part of the ids of the commands from one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommandSource {
+    /// A front end, or a key typed into an agent's screen.
+    Key,
+    /// An answer on stdin.
+    Stdin,
+    Signal,
+    /// The terminal, when it is closed.
+    Terminal,
 }
 
-impl QueueCommandSender {
-    pub(super) fn new(to_inbox: Sender<Message>) -> Self {
-        Self { to_inbox }
-    }
-}
-
-impl CommandSender for QueueCommandSender {
-    fn send(&self, command: UserCommand) -> Result<(), String> {
-        // The run is over when nobody listens any more.
-        let _ = self.to_inbox.send(Message::UserCommand(command));
-        Ok(())
-    }
-
-    fn understands(&self, kind: UserCommandKind) -> bool {
-        match kind {
-            UserCommandKind::Pause
-            | UserCommandKind::Resume
-            | UserCommandKind::StopIteration
-            | UserCommandKind::Wake
-            | UserCommandKind::Tell
-            | UserCommandKind::GoOn
-            | UserCommandKind::GoOnWithoutAsking => true,
+impl CommandSource {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Stdin => "stdin",
+            Self::Signal => "signal",
+            Self::Terminal => "terminal",
         }
     }
 }
 
-/// What a wish means to the engine. An order is journaled as one from the inbox on disk is.
-pub(super) fn meaning(command: UserCommand) -> Option<Input> {
-    let order = match command {
-        UserCommand::Pause => Command::Pause,
-        UserCommand::Resume => Command::Resume,
-        UserCommand::StopIteration => Command::StopIteration,
-        UserCommand::Wake => Command::Wake,
-        UserCommand::Tell(text) => Command::Message { text },
-        UserCommand::GoOn => return Some(Input::Answered(Answer::GoOn)),
-        UserCommand::GoOnWithoutAsking => return Some(Input::Answered(Answer::GoOnWithoutAsking)),
-        UserCommand::Interrupt => return Some(Input::Interrupted(Interrupt::Int)),
-        UserCommand::Quit => return Some(Input::Interrupted(Interrupt::Quit)),
-        UserCommand::Gone => return Some(Input::Interrupted(Interrupt::Hup)),
-        UserCommand::Left => return None,
+/// Creates a sender that puts commands into the queue of a run. The time makes its ids unique among all processes of the
+/// run.
+pub(super) fn sender(queue: Sender<Message>, source: CommandSource) -> CommandSender {
+    let id_prefix = format!("{}-{}", source.name(), Timestamp::now().as_nanosecond());
+    CommandSender::new(&id_prefix, move |request| {
+        queue.send(Message::Command(request)).map_err(CommandNotSent::new)
+    })
+}
+
+/// The command that a signal stands for.
+pub(super) fn of_signal(signal: i32) -> Option<Command> {
+    let by = match signal {
+        SIGINT => Interrupt::Int,
+        SIGTERM => Interrupt::Term,
+        SIGHUP => Interrupt::Hup,
+        SIGUSR1 => return Some(Command::Wake),
+        _ => return None,
     };
-    let id = format!("key-{}", Timestamp::now().as_nanosecond());
-    Some(Input::Command { id, order })
+    Some(Command::Stop { by })
+}
+
+/// The command that the closing of a front end stands for.
+pub(super) fn of_close(reason: CloseReason) -> Option<Command> {
+    match reason {
+        CloseReason::ByUser => None,
+        CloseReason::TerminalLost => Some(Command::Stop { by: Interrupt::Hup }),
+    }
+}
+
+/// Who ends the run by this command, if it ends the run.
+pub(super) fn interrupt_of(command: &Command) -> Option<Interrupt> {
+    match command {
+        Command::Stop { by } => Some(*by),
+        Command::Kill => Some(Interrupt::Quit),
+        Command::Message { .. }
+        | Command::Pause
+        | Command::Resume
+        | Command::Wake
+        | Command::StopIteration
+        | Command::Answer { .. } => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use signal_hook::consts::SIGWINCH;
+    use std::sync::mpsc;
 
     #[test]
-    fn a_wish_is_an_order_an_answer_or_an_interrupt() {
-        let order = |command| match meaning(command) {
-            Some(Input::Command { order, .. }) => order,
-            other => panic!("{other:?} is no order"),
+    fn signals_are_commands() {
+        let stop = |by| Some(Command::Stop { by });
+        assert_eq!(of_signal(SIGINT), stop(Interrupt::Int));
+        assert_eq!(of_signal(SIGTERM), stop(Interrupt::Term));
+        assert_eq!(of_signal(SIGHUP), stop(Interrupt::Hup));
+        assert_eq!(of_signal(SIGUSR1), Some(Command::Wake));
+        assert_eq!(of_signal(SIGWINCH), None);
+    }
+
+    #[test]
+    fn sender_reports_that_the_run_is_over() {
+        let (queue, messages) = mpsc::channel();
+        let sender = sender(queue, CommandSource::Key);
+        sender.send_command(Command::Pause).unwrap();
+        let Ok(Message::Command(request)) = messages.recv() else {
+            panic!("no command was sent");
         };
-        assert_eq!(order(UserCommand::Pause), Command::Pause);
-        assert_eq!(
-            order(UserCommand::Tell("a".into())),
-            Command::Message { text: "a".into() }
-        );
-        assert!(matches!(
-            meaning(UserCommand::Quit),
-            Some(Input::Interrupted(Interrupt::Quit))
-        ));
-        assert!(matches!(
-            meaning(UserCommand::Gone),
-            Some(Input::Interrupted(Interrupt::Hup))
-        ));
-        assert!(matches!(
-            meaning(UserCommand::GoOn),
-            Some(Input::Answered(Answer::GoOn))
-        ));
-        assert!(meaning(UserCommand::Left).is_none());
+        assert_eq!(request.command, Command::Pause);
+        assert!(request.id.starts_with("key-"), "{}", request.id);
+        drop(messages);
+        assert!(sender.send_command(Command::Pause).is_err());
     }
 }

@@ -1,37 +1,38 @@
-//! What the engine asks for, done.
+//! Carries out the engine's actions. Nothing here waits: what may block is passed to the thread of the effects.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
-use crate::agent::{Invocation, NESTED_SESSION, StdinSource, Terminal};
-use crate::engine::{Action, GateRule, Input};
+use crate::agent::{NESTED_SESSION, Terminal};
+use crate::engine::{Action, HookKind, Input};
 use crate::event::{RunEvent, RunOutcome};
-use crate::process::{
-    Child, ChildEvent, Environment, ProcessError, ProcessSpec, Size, Stdin, Transport, scratch,
-};
-use crate::transcript::{Opening, jq};
-use crate::ui::Keyboard;
+use crate::policy::Gate;
+use crate::process::{Environment, Size};
+use crate::runner::Handle;
+use crate::store::IterationFiles;
+use crate::transcript::{AdapterContext, jq};
+use crate::ui::KeyboardUse;
 
+use super::agent_output::AgentOutput;
+use super::commands::CommandSource;
+use super::effects::{AgentStart, Effect};
+use super::excerpt::Excerpt;
 use super::interactive::InteractiveSession;
-use super::prompt_user::Answers;
-use super::queue::{ChildSender, Message, OutputBytes};
-use super::session::{AgentSession, Excerpt, Raw, Session, SessionKind};
-use super::{Driver, Progress, RunError, gate, summary};
-
-/// Wide enough that no program thinks of wrapping.
-const TERMINAL_SIZE: (u16, u16) = (50, 500);
+use super::prompt_user::AnswerReader;
+use super::queue::Generation;
+use super::runner_events::{RunningJob, Work};
+use super::{Driver, RunError, gate, summary};
 
 impl Driver<'_> {
-    /// Does one thing; returns how the run ended if that was its end.
+    /// Carries out one action; returns the outcome if it ends the run.
     pub(super) fn execute(&mut self, action: Action) -> Result<Option<RunOutcome>, RunError> {
         match action {
-            Action::Emit(event) => self.tell(event)?,
+            Action::Emit(event) => self.emit(event)?,
+            Action::ScanWorkspace => self.start_effect(Effect::ScanWorkspace),
             Action::ReadPrompt => {
                 self.poll_inbox()?;
-                self.look_at_tree()?;
-                let prompt = self.setup.prompt.read();
-                self.todo.push_back(Input::Prompt(prompt));
+                self.start_effect(Effect::ReadPrompt);
             }
             Action::Launch {
                 iteration,
@@ -41,288 +42,141 @@ impl Driver<'_> {
                 session,
             } => {
                 self.hat = hat;
-                // Before there is a trace of an attempt anywhere else, the journal has it.
+                self.iteration = iteration;
+                // The journal has the attempt before there is any other trace of it.
                 self.flush()?;
-                let input = self.launch(iteration, attempt, &prompt, session.as_deref())?;
-                self.todo.push_back(input);
+                return self.launch(attempt, &prompt, session);
+            }
+            Action::CheckPaths => self.start_effect(Effect::CheckPaths),
+            Action::ResolveSession { reported } => {
+                let output = self.files.as_ref().map(IterationFiles::stdout_path);
+                self.start_effect(Effect::ResolveSession { output, reported });
             }
             Action::RunGate(gate) => self.run_gate(&gate),
-            Action::Stop { grace } => {
-                if let Some(session) = &self.session {
-                    session.child.stop(grace);
-                }
-            }
-            Action::Kill => {
-                if let Some(session) = &self.session {
-                    session.child.kill();
-                }
-            }
-            Action::Ask => self.ask()?,
+            Action::RunHook { kind, event } => self.run_hook(kind, *event)?,
+            Action::WriteSummary(event) => self.write_summary(*event)?,
+            Action::Stop { grace } => self.with_handle(|handle: &dyn Handle| handle.stop(grace)),
+            Action::Kill => self.with_handle(|handle: &dyn Handle| handle.kill()),
+            Action::AskUser => self.ask()?,
             Action::Finish(outcome) => return Ok(Some(outcome)),
         }
         Ok(None)
     }
 
-    /// Tells an event to the world: files of its own first, then the sinks, then whoever waits for it.
-    fn tell(&mut self, event: RunEvent) -> Result<(), RunError> {
-        let event = self.secrets.redact(event);
-        self.passed_gates.apply(&event);
-        self.keep(&event)?;
-        let complaint = self.hooking.tell(&event, &self.setup.header, &self.passed_gates);
-        if let Some(text) = complaint {
-            self.warn(text)?;
-        }
-        if let RunEvent::RunEnded { .. } = &event {
-            self.wait_for_hooks()?;
-        }
-        let told = match &event {
-            RunEvent::CommandReceived { id, .. } => Some(id.clone()),
-            _ => None,
-        };
-        self.record(event)?;
-        if let Some(id) = told {
-            self.mail.journaled(&id);
-        }
-        Ok(())
+    /// The thread of the effects lives as long as the driver, so sending cannot fail before the run has ended.
+    fn start_effect(&self, effect: Effect) {
+        drop(self.effects.send(effect));
     }
 
-    pub(super) fn hook_ended(&mut self, complaint: Option<String>) -> Result<(), RunError> {
-        self.hooking.waiting -= 1;
-        match complaint {
-            Some(text) => self.warn(text),
-            None => Ok(()),
-        }
-    }
-
-    /// The end of the run is its last word: what hooks have to complain of comes before it. They have their time, but
-    /// a user who presses Ctrl-C does not want to wait for them.
-    fn wait_for_hooks(&mut self) -> Result<(), RunError> {
+    fn run_hook(&mut self, kind: HookKind, event: RunEvent) -> Result<(), RunError> {
+        // Hooks read the journal, so it is complete before they start.
         self.flush()?;
-        while self.hooking.waiting > 0 {
-            let message = self.inbox.wait(None);
-            self.now = self.clock.now();
-            match message {
-                Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
-                Some(Message::Signal(signal)) => {
-                    if let Some(Input::Interrupted(_)) = super::queue::meaning(signal) {
-                        return Ok(());
-                    }
-                }
-                Some(Message::TerminalLost) => return Ok(()),
-                Some(Message::UserCommand(command)) => {
-                    if let Some(Input::Interrupted(_)) = super::commands::meaning(command) {
-                        return Ok(());
-                    }
-                }
-                Some(Message::Panicked) => return Err(RunError::Panicked),
-                Some(
-                    Message::Child { .. }
-                    | Message::Said { .. }
-                    | Message::Unkept(_)
-                    | Message::Answer(_)
-                    | Message::Typed(_),
-                )
-                | None => {}
-            }
-        }
+        let event = self.secrets.redact(event);
+        let (header, gates) = (&self.setup.header, &self.passed_gates);
+        self.hooks.run(kind, &event, header, gates);
         Ok(())
     }
 
-    /// How the workspace looks before an iteration.
-    fn look_at_tree(&mut self) -> Result<(), RunError> {
-        let Some(tree) = &mut self.tree else { return Ok(()) };
-        match tree.look() {
-            Ok(fingerprint) if tree.progress == Progress::Watched => {
-                self.todo.push_back(Input::WorkspaceScanned { fingerprint });
-                Ok(())
-            }
-            Ok(_) => Ok(()),
-            Err(why) => self.complain_of_tree(Some(why)),
-        }
+    fn write_summary(&mut self, ended: RunEvent) -> Result<(), RunError> {
+        let ended = self.secrets.redact(ended);
+        self.passed_gates.apply(&ended);
+        let text = summary::markdown(&self.setup.header, &ended, &self.passed_gates);
+        Ok(self.setup.run.write_summary(&text)?)
     }
 
-    /// Reads answers from the keyboard, from the first question on.
+    /// Reads answers from stdin, from the first question on.
     fn ask(&mut self) -> Result<(), RunError> {
-        if self.keyboard == Keyboard::Free && self.listening.is_none() {
-            let answers = Answers::begin(self.inbox.sender()).map_err(RunError::Keyboard)?;
-            self.listening = Some(answers);
+        if self.keyboard == KeyboardUse::Free && self.listening.is_none() {
+            let commands = self.queue.commands(CommandSource::Stdin);
+            let answers = AnswerReader::start(commands, self.host.panics());
+            self.listening = Some(answers.map_err(RunError::Keyboard)?);
         }
         Ok(())
     }
 
-    /// Some events also have a file of their own.
-    pub(super) fn keep(&mut self, event: &RunEvent) -> Result<(), RunError> {
-        match event {
-            RunEvent::IterationEnded { .. } => {
-                if let Some(files) = self.files.take() {
-                    files.write_outcome(event)?;
-                }
-            }
-            RunEvent::RunEnded { .. } => {
-                self.setup.run.write_summary(&summary::markdown(
-                    &self.setup.header,
-                    event,
-                    &self.passed_gates,
-                ))?;
-            }
-            _ => {}
-        }
-        Ok(())
+    fn next_generation(&mut self) -> Generation {
+        self.generation += 1;
+        self.generation
     }
 
-    /// Starts the agent with a prompt. What fails for the agent's sake is the engine's business; what fails for the
-    /// disk's sake ends the run.
+    /// Starts the agent with a prompt.
     fn launch(
         &mut self,
-        iteration: u64,
         attempt: u64,
         prompt: &str,
-        session: Option<&str>,
-    ) -> Result<Input, RunError> {
-        let prompt = &*self.setup.agent.escape_prompt(prompt);
-        let files = self.setup.run.iteration(iteration, attempt)?;
-        let prompt_file = files.write_prompt(prompt)?;
-        let raw = Raw {
-            stdout: files.raw_stdout()?,
-            stderr: files.raw_stderr()?,
+        session: Option<String>,
+    ) -> Result<Option<RunOutcome>, RunError> {
+        let prompt = self.setup.agent.escape_prompt(prompt).into_owned();
+        let screen = match self.setup.agent.terminal {
+            Terminal::Interactive => match self.enter_screen() {
+                Ok(size) => Some(size),
+                Err(error) => {
+                    let error = format!("the terminal cannot be used: {error}");
+                    return self.step(Input::CouldNotStart { error });
+                }
+            },
+            Terminal::Pipe | Terminal::Pty => None,
         };
-        (self.iteration, self.files) = (iteration, Some(files));
-        let failed = |error: &dyn std::fmt::Display| {
-            Ok(Input::CouldNotStart {
-                error: error.to_string(),
-            })
-        };
-        let session = session.or(self.driven.session.as_deref());
-        let invocation = match self.setup.agent.resuming(prompt, &prompt_file, session) {
-            Ok(invocation) => invocation,
-            Err(error) => return failed(&error),
-        };
-        let scratch = match scratch("ralph-") {
-            Ok(scratch) => scratch,
-            Err(error) => return failed(&format!("cannot make a directory for temporary files: {error}")),
-        };
-        let mut environment = self.environment(iteration);
-        environment.set.push(("TMPDIR".into(), scratch.path().into()));
-        let command = std::iter::once(invocation.program.display().to_string()).chain(
-            invocation
-                .args
-                .iter()
-                .map(|arg| arg.to_string_lossy().into_owned()),
-        );
-        let command = command.collect();
-        let adapter = jq::read(self.setup.format, self.setup.filter.as_ref(), &Opening { prompt });
-        let usage_file = invocation.usage_file.clone();
-        let session = AgentSession::new(adapter, self.setup.max_line_bytes, raw, scratch, usage_file);
-        let started = match invocation.terminal {
-            Terminal::Pipe | Terminal::Pty => {
-                let spec = spec(invocation, environment, &self.setup.workspace);
-                self.start_agent(&spec, session)
-                    .map_err(|error| error.to_string())
-            }
-            Terminal::Screen => self.start_on_a_screen(invocation, environment, session),
-        };
-        Ok(match started {
-            Ok(pid) => Input::Launched { pid, command },
-            Err(error) => Input::CouldNotStart { error },
-        })
-    }
-
-    /// Lends the user's terminal to the agent.
-    fn start_on_a_screen(
-        &mut self,
-        invocation: Invocation,
-        environment: Environment,
-        session: AgentSession,
-    ) -> Result<u32, String> {
-        let unusable = |error: std::io::Error| format!("the terminal cannot be used: {error}");
-        self.listening = None;
-        self.show(|front_end| front_end.suspend());
-        let sitting = InteractiveSession::begin(&self.inbox).map_err(unusable)?;
-        let mut spec = spec(invocation, environment, &self.setup.workspace);
-        spec.stdout = Transport::Screen(sitting.size());
-        self.sitting = Some(sitting);
-        let pid = self
-            .start_agent(&spec, session.on_a_screen())
-            .map_err(|error| error.to_string());
-        let screen = self.session.as_ref().and_then(|session| session.child.screen());
-        let attended = match (&pid, &mut self.sitting, screen) {
-            (Ok(_), Some(sitting), Some(screen)) => sitting.attend(screen, self.inbox.sender()),
-            (Ok(_) | Err(_), _, _) => Ok(()),
-        };
-        if pid.is_err() || attended.is_err() {
-            // Dropped, it is killed.
-            self.session = None;
-            self.get_up();
+        let context = AdapterContext { prompt: &prompt };
+        let adapter = jq::open_adapter(self.setup.format, self.setup.filter.as_ref(), &context);
+        let mut output = AgentOutput::new(adapter, self.setup.max_line_bytes);
+        if screen.is_some() {
+            output = output.of_screen();
         }
-        attended.map_err(unusable)?;
-        pid
-    }
-
-    /// The terminal is the user's again; what happened meanwhile is shown.
-    pub(super) fn get_up(&mut self) {
-        let held = self
-            .sitting
-            .take()
-            .map(InteractiveSession::end)
-            .unwrap_or_default();
-        held.iter()
-            .for_each(|record| self.show(|front_end| front_end.accept(record)));
-    }
-
-    fn run_gate(&mut self, gate: &GateRule) {
-        let environment = self.environment(self.iteration);
-        let spec = gate::spec(gate, environment, &self.setup.workspace);
-        if let Err(error) = self.start(&spec, SessionKind::Gate(Excerpt::default()), ChildSender::report) {
-            self.todo.push_back(Input::GateEnded {
-                end: None,
-                output: error.to_string(),
-            });
-        }
-    }
-
-    /// What the agent prints is read and kept where it is drained, beside the loop that judges it.
-    fn start_agent(&mut self, spec: &ProcessSpec, agent: AgentSession) -> Result<u32, ProcessError> {
-        let agent = Arc::new(agent);
-        let reader = Arc::clone(&agent);
-        let report = move |door: &ChildSender, report| match report {
-            ChildEvent::Output { stream, chunk } => {
-                let said = reader.take(stream, &chunk);
-                let bytes = OutputBytes::from(chunk);
-                door.tell(bytes.clone(), said);
-                // Last: whoever reads along need not wait for a file.
-                let kept = reader.keep(stream, &bytes);
-                kept.unwrap_or_else(|error| door.complain(error));
-            }
-            ChildEvent::Ended(_) => door.report(report),
-        };
-        self.start(spec, SessionKind::Agent(agent), report)
-    }
-
-    fn start(
-        &mut self,
-        spec: &ProcessSpec,
-        work: SessionKind,
-        report: impl Fn(&ChildSender, ChildEvent) + Send + Sync + 'static,
-    ) -> Result<u32, ProcessError> {
-        self.generation += 1;
-        let generation = self.generation;
-        let door = self.inbox.door_of(generation);
-        let child = Child::spawn(&self.setup.supervisors, spec, move |news| report(&door, news))?;
-        let pid = child.pid();
-        self.session = Some(Session {
+        let generation = self.next_generation();
+        self.job = Some(RunningJob::starting(generation, Work::Agent(Box::new(output))));
+        let environment = self.environment();
+        self.start_effect(Effect::StartAgent(AgentStart {
             generation,
-            child,
-            work,
-        });
-        Ok(pid)
+            iteration: self.iteration,
+            attempt,
+            prompt,
+            session,
+            environment,
+            screen,
+        }));
+        Ok(None)
     }
 
-    fn environment(&self, iteration: u64) -> Environment {
+    /// Gives the user's terminal to the agent; returns its size.
+    fn enter_screen(&mut self) -> io::Result<Size> {
+        self.listening = None;
+        self.broadcast.suspend();
+        let sitting = InteractiveSession::begin(&self.queue, self.host)?;
+        let size = sitting.size();
+        self.sitting = Some(sitting);
+        Ok(size)
+    }
+
+    /// Connects the keyboard to the screen of an agent that has started.
+    pub(super) fn attach_screen(&mut self, handle: &dyn Handle) -> io::Result<()> {
+        match (&mut self.sitting, handle.screen()) {
+            (Some(sitting), Some(screen)) => sitting.attend(screen, &self.queue, self.host.panics()),
+            (Some(_) | None, _) => Ok(()),
+        }
+    }
+
+    /// Takes the terminal back, and shows what happened meanwhile.
+    pub(super) fn leave_screen(&mut self) {
+        if self.sitting.take().is_some() {
+            self.broadcast.resume();
+        }
+    }
+
+    fn run_gate(&mut self, gate: &Gate) {
+        let environment = self.environment();
+        let spec = gate::spec(gate, environment, Path::new(&self.setup.workspace));
+        let generation = self.next_generation();
+        self.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
+        self.start_effect(Effect::StartGate { generation, spec });
+    }
+
+    fn environment(&self) -> Environment {
         let own = self.setup.agent.environment.iter();
         let mut set: Vec<(OsString, OsString)> =
             own.map(|(name, value)| (name.into(), value.into())).collect();
         set.push(("RALPH_RUN_ID".into(), self.setup.header.run_id.clone().into()));
-        set.push(("RALPH_ITERATION".into(), iteration.to_string().into()));
+        set.push(("RALPH_ITERATION".into(), self.iteration.to_string().into()));
         if let Some(hat) = &self.hat {
             set.push(("RALPH_HAT".into(), hat.into()));
         }
@@ -330,7 +184,7 @@ impl Driver<'_> {
             set.push(("RALPH_BIN".into(), ralph.into()));
         }
         Environment {
-            // Without a hat, none may shine through from a run around this one.
+            // The hat of a run around this one does not apply.
             remove: NESTED_SESSION
                 .iter()
                 .copied()
@@ -339,26 +193,5 @@ impl Driver<'_> {
                 .collect(),
             set,
         }
-    }
-}
-
-/// The process that a call stands for.
-pub(super) fn spec(invocation: Invocation, environment: Environment, workspace: &Path) -> ProcessSpec {
-    let (rows, columns) = TERMINAL_SIZE;
-    ProcessSpec {
-        program: invocation.program,
-        args: invocation.args,
-        environment,
-        cwd: workspace.to_owned(),
-        stdin: match invocation.stdin {
-            StdinSource::Null => Stdin::Null,
-            StdinSource::PromptFile(path) => Stdin::File(path),
-            StdinSource::Screen => Stdin::Screen,
-        },
-        stdout: match invocation.terminal {
-            Terminal::Pipe => Transport::Pipe,
-            Terminal::Pty => Transport::Pty { rows, columns },
-            Terminal::Screen => Transport::Screen(Size { rows, columns }),
-        },
     }
 }

@@ -1,24 +1,25 @@
-//! A journal told to a face while another process still writes it: until the run ends, its process is gone, or nobody
-//! listens any more.
+//! Shows the journal of a run that another process writes, until the run ends, its process is gone, or the front end is
+//! closed.
 
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::engine::Input;
-use crate::event::{FORMAT_VERSION, Interrupt, RunEvent};
-use crate::store::{Entry, Tail, is_at_work};
+use crate::event::{Interrupt, RunEvent};
+use crate::store::{JournalEntry, JournalTail, is_running};
 use crate::ui::FrontEnd;
 
 use super::clock::Clock;
-use super::queue::{self, Message, Queue};
+use super::commands::interrupt_of;
+use super::host::Host;
+use super::queue::{Message, Queue};
 use super::{LeftOut, RunError};
 
-/// How the telling ended.
+/// Why following ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowEnd {
-    /// All that will ever be there was told.
+    /// The journal was read to its end.
     Told,
     /// The run's process is gone, and the run has no end.
     Died,
@@ -26,21 +27,22 @@ pub enum FollowEnd {
     Interrupted(Interrupt),
 }
 
-/// How often the journal is looked at while it grows, and while it does not.
+/// How often the journal is polled while it grows, and while it does not.
 const SOON: Duration = Duration::from_millis(25);
 const LATER: Duration = Duration::from_millis(250);
-/// A run that is silent for so long may have lost its process.
+/// After this time without a record, check whether the process of the run still exists.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// Tells what is in the journal of a run, and what is added to it. `is_read` says whether anybody still listens.
 pub fn follow(
+    host: &Host,
     run: &Path,
-    tail: &mut Tail,
+    tail: &mut JournalTail,
     front_end: &mut dyn FrontEnd,
     is_read: &dyn Fn() -> bool,
 ) -> Result<(FollowEnd, LeftOut), RunError> {
     let mut telling = Telling {
-        inbox: Queue::open().map_err(RunError::Signals)?,
+        inbox: Queue::open(host).map_err(RunError::Signals)?,
         tail,
         front_end,
         left_out: LeftOut {
@@ -56,7 +58,7 @@ pub fn follow(
 
 struct Telling<'a> {
     inbox: Queue,
-    tail: &'a mut Tail,
+    tail: &'a mut JournalTail,
     front_end: &'a mut dyn FrontEnd,
     left_out: LeftOut,
     /// The last record was the end of the run.
@@ -73,7 +75,7 @@ impl Telling<'_> {
             if self.ended {
                 break FollowEnd::Told;
             }
-            // Whoever is gone may have written his last just before we looked.
+            // The process may have written its last records just before this check.
             if gone && !grown {
                 break FollowEnd::Died;
             }
@@ -82,7 +84,7 @@ impl Telling<'_> {
                 (wait, looked) = (SOON, now);
             } else if looked.is_zero() || now.saturating_sub(looked) >= SILENCE {
                 looked = now.max(Duration::from_nanos(1));
-                gone = !is_at_work(run);
+                gone = !is_running(run);
                 if gone {
                     continue;
                 }
@@ -93,15 +95,15 @@ impl Telling<'_> {
             self.front_end
                 .tick(Timestamp::now())
                 .map_err(RunError::FrontEnd)?;
-            let next = self.front_end.wants_tick().into_iter().chain([wait]).min();
+            let next = self.front_end.next_tick().into_iter().chain([wait]).min();
             if let Some(end) = self.inbox.wait(next).and_then(interrupt) {
-                // Whoever ends it need not have read it.
+                // The front end may be closed before it has shown everything.
                 let _ = self.front_end.flush();
                 return Ok(end);
             }
             wait = LATER.min(wait * 2);
         };
-        if let Some(entry) = self.tail.rest().filter(|_| end == FollowEnd::Died) {
+        if let Some(entry) = self.tail.final_record().filter(|_| end == FollowEnd::Died) {
             self.tell(entry)?;
         }
         self.front_end.flush().map_err(RunError::FrontEnd)?;
@@ -118,14 +120,12 @@ impl Telling<'_> {
         Ok(grown)
     }
 
-    fn tell(&mut self, entry: Entry) -> Result<(), RunError> {
+    fn tell(&mut self, entry: JournalEntry) -> Result<(), RunError> {
         let Some(record) = self.left_out.record_of(entry) else {
             return Ok(());
         };
         self.left_out.empty = false;
-        if let RunEvent::RunStarted(header) = &record.event {
-            self.left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
-        }
+        self.left_out.note_version(&record.event);
         self.ended = matches!(record.event, RunEvent::RunEnded { .. });
         self.front_end.accept(&record).map_err(RunError::FrontEnd)
     }
@@ -133,19 +133,17 @@ impl Telling<'_> {
 
 fn interrupt(message: Message) -> Option<FollowEnd> {
     let by = match message {
-        Message::Signal(signal) => match queue::meaning(signal)? {
-            Input::Interrupted(by) => by,
-            _ => return None,
-        },
-        Message::TerminalLost => Interrupt::Hup,
+        Message::Command(request) => interrupt_of(&request.command)?,
         Message::Panicked => Interrupt::Term,
-        Message::Child { .. }
-        | Message::Said { .. }
-        | Message::Unkept(_)
-        | Message::HookEnded(_)
-        | Message::Answer(_)
-        | Message::Typed(_)
-        | Message::UserCommand(_) => return None,
+        Message::Runner { .. }
+        | Message::Started(_)
+        | Message::Effect(_)
+        | Message::Failed(_)
+        | Message::TerminalSignal(_)
+        | Message::HookEnded { .. }
+        | Message::FrontEndEnded { .. }
+        | Message::FrontEndClosed(_)
+        | Message::Typed(_) => return None,
     };
     Some(FollowEnd::Interrupted(by))
 }

@@ -1,4 +1,4 @@
-//! A gate: how its command is started, in a run and by hand alike; and one gate run by hand.
+//! The command of a gate, and `ralph gates run`, which runs one gate outside a run.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,38 +6,34 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::agent::NESTED_SESSION;
-use crate::engine::GateRule;
 use crate::event::GateResult;
+use crate::policy::Gate;
 use crate::process::{Child, ChildEvent, Environment, ProcessSpec, Stdin, Supervisors, Transport};
 
-use super::session::Excerpt;
+use super::excerpt::Excerpt;
 
 /// How one gate ended.
 #[derive(Debug)]
 pub struct GateReport {
     pub result: GateResult,
     pub took: Duration,
-    /// What it printed, its middle left out where it is long; or why it could not be started.
+    /// The output, without the middle if it is long, or the reason why the gate could not be started.
     pub output: String,
 }
 
-pub(super) fn spec(gate: &GateRule, mut environment: Environment, workspace: &Path) -> ProcessSpec {
-    let own = gate.environment.iter();
+pub(super) fn spec(gate: &Gate, mut environment: Environment, workspace: &Path) -> ProcessSpec {
+    let own = gate.env.iter();
     environment
         .set
         .extend(own.map(|(name, value)| (name.into(), value.into())));
-    shell_command(
-        &gate.command,
-        environment,
-        gate.cwd.as_deref().unwrap_or(workspace),
-    )
+    shell_command(&gate.run, environment, gate.cwd.as_deref().unwrap_or(workspace))
 }
 
-/// A command of the user's, for a shell; nobody types into it.
+/// A shell command of the user, with an empty stdin.
 pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> ProcessSpec {
     ProcessSpec {
         program: PathBuf::from("/bin/sh"),
-        // One stream for both, so that what is said about an error stands beside it.
+        // One stream for both, so that an error message stays next to the output that it belongs to.
         args: vec!["-c".into(), OsString::from(format!("exec 2>&1\n{command}"))],
         environment,
         cwd: cwd.to_owned(),
@@ -46,8 +42,8 @@ pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> Pro
     }
 }
 
-/// Runs one gate as a run would, to its end or to the end of its time.
-pub fn run_gate(supervisors: &Supervisors, gate: &GateRule, workspace: &Path, grace: Duration) -> GateReport {
+/// Runs one gate as a run would, until it ends or times out.
+pub fn run_gate(supervisors: &Supervisors, gate: &Gate, workspace: &Path, grace: Duration) -> GateReport {
     let environment = Environment {
         remove: NESTED_SESSION.iter().map(OsString::from).collect(),
         set: Vec::new(),
@@ -69,14 +65,14 @@ pub fn run_gate(supervisors: &Supervisors, gate: &GateRule, workspace: &Path, gr
     let mut output = Excerpt::default();
     let mut out_of_time = false;
     let result = loop {
-        let left = gate.timeout.saturating_sub(started.elapsed());
+        let left = gate.timeout.duration().saturating_sub(started.elapsed());
         let next = if out_of_time {
             reports.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
         } else {
             reports.recv_timeout(left)
         };
         match next {
-            Ok(ChildEvent::Output { chunk, .. }) => output.take(&chunk),
+            Ok(ChildEvent::Output { chunk, .. }) => output.push(&chunk),
             Ok(ChildEvent::Ended(_)) if out_of_time => break GateResult::TimedOut,
             Ok(ChildEvent::Ended(ended)) if ended.end.success() => break GateResult::Passed,
             Ok(ChildEvent::Ended(ended)) => break GateResult::Failed { end: ended.end },

@@ -1,112 +1,100 @@
-//! Hooks: the user's commands that are told what happens. They run beside the loop, one after the other, each within
-//! its time; what goes wrong with them is a notice and nothing more.
+//! Runs hooks: commands of the user that are notified of what happens. They run beside the loop, one after the other, each
+//! with a time limit. A hook that fails causes a notice and nothing else.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::event::{IterationOutcome, RunEvent, RunHeader, RunOutcome};
-use crate::panic_hook;
+use crate::engine::HookKind;
+use crate::event::{RunEvent, RunHeader};
+use crate::failpoint;
+use crate::policy::Hooks;
 use crate::process::{Bounds, Environment, ProcessSpec, Stdin, Supervisors, Transport, capture};
 use crate::ui::{PassedGates, clean::clean, iteration_verdict, run_verdict, units};
 
+use super::host::Host;
 use super::queue::Message;
 
-/// The version of the document that hooks are given.
+/// The version of the document that hooks receive.
 const VERSION: u32 = 1;
-/// More than this many behind, and the next ones are left out.
-const MOST_WAITING: usize = 32;
-/// The longest sentence a hook is given, in characters; an agent's own words may be in it.
-const LONGEST_MESSAGE: usize = 500;
+/// The maximum length of a hook's message in characters; it may quote the agent.
+const MAX_MESSAGE_CHARS: usize = 500;
 
-/// The user's commands, by what they want to know.
+/// The hooks, and the directory in which they run.
 #[derive(Debug, Clone, Default)]
-pub struct Hooks {
-    pub on_start: Option<String>,
-    pub on_iteration: Option<String>,
-    pub on_complete: Option<String>,
-    pub on_fail: Option<String>,
-    pub on_rate_limit: Option<String>,
-    pub timeout: Duration,
+pub struct HookCommands {
+    pub hooks: Hooks,
+    pub directory: PathBuf,
 }
 
-impl Hooks {
-    /// The command that wants to know of this event, and under which name.
-    fn wanting(&self, event: &RunEvent) -> Option<(&'static str, &String)> {
-        let (name, command) = match event {
-            RunEvent::RunStarted(_) | RunEvent::RunResumed(_) => ("start", &self.on_start),
-            RunEvent::IterationEnded {
-                outcome: IterationOutcome::RateLimited { .. },
-                ..
-            } => ("rate_limit", &self.on_rate_limit),
-            RunEvent::IterationEnded { .. } => ("iteration", &self.on_iteration),
-            RunEvent::RunEnded {
-                outcome: RunOutcome::Complete { .. },
-                ..
-            } => ("complete", &self.on_complete),
-            RunEvent::RunEnded { .. } => ("fail", &self.on_fail),
-            _ => return None,
-        };
-        command.as_ref().map(|command| (name, command))
-    }
+/// Returns the command for an occasion.
+fn command_of(hooks: &Hooks, kind: HookKind) -> Option<&str> {
+    let command = match kind {
+        HookKind::Start => &hooks.on_start,
+        HookKind::Iteration => &hooks.on_iteration,
+        HookKind::Complete => &hooks.on_complete,
+        HookKind::Fail => &hooks.on_fail,
+        HookKind::RateLimit => &hooks.on_rate_limit,
+    };
+    command.as_deref()
 }
 
-/// Runs hooks in a thread of its own.
+/// Runs hooks one after the other on a thread of their own.
 pub(super) struct HookRunner {
-    hooks: Hooks,
-    jobs: Sender<Job>,
-    /// Not yet done.
-    pub(super) waiting: usize,
+    /// Distinguishes this thread's reports from those of the thread that it replaces.
+    pub(super) generation: u64,
+    commands: HookCommands,
+    jobs: Sender<HookJob>,
 }
 
-struct Job {
+struct HookJob {
     name: &'static str,
     spec: ProcessSpec,
 }
 
 impl HookRunner {
-    pub(super) fn begin(hooks: Hooks, supervisors: Supervisors, inbox: Sender<Message>) -> Self {
-        let (jobs, next) = mpsc::channel::<Job>();
+    /// Starts the thread. It reports the end of each hook to the queue.
+    pub(super) fn spawn(
+        generation: u64,
+        commands: HookCommands,
+        host: &Host,
+        queue: Sender<Message>,
+    ) -> io::Result<Self> {
+        let (jobs, next) = mpsc::channel::<HookJob>();
         let bounds = Bounds {
-            timeout: hooks.timeout,
+            timeout: commands.hooks.timeout.duration(),
             grace: Duration::from_millis(500),
             max_bytes: 4096,
         };
-        std::thread::spawn(move || {
+        let (supervisors, panics) = (host.supervisors().clone(), host.panics().clone());
+        let work = move || {
             for job in next {
-                panic_hook::failpoint("hooks");
-                let complaint = run(&supervisors, &job, bounds);
-                if inbox.send(Message::HookEnded(complaint)).is_err() {
+                failpoint!(panics, Hooks);
+                let problem = run_hook(&supervisors, &job, bounds);
+                if queue.send(Message::HookEnded { generation, problem }).is_err() {
                     break;
                 }
             }
-        });
-        Self {
-            hooks,
+        };
+        host.panics().spawn("hooks", work)?;
+        Ok(Self {
+            generation,
+            commands,
             jobs,
-            waiting: 0,
-        }
+        })
     }
 
-    /// Lets the hook run that wants to know of this event; a complaint if it cannot.
-    pub(super) fn tell(
-        &mut self,
-        event: &RunEvent,
-        header: &RunHeader,
-        gates: &PassedGates,
-    ) -> Option<String> {
-        let (name, command) = self.hooks.wanting(event)?;
-        if self.waiting >= MOST_WAITING {
-            return Some(format!(
-                "the hook on_{name} is left out: {MOST_WAITING} others are still waiting"
-            ));
-        }
-        let now = Timestamp::now();
+    /// Queues the hook of this kind.
+    pub(super) fn run(&self, kind: HookKind, event: &RunEvent, header: &RunHeader, gates: &PassedGates) {
+        let Some(command) = command_of(&self.commands.hooks, kind) else {
+            return;
+        };
+        let (name, now) = (kind.name(), Timestamp::now());
         let message = on_one_line(&sentence(event, header, gates, now));
         let document = json!({
             "version": VERSION,
@@ -130,25 +118,23 @@ impl HookRunner {
             program: PathBuf::from("/bin/sh"),
             args: vec!["-c".into(), OsString::from(command)],
             environment,
-            cwd: PathBuf::from(&header.workspace),
-            stdin: Stdin::StdinWriter(format!("{document}\n").into_bytes()),
+            cwd: self.commands.directory.clone(),
+            stdin: Stdin::Bytes(format!("{document}\n").into_bytes()),
             stdout: Transport::Pipe,
         };
-        if self.jobs.send(Job { name, spec }).is_ok() {
-            self.waiting += 1;
-        }
-        None
+        // If the thread has panicked, the run is being aborted.
+        drop(self.jobs.send(HookJob { name, spec }));
     }
 }
 
-/// What happened, for people.
+/// Describes an event in one sentence.
 fn sentence(event: &RunEvent, header: &RunHeader, gates: &PassedGates, now: Timestamp) -> String {
     match event {
-        RunEvent::RunResumed(_) => format!("Goes on with {}.", header.agent),
+        RunEvent::RunResumed(_) => format!("Resumed with {}.", header.agent),
         RunEvent::IterationEnded {
             iteration, outcome, ..
         } => {
-            let verdict = iteration_verdict(outcome, now, &TimeZone::system());
+            let verdict = iteration_verdict(outcome, now, &crate::ui::local_time_zone());
             format!("Iteration {iteration}: {}", verdict.sentence)
         }
         RunEvent::RunEnded {
@@ -165,22 +151,22 @@ fn sentence(event: &RunEvent, header: &RunHeader, gates: &PassedGates, now: Time
                 run_verdict(outcome, gates).sentence
             )
         }
-        _ => format!("Begins with {}.", header.agent),
+        _ => format!("Started with {}.", header.agent),
     }
 }
 
-/// Without anything that a terminal obeys, and fit for a variable and for a line of a notification.
+/// Joins the text to one line without control characters, for a variable or a notification.
 fn on_one_line(text: &str) -> String {
     let text = clean(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST_MESSAGE) {
+    match line.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
-/// Runs one hook; says what went wrong.
-fn run(supervisors: &Supervisors, job: &Job, bounds: Bounds) -> Option<String> {
+/// Runs one hook; returns the problem, if any.
+fn run_hook(supervisors: &Supervisors, job: &HookJob, bounds: Bounds) -> Option<String> {
     let name = job.name;
     match capture(supervisors, &job.spec, bounds) {
         Err(error) => Some(format!("the hook on_{name} could not start: {error}")),
@@ -205,11 +191,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_one_short_line_that_no_terminal_obeys() {
-        let told = on_one_line("failed:\u{1b}]0;title\u{7}\n a\0b\tc");
-        assert_eq!(told, "failed: ab c");
-        let long = on_one_line(&"é".repeat(LONGEST_MESSAGE + 1));
-        assert_eq!(long.chars().count(), LONGEST_MESSAGE + 1);
+    fn message_is_one_short_line_without_control_characters() {
+        let line = on_one_line("failed:\u{1b}]0;title\u{7}\n a\0b\tc");
+        assert_eq!(line, "failed: ab c");
+        let long = on_one_line(&"é".repeat(MAX_MESSAGE_CHARS + 1));
+        assert_eq!(long.chars().count(), MAX_MESSAGE_CHARS + 1);
         assert!(long.ends_with('…'));
     }
 }

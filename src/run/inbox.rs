@@ -1,59 +1,77 @@
-//! The run's inbox on disk, as the hands see it: looked into before each iteration, when a signal says so, and at most
-//! once a second in between. A watch on the directory would notice earlier; nobody who writes a note to a loop would.
+//! Reads the inbox of the run: before each iteration, on SIGUSR1, and at most once a second in between.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::engine::Input;
-use crate::event::{Level, RunEvent};
+use crate::event::{NoticeLevel, RunEvent};
 use crate::store::Inbox;
 
 use super::{Driver, RunError};
 
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct InboxPoller {
-    orders: Inbox,
-    /// What was taken in, by this process or by one before it that could not take it away any more.
-    taken: HashSet<String>,
-    looked: Duration,
+    inbox: Inbox,
+    /// File names of the commands that the engine has not processed yet, by command id.
+    pending: HashMap<String, String>,
+    last_poll: Duration,
 }
 
 impl InboxPoller {
-    pub(super) fn new(orders: Inbox, taken: impl IntoIterator<Item = String>) -> Self {
+    pub(super) fn new(inbox: Inbox) -> Self {
         Self {
-            orders,
-            taken: taken.into_iter().collect(),
-            looked: Duration::ZERO,
+            inbox,
+            pending: HashMap::new(),
+            last_poll: Duration::ZERO,
         }
     }
 
-    /// How long until the next look.
-    pub(super) fn due_in(&self, now: Duration) -> Duration {
-        (self.looked + LOOK_AGAIN).saturating_sub(now)
+    /// Removes commands that were meant for an earlier process of the run.
+    pub(super) fn remove_expired(&self) {
+        for entry in self.inbox.read_all() {
+            if entry.request.is_ok_and(|request| request.command.expires()) {
+                self.inbox.remove(&entry.file_name);
+            }
+        }
     }
 
-    /// The journal has it: it is not needed here any more.
-    pub(super) fn journaled(&self, id: &str) {
-        self.orders.remove(id);
+    /// The time until the next poll.
+    pub(super) fn due_in(&self, now: Duration) -> Duration {
+        (self.last_poll + POLL_INTERVAL).saturating_sub(now)
+    }
+
+    /// Removes the file of a command that the journal contains.
+    pub(super) fn journaled(&mut self, id: &str) {
+        if let Some(file_name) = self.pending.remove(id) {
+            self.inbox.remove(&file_name);
+        }
     }
 }
 
 impl Driver<'_> {
-    /// Hands on what is in the inbox, the oldest first.
+    /// Queues the commands in the inbox, oldest first.
     pub(super) fn poll_inbox(&mut self) -> Result<(), RunError> {
-        self.mail.looked = self.clock.elapsed();
-        for found in self.mail.orders.look() {
-            match found.order {
-                _ if self.mail.taken.contains(&found.id) => self.mail.journaled(&found.id),
-                Ok(order) => {
-                    self.mail.taken.insert(found.id.clone());
-                    self.todo.push_back(Input::Command { id: found.id, order });
+        self.mail.last_poll = self.clock.elapsed();
+        for entry in self.mail.inbox.read_all() {
+            match entry.request {
+                // The file could not be removed after an earlier poll.
+                Ok(request) if self.setup.engine.has_received(&request.id) => {
+                    self.mail.inbox.remove(&entry.file_name);
                 }
-                Err(why) => {
-                    self.mail.orders.reject(&found.id);
-                    let text = format!("the message {} in the inbox is not understood: {why}", found.id);
-                    let level = Level::Warning;
+                Ok(request) => match self.mail.pending.get(&request.id) {
+                    None => {
+                        self.mail.pending.insert(request.id.clone(), entry.file_name);
+                        self.todo.push_back(Input::Command(request));
+                    }
+                    Some(file_name) if *file_name == entry.file_name => {}
+                    // Two files contain the same request.
+                    Some(_) => self.mail.inbox.remove(&entry.file_name),
+                },
+                Err(reason) => {
+                    self.mail.inbox.reject(&entry.file_name);
+                    let text = format!("cannot read {} in the inbox: {reason}", entry.file_name);
+                    let level = NoticeLevel::Warning;
                     self.emit(RunEvent::Notice { level, text })?;
                 }
             }

@@ -1,5 +1,5 @@
-//! The user in front of an agent's own screen: the terminal is lent to the agent, what it draws is passed on as it is,
-//! and so is what the user types. What the keys mean to ralph is decided in `engine`.
+//! Connects the user's terminal to the screen of an interactive agent, in both directions and unchanged. `engine` decides
+//! what the keys mean to ralph.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,14 +10,20 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 
-use crate::engine::Key;
-use crate::event::{Record, RunEvent};
-use crate::panic_hook;
+use crate::engine::InteractiveKey;
+use crate::event::{Command, CommandSender, Interrupt};
+use crate::failpoint;
+use crate::panic_hook::PanicScope;
 use crate::process::{Screen, Size};
+use crate::signals::Subscription;
 use crate::ui::{Passthrough, PassthroughEnd, RawMode};
 
-use super::keys::Keys;
-use super::queue::{Message, OutputBytes, Queue};
+use crate::runner::OutputBytes;
+
+use super::commands::CommandSource;
+use super::host::Host;
+use super::keys::{Keys, TypedKey};
+use super::queue::{Message, Queue};
 
 /// What an agent that does not read may leave unread; what is typed beyond it is lost, but for Ctrl-C.
 const MOST_PENDING: usize = 1 << 20;
@@ -26,26 +32,30 @@ pub(super) struct InteractiveSession {
     painter: Option<Passthrough<OutputBytes>>,
     keyboard: Option<Keyboard>,
     screen: Option<Screen>,
-    /// What happened meanwhile, to be shown when the terminal is free again.
-    held: Vec<Record>,
     /// Last: given back when all else has ended.
     lent: RawMode,
+    _signals: Subscription,
 }
 
 impl InteractiveSession {
     /// Borrows the terminal; the agent may be started on a screen of its size.
-    pub(super) fn begin(inbox: &Queue) -> io::Result<Self> {
-        inbox.also_hear(&[SIGWINCH, SIGTSTP, SIGCONT])?;
-        let lent = RawMode::take(stdin()?)?;
+    pub(super) fn begin(inbox: &Queue, host: &Host) -> io::Result<Self> {
+        let on_signal = inbox.sender();
+        let signals = host
+            .signals()
+            .subscribe(&[SIGWINCH, SIGTSTP, SIGCONT], move |signal| {
+                let _ = on_signal.send(Message::TerminalSignal(signal));
+            })?;
+        let lent = RawMode::enable(stdin()?, host.panics())?;
         let stdout = rustix::stdio::stdout().try_clone_to_owned()?;
-        let sender = inbox.sender();
-        let lost = move || drop(sender.send(Message::TerminalLost));
+        let commands = inbox.commands(CommandSource::Terminal);
+        let lost = move || terminal_lost(&commands);
         Ok(Self {
-            painter: Some(Passthrough::begin(stdout, lost)?),
+            painter: Some(Passthrough::spawn(stdout, host.panics(), lost)?),
             keyboard: None,
             screen: None,
-            held: Vec::new(),
             lent,
+            _signals: signals,
         })
     }
 
@@ -55,24 +65,16 @@ impl InteractiveSession {
     }
 
     /// The agent is there: what is typed from now on is for it.
-    pub(super) fn attend(&mut self, screen: Screen, sender: Sender<Message>) -> io::Result<()> {
+    pub(super) fn attend(&mut self, screen: Screen, inbox: &Queue, panics: &PanicScope) -> io::Result<()> {
         screen.resize(self.size());
-        self.keyboard = Some(Keyboard::begin(stdin()?, screen.clone(), sender)?);
+        self.keyboard = Some(Keyboard::begin(stdin()?, screen.clone(), inbox, panics)?);
         self.screen = Some(screen);
         Ok(())
     }
 
     pub(super) fn paint(&self, bytes: OutputBytes) {
         if let Some(painter) = &self.painter {
-            painter.paint(bytes);
-        }
-    }
-
-    /// What the agent draws is seen already, and the rest must wait.
-    pub(super) fn hold(&mut self, record: Record) {
-        match record.event {
-            RunEvent::Transcript { .. } | RunEvent::Stderr { .. } => {}
-            _ => self.held.push(record),
+            painter.write(bytes);
         }
     }
 
@@ -87,7 +89,7 @@ impl InteractiveSession {
         self.lent.suspend();
     }
 
-    /// After it was: whoever had the terminal meanwhile has drawn on it. A change of size makes the agent draw again.
+    /// Called after ralph was stopped. Another program may have drawn on the terminal; a change of size makes the agent redraw.
     pub(super) fn resume(&self) {
         // Without its terminal the next read or write says so.
         let _ = self.lent.resume();
@@ -100,11 +102,6 @@ impl InteractiveSession {
             screen.resize(Size { rows, columns });
         }
     }
-
-    /// The agent has ended: the terminal is as it was before. Says what happened meanwhile.
-    pub(super) fn end(mut self) -> Vec<Record> {
-        std::mem::take(&mut self.held)
-    }
 }
 
 /// However it comes about, the last stroke is painted before the terminal is given back.
@@ -113,9 +110,24 @@ impl Drop for InteractiveSession {
         self.keyboard = None;
         match self.painter.take().map(Passthrough::finish) {
             // A terminal that takes no more has been heard of.
-            Some(PassthroughEnd::All | PassthroughEnd::Cut) | None => {}
+            Some(PassthroughEnd::Complete | PassthroughEnd::Truncated) | None => {}
         }
     }
+}
+
+/// Sends a key to the run. Sending fails only if the run is over.
+fn send_key(key: TypedKey, to_queue: &Sender<Message>, commands: &CommandSender) {
+    let key = match key {
+        TypedKey::Other => InteractiveKey::Other,
+        TypedKey::Interrupt => InteractiveKey::Interrupt,
+        TypedKey::Kill => return drop(commands.send_command(Command::Kill)),
+    };
+    drop(to_queue.send(Message::Typed(key)));
+}
+
+/// Stops the run because its terminal cannot be read or written any more.
+fn terminal_lost(commands: &CommandSender) {
+    drop(commands.send_command(Command::Stop { by: Interrupt::Hup }));
 }
 
 fn stdin() -> io::Result<OwnedFd> {
@@ -129,7 +141,7 @@ struct Keyboard {
 }
 
 impl Keyboard {
-    fn begin(stdin: OwnedFd, screen: Screen, sender: Sender<Message>) -> io::Result<Self> {
+    fn begin(stdin: OwnedFd, screen: Screen, inbox: &Queue, panics: &PanicScope) -> io::Result<Self> {
         let (closed, until_closed) = io::pipe()?;
         let passing = Passing {
             stdin,
@@ -137,13 +149,17 @@ impl Keyboard {
             screen,
             pending: Vec::new(),
             keys: Keys::default(),
+            panics: panics.clone(),
         };
+        let (to_queue, commands) = (inbox.sender(), inbox.commands(CommandSource::Key));
+        let on_key = move |key| send_key(key, &to_queue, &commands);
+        let terminal = inbox.commands(CommandSource::Terminal);
         let pass = move || {
-            if passing.run(&|key| drop(sender.send(Message::Typed(key)))) == Passed::TerminalLost {
-                let _ = sender.send(Message::TerminalLost);
+            if passing.run(&on_key) == Passed::TerminalLost {
+                terminal_lost(&terminal);
             }
         };
-        let thread = std::thread::Builder::new().name("keyboard".into()).spawn(pass)?;
+        let thread = panics.spawn("keyboard", pass)?;
         Ok(Self {
             until_closed: Some(until_closed),
             thread: Some(thread),
@@ -154,7 +170,7 @@ impl Keyboard {
 impl Drop for Keyboard {
     fn drop(&mut self) {
         self.until_closed = None;
-        // Two who read the same keyboard would each get half of what is typed.
+        // Two readers of one keyboard would each get a part of the input.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -174,10 +190,11 @@ struct Passing {
     /// Typed, and not yet taken by the agent.
     pending: Vec<u8>,
     keys: Keys,
+    panics: PanicScope,
 }
 
 impl Passing {
-    fn run(mut self, tell: &dyn Fn(Key)) -> Passed {
+    fn run(mut self, tell: &dyn Fn(TypedKey)) -> Passed {
         let mut bytes = [0; 4096];
         loop {
             let [typed, closed] = self.wait();
@@ -188,7 +205,7 @@ impl Passing {
                 match rustix::io::read(&self.stdin, &mut bytes) {
                     Ok(0) => return Passed::TerminalLost,
                     Ok(count) => {
-                        panic_hook::failpoint("typing");
+                        failpoint!(self.panics, Typing);
                         self.take(&bytes[..count], tell);
                     }
                     Err(Errno::INTR | Errno::AGAIN) => {}
@@ -213,9 +230,9 @@ impl Passing {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], tell: &dyn Fn(Key)) {
+    fn take(&mut self, bytes: &[u8], tell: &dyn Fn(TypedKey)) {
         let keys = self.keys.read(bytes);
-        if !keys.contains(&Key::Kill) && self.pending.len() + bytes.len() <= MOST_PENDING {
+        if !keys.contains(&TypedKey::Kill) && self.pending.len() + bytes.len() <= MOST_PENDING {
             self.pending.extend_from_slice(bytes);
         }
         // The agent first: its answer to a Ctrl-C must not wait for ours.
@@ -228,7 +245,7 @@ impl Passing {
             match self.screen.write(&self.pending) {
                 Ok(0) => return,
                 Ok(count) => drop(self.pending.drain(..count)),
-                // The agent has gone; its end is told elsewhere.
+                // The agent has ended, which is reported separately.
                 Err(_) => self.pending.clear(),
             }
         }

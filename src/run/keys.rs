@@ -1,21 +1,29 @@
-//! The keys that ralph itself must know among all that is typed into an agent's screen: Ctrl-C and Ctrl-\, as a
-//! terminal sends them by itself, and as it does when the agent has asked for a newer way of sending keys.
+//! Recognizes Ctrl-C and Ctrl-\ in what is typed into an agent's screen, both as control characters and in the extended
+//! key encodings that an agent may enable.
 
-use crate::engine::Key;
+/// A typed key, reduced to its meaning for ralph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TypedKey {
+    Other,
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-\; not forwarded to the agent.
+    Kill,
+}
 
-/// As control characters.
+/// The keys as control characters.
 const INTERRUPT: u8 = 0x03;
 const KILL: u8 = 0x1c;
-/// As the keys with which Ctrl is pressed.
+/// The keys that are pressed together with Ctrl.
 const C: u32 = 'c' as u32;
 const BACKSLASH: u32 = '\\' as u32;
-/// Modifiers are told as 1 and a bit for each; those of locks do not matter.
+/// Modifiers are encoded as 1 plus one bit each; the bits of locks are ignored.
 const CTRL: u32 = 4;
 const LOCKS: u32 = 64 + 128;
-/// Longer than any key.
+/// No key sequence is longer.
 const LONGEST: usize = 32;
 
-/// What has been typed so far of a key that takes more than one byte.
+/// The state of a key sequence that is not complete yet.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     state: State,
@@ -31,41 +39,41 @@ enum State {
 }
 
 impl Keys {
-    /// The keys in what was typed, in their order; other keys are one together, if there is any.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<Key> {
+    /// Returns the keys in the bytes, in order. Consecutive other keys are reported once.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<TypedKey> {
         let mut keys = Vec::new();
         for byte in bytes {
             match self.step(*byte) {
-                Key::Any if keys.last() == Some(&Key::Any) => {}
+                TypedKey::Other if keys.last() == Some(&TypedKey::Other) => {}
                 key => keys.push(key),
             }
         }
         keys
     }
 
-    fn step(&mut self, byte: u8) -> Key {
+    fn step(&mut self, byte: u8) -> TypedKey {
         let (state, key) = match (self.state, byte) {
-            // Whatever came before, and whatever the terminal has to answer: these bytes are these keys.
-            (_, INTERRUPT) => (State::Ground, Key::Interrupt),
-            (_, KILL) => (State::Ground, Key::Kill),
-            (_, 0x1b) => (State::Escape, Key::Any),
+            // These bytes are these keys in any context, even within a reply of the terminal.
+            (_, INTERRUPT) => (State::Ground, TypedKey::Interrupt),
+            (_, KILL) => (State::Ground, TypedKey::Kill),
+            (_, 0x1b) => (State::Escape, TypedKey::Other),
             (State::Escape, b'[') => {
                 self.parameters.clear();
-                (State::Sequence, Key::Any)
+                (State::Sequence, TypedKey::Other)
             }
             (State::Sequence, b'0'..=b'?') if self.parameters.len() < LONGEST => {
                 self.parameters.push(byte);
-                (State::Sequence, Key::Any)
+                (State::Sequence, TypedKey::Other)
             }
             (State::Sequence, b'u' | b'~') => (State::Ground, self.key(byte)),
-            (State::Ground | State::Escape | State::Sequence, _) => (State::Ground, Key::Any),
+            (State::Ground | State::Escape | State::Sequence, _) => (State::Ground, TypedKey::Other),
         };
         self.state = state;
         key
     }
 
     /// `99;5u`, `99:67;5:1u`, or `27;5;99~`.
-    fn key(&self, last: u8) -> Key {
+    fn key(&self, last: u8) -> TypedKey {
         let text = String::from_utf8_lossy(&self.parameters);
         let parts: Vec<Vec<u32>> = text
             .split(';')
@@ -78,18 +86,18 @@ impl Keys {
         let (codes, modifiers) = match (last, &parts[..]) {
             (b'u', [codes, modifiers, ..]) => (codes, modifiers),
             (b'~', [kind, modifiers, codes]) if kind[..] == [27] => (codes, modifiers),
-            _ => return Key::Any,
+            _ => return TypedKey::Other,
         };
         let is_released = modifiers.get(1) == Some(&3);
         let pressed = modifiers.first().copied().unwrap_or(1).saturating_sub(1) & !LOCKS;
         if pressed != CTRL || is_released {
-            return Key::Any;
+            return TypedKey::Other;
         }
-        // The key itself, and where it would be on a keyboard of another alphabet.
+        // The key itself, and the key at its position in another keyboard layout.
         match (codes.first(), codes.get(2)) {
-            (Some(&C), _) | (_, Some(&C)) => Key::Interrupt,
-            (Some(&BACKSLASH), _) | (_, Some(&BACKSLASH)) => Key::Kill,
-            _ => Key::Any,
+            (Some(&C), _) | (_, Some(&C)) => TypedKey::Interrupt,
+            (Some(&BACKSLASH), _) | (_, Some(&BACKSLASH)) => TypedKey::Kill,
+            _ => TypedKey::Other,
         }
     }
 }
@@ -98,11 +106,11 @@ impl Keys {
 mod tests {
     use super::*;
 
-    /// The keys that matter, whether the bytes come together or one by one.
-    fn typed(bytes: &[u8]) -> Vec<Key> {
-        let matter = |keys: Vec<Key>| {
+    /// The recognized keys, whether the bytes arrive together or one by one.
+    fn typed(bytes: &[u8]) -> Vec<TypedKey> {
+        let matter = |keys: Vec<TypedKey>| {
             keys.into_iter()
-                .filter(|key| *key != Key::Any)
+                .filter(|key| *key != TypedKey::Other)
                 .collect::<Vec<_>>()
         };
         let together = matter(Keys::default().read(bytes));
@@ -127,12 +135,12 @@ mod tests {
             b"\x1b]\x03",
             b"\x1b[1;\x03",
         ] {
-            assert_eq!(typed(bytes), [Key::Interrupt], "{}", bytes.escape_ascii());
+            assert_eq!(typed(bytes), [TypedKey::Interrupt], "{}", bytes.escape_ascii());
         }
         for bytes in [&b"\x1c"[..], b"\x1b[92;5u", b"\x1b[27;5;92~"] {
-            assert_eq!(typed(bytes), [Key::Kill], "{}", bytes.escape_ascii());
+            assert_eq!(typed(bytes), [TypedKey::Kill], "{}", bytes.escape_ascii());
         }
-        assert_eq!(typed(b"a\x03b\x03"), [Key::Interrupt, Key::Interrupt]);
+        assert_eq!(typed(b"a\x03b\x03"), [TypedKey::Interrupt, TypedKey::Interrupt]);
     }
 
     #[test]
@@ -150,7 +158,7 @@ mod tests {
         for bytes in others {
             assert_eq!(typed(bytes), [], "{}", bytes.escape_ascii());
         }
-        assert_eq!(Keys::default().read(b"abc"), [Key::Any]);
+        assert_eq!(Keys::default().read(b"abc"), [TypedKey::Other]);
         assert_eq!(Keys::default().read(b""), []);
     }
 }

@@ -1,34 +1,45 @@
-//! Hands: the meeting room. Everything that happens comes in by the inbox, goes through the engine, and what the
-//! engine asks for is done. Decides nothing itself.
+//! Drives one run: takes a message from the queue, passes it to the engine, and carries out the engine's actions.
+//!
+//! The thread of the loop waits for the queue and for nothing else. Decisions are made in `engine`.
 
+mod agent_output;
+mod broadcast;
 mod capture;
-mod child_events;
 mod clock;
 mod commands;
-mod driver_session;
+mod effects;
+mod excerpt;
 mod execute;
 mod follow;
+mod front_ends;
 mod gate;
 mod hooks;
+pub mod host;
 mod inbox;
 mod interactive;
 mod keys;
+mod manifest;
 mod prompt_user;
 mod queue;
 mod replay;
+mod runner_events;
+mod saved_run;
 mod screen_text;
-mod session;
 mod setup;
 mod summary;
+mod totals;
 mod trial;
 mod workspace;
 
-pub use hooks::Hooks;
+pub use broadcast::FrontEnds;
+pub use hooks::HookCommands;
+pub use host::Host;
+pub use saved_run::{SavedRun, SettingChange};
 pub use setup::{Beginning, PromptSource, Setup};
-pub use workspace::{Progress, Watched};
+pub use totals::{RunTotals, partial_totals};
+pub use workspace::Watched;
 
-pub use gate::{GateReport, run_gate, shell_command};
-pub use queue::stop_signals;
+pub use gate::{run_gate, shell_command};
 
 pub use follow::{FollowEnd, follow};
 
@@ -39,36 +50,42 @@ pub use trial::{Trial, TrialError, TrialOutput, Way};
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
+use tempfile::TempDir;
 
 use crate::engine::{Action, Input};
-use crate::event::{Interrupt, Level, Record, RunEvent, RunOutcome, Secrets, Sink};
-use crate::panic_hook;
+use crate::event::{Command, Record, RunEvent, RunOutcome, Secrets, Sink, TranscriptEvent};
+use crate::failpoint;
 use crate::store::{IterationFiles, Journal, StoreError};
-use crate::ui::{FrontEnd, Keyboard, PassedGates};
+use crate::ui::{KeyboardUse, PassedGates};
+
+use broadcast::{BatchState, Broadcast};
 
 use clock::{Clock, Moment};
-use commands::QueueCommandSender;
-use driver_session::DriverSession;
+use commands::CommandSource;
+use effects::{Effect, EffectContext};
 use hooks::HookRunner;
 use inbox::InboxPoller;
 use interactive::InteractiveSession;
-use prompt_user::Answers;
+use prompt_user::AnswerReader;
 use queue::{Generation, Message, Queue};
-use session::{Recycled, Session};
-use workspace::Workspace;
+use runner_events::RunningJob;
 
-/// What cannot be mended by trying again.
+/// An error that ends the run, because trying again does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the working directory {} no longer exists", path.display())]
+    WorkspaceMissing { path: PathBuf },
     #[error("cannot write the journal of this run")]
     Journal(#[source] io::Error),
-    #[error("cannot keep the agent's output")]
+    #[error("cannot store the agent's output")]
     Raw(#[source] io::Error),
     #[error("cannot read the journal of this run")]
     JournalUnreadable(#[source] io::Error),
@@ -76,110 +93,164 @@ pub enum RunError {
     FrontEnd(#[source] io::Error),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
-    #[error("cannot listen to the keyboard")]
+    #[error("cannot read the keyboard")]
     Keyboard(#[source] io::Error),
-    #[error("ralph itself has made a mistake")]
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+    #[error("ralph has a bug")]
     Panicked,
 }
 
-/// Drives a run to its end.
-pub fn drive(setup: Setup, front_end: &mut dyn FrontEnd) -> Result<RunOutcome, RunError> {
-    panic_hook::set_journal(&setup.run.journal_path());
-    let inbox = Queue::open().map_err(RunError::Signals)?;
-    let keyboard = front_end.set_commands(Box::new(QueueCommandSender::new(inbox.sender())));
-    let journal = setup.run.journal()?;
-    let header = Box::new(setup.header.clone());
-    let (first, elapsed, seq, received) = match setup.beginning.clone() {
-        Beginning::Fresh => (Input::Started(header), Duration::ZERO, 0, Vec::new()),
-        Beginning::Resumed {
-            elapsed,
-            seq,
-            received,
-            changed,
-        } => (Input::Resumed { header, changed }, elapsed, seq, received),
-    };
-    let clock = Clock::start_at(elapsed);
-    let mut driver = Driver {
-        passed_gates: PassedGates::default(),
-        hooking: HookRunner::begin(setup.hooks.clone(), setup.supervisors.clone(), inbox.sender()),
-        secrets: Secrets::of(std::env::vars_os()),
-        listening: None,
-        sitting: None,
-        keyboard,
-        mail: InboxPoller::new(setup.run.orders(), received),
-        tree: Workspace::open(&setup.workspace, &setup.supervisors, &setup.watched),
-        setup,
-        inbox,
-        journal,
-        front_end: Some(front_end),
-        clock,
-        now: clock.now(),
-        actions: Vec::new(),
-        spent: Recycled::default(),
-        seq,
-        generation: 0,
-        iteration: 0,
-        hat: None,
-        files: None,
-        session: None,
-        past: None,
-        driven: DriverSession::default(),
-        todo: VecDeque::new(),
-    };
-    driver.todo.push_back(first);
-    match catch_unwind(AssertUnwindSafe(|| driver.work())) {
-        Ok(Err(RunError::Panicked)) | Err(_) => {
-            driver.abort();
-            Err(RunError::Panicked)
+impl RunError {
+    /// The reason that the journal, the summary and the hooks state.
+    fn reason(&self, host: &Host) -> String {
+        if let Self::Panicked = self {
+            let panic = host.panics().first_panic().unwrap_or_default();
+            return format!("ralph has a bug: {panic}");
         }
-        Ok(worked) => {
-            driver.setup.supervisors.dismiss();
-            worked
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(&format!(": {error}"));
+            cause = error.source();
         }
+        text
     }
 }
 
-/// The state of the hands: what is open, what runs, what is still to be told to the engine.
-struct Driver<'a> {
-    setup: Setup,
-    inbox: Queue,
-    journal: Journal,
-    /// Gone when nobody can see it any more.
-    front_end: Option<&'a mut dyn FrontEnd>,
-    clock: Clock,
-    /// When that happened which is being dealt with.
-    now: Moment,
-    /// Empty between two steps; here for its room.
-    actions: Vec<Action>,
-    /// What the agent said and has been recorded and shown.
-    spent: Recycled,
-    seq: u64,
-    generation: Generation,
-    /// The iteration whose child runs now, or ran last, and its files until its outcome is written.
-    iteration: u64,
-    hat: Option<String>,
-    files: Option<IterationFiles>,
-    session: Option<Session>,
-    /// The one that has ended, until there is time to clear away its files.
-    past: Option<Session>,
-    driven: DriverSession,
-    todo: VecDeque<Input>,
-    passed_gates: PassedGates,
-    hooking: HookRunner,
-    secrets: Secrets,
-    mail: InboxPoller,
-    /// Whether the face reads it.
-    keyboard: Keyboard,
-    /// Somebody listens to the keyboard for answers.
-    listening: Option<Answers>,
-    /// The terminal is lent to the agent.
-    sitting: Option<InteractiveSession>,
-    /// Only if there is something to watch.
-    tree: Option<Workspace>,
+/// Drives a run to its end. Every end takes the same path: summary, last hook, `RunEnded`. Then waits until the front ends
+/// have shown all records.
+pub fn drive(host: &Host, setup: Setup, front_ends: FrontEnds) -> Result<RunOutcome, RunError> {
+    let _member = host.panics().enter();
+    host.panics().set_journal(&setup.run.journal_path());
+    let (mut driver, first) = Driver::new(host, setup, front_ends)?;
+    driver.todo.push_back(first);
+    let result = match catch_unwind(AssertUnwindSafe(|| driver.run())) {
+        Ok(Ok(outcome)) => {
+            host.supervisors().shut_down();
+            Ok(outcome)
+        }
+        Ok(Err(error)) => {
+            driver.abort(&error);
+            Err(error)
+        }
+        Err(_) => {
+            driver.abort(&RunError::Panicked);
+            Err(RunError::Panicked)
+        }
+    };
+    driver.end_front_ends(&result);
+    result
 }
 
-impl Driver<'_> {
-    fn work(&mut self) -> Result<RunOutcome, RunError> {
+/// The state of the loop.
+struct Driver<'a> {
+    host: &'a Host,
+    setup: Setup,
+    queue: Queue,
+    effects: Sender<Effect>,
+    journal: Journal,
+    journaling: Journaling,
+    broadcast: Broadcast,
+    clock: Clock,
+    /// The time of the message that is being handled.
+    now: Moment,
+    /// Empty between two steps; kept for its capacity.
+    actions: Vec<Action>,
+    /// Empty between two batches; kept for its capacity.
+    events: Vec<TranscriptEvent>,
+    seq: u64,
+    generation: Generation,
+    iteration: u64,
+    hat: Option<String>,
+    /// The files of the current attempt, until its outcome is written.
+    files: Option<IterationFiles>,
+    /// The running agent's directory for temporary files.
+    scratch: Option<TempDir>,
+    job: Option<RunningJob>,
+    todo: VecDeque<Input>,
+    passed_gates: PassedGates,
+    hooks: HookRunner,
+    secrets: Secrets,
+    mail: InboxPoller,
+    keyboard: KeyboardUse,
+    /// Reads answers from stdin.
+    listening: Option<AnswerReader>,
+    /// The terminal belongs to an interactive agent.
+    sitting: Option<InteractiveSession>,
+}
+
+/// Whether the run ends when the journal cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Journaling {
+    Required,
+    /// The run is ending because of an error already.
+    BestEffort,
+}
+
+impl<'a> Driver<'a> {
+    fn new(host: &'a Host, setup: Setup, mut front_ends: FrontEnds) -> Result<(Self, Input), RunError> {
+        let queue = Queue::open(host).map_err(RunError::Signals)?;
+        let commands = queue.commands(CommandSource::Key);
+        let keyboard = front_ends.visible.set_commands(commands);
+        queue.watch(front_ends.visible.as_mut());
+        let (journal, journal_path) = (setup.run.journal()?, setup.run.journal_path());
+        let header = Box::new(setup.header.clone());
+        let mail = InboxPoller::new(setup.run.inbox());
+        let (first, elapsed, seq) = match setup.beginning.clone() {
+            Beginning::Fresh => (Input::Started(header), Duration::ZERO, 0),
+            Beginning::Resumed {
+                elapsed,
+                seq,
+                changed,
+            } => {
+                mail.remove_expired();
+                (Input::Resumed { header, changed }, elapsed, seq)
+            }
+        };
+        let clock = host.start_clock(elapsed);
+        let context = EffectContext {
+            run: Arc::clone(&setup.run),
+            agent: Arc::clone(&setup.agent),
+            prompt: setup.prompt.clone(),
+            workspace: setup.workspace.clone(),
+            host: host.clone(),
+            watched: setup.watched.clone(),
+        };
+        let driver = Self {
+            broadcast: Broadcast::start(front_ends, &journal_path, &queue.sender(), host.panics())
+                .map_err(RunError::Thread)?,
+            effects: effects::spawn(context, queue.sender()).map_err(RunError::Thread)?,
+            hooks: HookRunner::spawn(0, setup.hooks.clone(), host, queue.sender())
+                .map_err(RunError::Thread)?,
+            host,
+            passed_gates: PassedGates::default(),
+            secrets: host.secrets(),
+            listening: None,
+            sitting: None,
+            keyboard,
+            mail,
+            setup,
+            queue,
+            journal,
+            journaling: Journaling::Required,
+            clock,
+            now: clock.now(),
+            actions: Vec::new(),
+            events: Vec::new(),
+            seq,
+            generation: 0,
+            iteration: 0,
+            hat: None,
+            files: None,
+            scratch: None,
+            job: None,
+            todo: VecDeque::new(),
+        };
+        Ok((driver, first))
+    }
+
+    fn run(&mut self) -> Result<RunOutcome, RunError> {
         loop {
             while let Some(input) = self.todo.pop_front() {
                 self.now = self.clock.now();
@@ -189,37 +260,45 @@ impl Driver<'_> {
             }
             let message = self.next_message()?;
             self.now = self.clock.now();
-            match message {
-                Some(Message::Child { generation, report }) => self.on_child_event(generation, report)?,
-                Some(Message::Said {
-                    generation,
-                    bytes,
-                    said,
-                }) => {
-                    if let Some(outcome) = self.on_output(generation, bytes, said)? {
-                        return Ok(outcome);
-                    }
-                }
-                Some(Message::Unkept(error)) => return Err(RunError::Raw(error)),
-                Some(Message::Signal(signal)) => {
-                    self.poll_inbox()?;
-                    self.on_terminal_signal(signal);
-                    self.todo.extend(queue::meaning(signal));
-                }
-                Some(Message::HookEnded(complaint)) => self.hook_ended(complaint)?,
-                Some(Message::Answer(answer)) => self.todo.push_back(Input::Answered(answer)),
-                Some(Message::Typed(key)) => self.todo.push_back(Input::KeyTyped(key)),
-                Some(Message::TerminalLost) => self.todo.push_back(Input::Interrupted(Interrupt::Hup)),
-                Some(Message::UserCommand(command)) => self.todo.extend(commands::meaning(command)),
-                Some(Message::Panicked) => return Err(RunError::Panicked),
-                None => self.todo.push_back(Input::Tick),
+            if let Some(outcome) = self.handle(message)? {
+                return Ok(outcome);
             }
         }
     }
 
-    /// Tells the engine what happened, and does what it asks for; returns how the run ended if that was its end.
+    fn handle(&mut self, message: Option<Message>) -> Result<Option<RunOutcome>, RunError> {
+        match message {
+            Some(Message::Runner { generation, event }) => return self.on_runner_event(generation, event),
+            Some(Message::Started(result)) => return self.on_started(*result),
+            Some(Message::Effect(input)) => self.todo.push_back(*input),
+            Some(Message::Failed(error)) => return Err(error),
+            Some(Message::TerminalSignal(signal)) => self.on_terminal_signal(signal),
+            Some(Message::Command(request)) => {
+                // SIGUSR1 announces new commands in the inbox.
+                if request.command == Command::Wake {
+                    self.poll_inbox()?;
+                }
+                self.todo.push_back(Input::Command(request));
+            }
+            Some(Message::FrontEndClosed(reason)) => {
+                if let Some(command) = commands::of_close(reason) {
+                    self.command(command);
+                }
+            }
+            Some(Message::FrontEndEnded { front_end, error }) => self.front_end_ended(front_end, error)?,
+            Some(Message::HookEnded { problem, .. }) => self.todo.push_back(Input::HookEnded(problem)),
+            Some(Message::Typed(key)) => self.todo.push_back(Input::KeyTyped(key)),
+            Some(Message::Panicked) => return Err(RunError::Panicked),
+            None => self.todo.push_back(Input::Tick),
+        }
+        Ok(None)
+    }
+
+    /// Passes an input to the engine and carries out its actions; returns the outcome if the run has ended.
     fn step(&mut self, input: Input) -> Result<Option<RunOutcome>, RunError> {
-        self.failpoint("engine");
+        if self.job.is_some() {
+            failpoint!(self.host.panics(), Engine);
+        }
         let mut actions = std::mem::take(&mut self.actions);
         self.setup.engine.step_into(self.now.elapsed, input, &mut actions);
         for action in actions.drain(..) {
@@ -232,7 +311,7 @@ impl Driver<'_> {
         Ok(None)
     }
 
-    /// The next message, or nothing when a deadline came first. Before waiting, what was said is made visible.
+    /// The next message; `None` if a deadline comes first. Pending output is flushed before waiting.
     fn next_message(&mut self) -> Result<Option<Message>, RunError> {
         let now = self.clock.elapsed();
         if self.mail.due_in(now).is_zero() {
@@ -241,95 +320,124 @@ impl Driver<'_> {
                 return Ok(None);
             }
         }
-        if let Some(message) = self.inbox.take() {
+        if let Some(message) = self.queue.take() {
             return Ok(Some(message));
         }
         self.flush()?;
-        self.past = None;
-        self.tick_front_end();
         let now = self.clock.elapsed();
         let deadline = self.setup.engine.deadline().map(|due| due.saturating_sub(now));
-        let front_end = self.front_end.as_ref().filter(|_| self.sitting.is_none());
-        let redraw = front_end.and_then(|front_end| front_end.wants_tick());
         let mail = Some(self.mail.due_in(now));
-        Ok(self
-            .inbox
-            .wait(deadline.into_iter().chain(redraw).chain(mail).min()))
+        Ok(self.queue.wait(deadline.into_iter().chain(mail).min()))
     }
 
-    fn warn(&mut self, text: String) -> Result<(), RunError> {
-        let level = Level::Warning;
-        self.emit(RunEvent::Notice { level, text })
+    /// Queues a command because the terminal is gone.
+    fn command(&mut self, command: Command) {
+        let request = self.queue.commands(CommandSource::Terminal).request(command);
+        self.todo.push_back(Input::Command(request));
     }
 
+    /// Removes secrets from an event, then stores and shows it.
     fn emit(&mut self, event: RunEvent) -> Result<(), RunError> {
         let event = self.secrets.redact(event);
-        self.record(event)
+        self.passed_gates.apply(&event);
+        if let RunEvent::IterationEnded { .. } = event
+            && let Some(files) = self.files.take()
+        {
+            files.write_outcome(&event)?;
+        }
+        let command = match &event {
+            RunEvent::CommandReceived { id, .. } => Some(id.clone()),
+            _ => None,
+        };
+        self.record(event)?;
+        if let Some(id) = command {
+            self.mail.journaled(&id);
+        }
+        Ok(())
     }
 
-    /// Stamps an event without secrets and gives it to every sink, the journal first.
+    /// Stamps an event and passes it to the journal, then to the front ends.
     fn record(&mut self, event: RunEvent) -> Result<(), RunError> {
         let record = Record {
             seq: self.seq + 1,
             at: self.now.at,
             event,
         };
-        self.failpoint("journal");
-        self.journal.accept(&record).map_err(RunError::Journal)?;
-        // Not before: a number that was not written would be a gap.
-        self.seq += 1;
-        match &mut self.sitting {
-            Some(sitting) => sitting.hold(record),
-            None => {
-                self.show(|front_end| front_end.accept(&record));
-                if let RunEvent::Transcript { event, .. } = record.event {
-                    self.spent.add(event);
-                }
-            }
+        if self.job.is_some() {
+            failpoint!(self.host.panics(), Journal);
         }
-        Ok(())
-    }
-
-    /// For the tests of what happens then: a mistake while an agent is at work.
-    fn failpoint(&self, place: &str) {
-        if self.session.is_some() {
-            panic_hook::failpoint(place);
+        let start = self.journal.position();
+        let written = self.journal.accept(&record).map_err(RunError::Journal);
+        match (written, self.journaling) {
+            // Only now: the number of a record that was not written is used again.
+            (Ok(()), _) => self.seq += 1,
+            (Err(error), Journaling::Required) => return Err(error),
+            (Err(_), Journaling::BestEffort) => {}
+        }
+        match self.broadcast.push(record, start..self.journal.position()) {
+            BatchState::Full => self.flush(),
+            BatchState::Collecting => Ok(()),
         }
     }
 
-    /// After a mistake of our own, which nobody here can mend: the agent is killed, the terminal is given back, and the
-    /// last record says what happened. What cannot be done any more is left undone.
-    fn abort(&mut self) {
-        let _ = catch_unwind(AssertUnwindSafe(|| {
-            (self.session, self.listening, self.sitting) = (None, None, None);
+    /// Ends the run after an error of ralph itself: kills the agent, takes the terminal back, and ends the run like any
+    /// other, as far as that is still possible.
+    fn abort(&mut self, error: &RunError) {
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            (self.job, self.listening, self.sitting) = (None, None, None);
+            self.todo.clear();
+            self.journaling = Journaling::BestEffort;
+            self.replace_hook_thread();
             self.now = self.clock.now();
-            let reason = format!(
-                "a mistake in ralph: {}",
-                panic_hook::first_panic().unwrap_or_default()
-            );
-            let ended = self.setup.engine.broken_off(self.now.elapsed, reason);
-            let ended = self.secrets.redact(ended);
-            let _ = self.keep(&ended);
-            let _ = self.record(ended);
+            let mut actions =
+                VecDeque::from(self.setup.engine.abort(self.now.elapsed, error.reason(self.host)));
+            loop {
+                while let Some(action) = actions.pop_front() {
+                    if let Ok(Some(_)) = self.execute(action) {
+                        return;
+                    }
+                }
+                let input = match self.queue.wait(None) {
+                    Some(Message::HookEnded { generation, problem })
+                        if generation == self.hooks.generation =>
+                    {
+                        Input::HookEnded(problem)
+                    }
+                    Some(Message::Command(request)) => Input::Command(request),
+                    Some(Message::FrontEndEnded { front_end, .. }) => {
+                        self.broadcast.remove(front_end);
+                        continue;
+                    }
+                    // Including a panic that was reported before; if the hooks cannot end, the panic hook ends ralph.
+                    Some(_) | None => continue,
+                };
+                self.now = self.clock.now();
+                actions.extend(self.setup.engine.step(self.now.elapsed, input));
+            }
         }));
-        let _ = catch_unwind(AssertUnwindSafe(|| self.flush()));
+        let flushed = catch_unwind(AssertUnwindSafe(|| self.flush()));
+        // There is no way left to report a second panic or error.
+        drop((ended, flushed));
+    }
+
+    /// The thread of the hooks may have panicked, or be busy with a hook that does not matter any more.
+    fn replace_hook_thread(&mut self) {
+        let (hooks, generation) = (self.setup.hooks.clone(), self.hooks.generation + 1);
+        if let Ok(hooks) = HookRunner::spawn(generation, hooks, self.host, self.queue.sender()) {
+            self.hooks = hooks;
+        }
     }
 
     fn flush(&mut self) -> Result<(), RunError> {
-        self.journal.flush().map_err(RunError::Journal)?;
-        if self.sitting.is_none() {
-            self.show(|front_end| front_end.flush());
+        let flushed = self.journal.flush().map_err(RunError::Journal);
+        if self.journaling == Journaling::Required {
+            flushed?;
         }
+        self.broadcast.publish();
         Ok(())
     }
 
-    fn tick_front_end(&mut self) {
-        if self.sitting.is_none() {
-            self.show(|front_end| front_end.tick(Timestamp::now()));
-        }
-    }
-
-    /// Signals that concern whoever has the terminal.
+    /// Handles signals that concern the terminal.
     fn on_terminal_signal(&mut self, signal: i32) {
         match (signal, &self.sitting) {
             (SIGWINCH, Some(sitting)) => sitting.resize(),
@@ -338,24 +446,10 @@ impl Driver<'_> {
                 if let Some(sitting) = sitting {
                     sitting.suspend();
                 }
-                // From here on nothing happens until somebody says SIGCONT, which comes by the inbox.
+                // Returns after SIGCONT, which also arrives through the queue.
                 let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
             }
             _ => {}
-        }
-    }
-
-    /// A face that cannot be written to has lost its watcher: the run ends as it does when the terminal goes away. One that
-    /// is not read when ralph is told to end is left behind, and the signal that says so is waiting in the inbox.
-    fn show(&mut self, act: impl FnOnce(&mut dyn FrontEnd) -> io::Result<()>) {
-        self.failpoint("face");
-        if let Some(front_end) = &mut self.front_end
-            && let Err(error) = act(&mut **front_end)
-        {
-            self.front_end = None;
-            if error.kind() != io::ErrorKind::TimedOut {
-                self.todo.push_back(Input::Interrupted(Interrupt::Hup));
-            }
         }
     }
 }

@@ -1,39 +1,35 @@
-//! Answers from the keyboard, line by line: from a question on, until the terminal is needed for something else.
+//! Reads the user's answers from stdin, line by line, from the first question until the terminal is needed otherwise.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsFd;
-use std::sync::mpsc::Sender;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::engine::Answer;
-use crate::panic_hook;
+use crate::event::{Answer, Command, CommandSender};
+use crate::failpoint;
+use crate::panic_hook::PanicScope;
 
-use super::queue::Message;
-
-/// Somebody listens to the keyboard; dropped, nobody does any more.
+/// The thread that reads answers. It ends when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Answers {
-    _until_closed: PipeWriter,
+pub(super) struct AnswerReader {
+    _closer: PipeWriter,
 }
 
-impl Answers {
-    pub(super) fn begin(sender: Sender<Message>) -> io::Result<Self> {
-        let (closed, until_closed) = io::pipe()?;
-        std::thread::Builder::new()
-            .name("answers".into())
-            .spawn(move || on_output(&closed, &sender))?;
-        Ok(Self {
-            _until_closed: until_closed,
-        })
+impl AnswerReader {
+    pub(super) fn start(commands: CommandSender, panics: &PanicScope) -> io::Result<Self> {
+        let (closed, closer) = io::pipe()?;
+        let scope = panics.clone();
+        panics.spawn("answers", move || read_answers(&closed, &commands, &scope))?;
+        Ok(Self { _closer: closer })
     }
 }
 
-fn on_output(closed: &PipeReader, sender: &Sender<Message>) {
+/// Sends each answer as a command. The end of stdin counts as `Quit`.
+fn read_answers(closed: &PipeReader, commands: &CommandSender, panics: &PanicScope) {
     let mut typed = Vec::new();
     let mut bytes = [0; 1024];
-    panic_hook::failpoint("answers");
+    failpoint!(panics, Answers);
     loop {
         let stdin = rustix::stdio::stdin();
         let mut fds = [
@@ -50,29 +46,43 @@ fn on_output(closed: &PipeReader, sender: &Sender<Message>) {
             Err(_) => 0,
         };
         typed.extend_from_slice(&bytes[..count]);
-        let ended = count == 0;
         while let Some(end) = typed.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = typed.drain(..=end).collect();
-            if let Some(answer) = meaning(&String::from_utf8_lossy(&line))
-                && (sender.send(Message::Answer(answer)).is_err() || answer == Answer::Quit)
-            {
-                return;
+            if let Some(answer) = parse_answer(&String::from_utf8_lossy(&line)) {
+                let sent = commands.send_command(Command::Answer { answer });
+                if sent.is_err() || answer == Answer::Quit {
+                    return;
+                }
             }
         }
-        if ended {
-            // Who is gone does not want to go on.
-            let _ = sender.send(Message::Answer(Answer::Quit));
+        if count == 0 {
+            let answer = Answer::Quit;
+            // Sending fails only if the run is over.
+            let _ = commands.send_command(Command::Answer { answer });
             return;
         }
     }
 }
 
-fn meaning(line: &str) -> Option<Answer> {
+fn parse_answer(line: &str) -> Option<Answer> {
     match line.trim() {
-        "" | "y" | "yes" => Some(Answer::GoOn),
-        "a" | "all" => Some(Answer::GoOnWithoutAsking),
+        "" | "y" | "yes" => Some(Answer::Continue),
+        "a" | "all" => Some(Answer::ContinueWithoutAsking),
         "d" | "done" => Some(Answer::Done),
         "q" | "quit" | "n" | "no" => Some(Answer::Quit),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_answers_are_ignored() {
+        assert_eq!(parse_answer("\n"), Some(Answer::Continue));
+        assert_eq!(parse_answer(" all\n"), Some(Answer::ContinueWithoutAsking));
+        assert_eq!(parse_answer("no\n"), Some(Answer::Quit));
+        assert_eq!(parse_answer("maybe\n"), None);
     }
 }

@@ -1,42 +1,40 @@
-//! A recorded run, told again: the same faces, fed from the journal, at the recorded times or without waiting.
+//! Replays a recorded run: passes the journal to a front end, at the recorded pace or without waiting.
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::engine::Input;
 use crate::event::{FORMAT_VERSION, Interrupt, Record, RunEvent};
-use crate::store::Entry;
-use crate::ui::FrontEnd;
-use crate::ui::tui::{CommandSender, UserCommand, UserCommandKind};
+use crate::store::JournalEntry;
+use crate::ui::{CloseReason, FrontEnd};
 
 use super::RunError;
 use super::clock::Clock;
-use super::commands;
-use super::queue::{self, Message, Queue};
+use super::commands::interrupt_of;
+use super::host::Host;
+use super::queue::{Message, Queue};
 
-/// How fast a run is told again.
+/// The speed of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// Without waiting.
     AtOnce,
-    /// So many times as fast as it happened; more than zero.
+    /// This many times as fast as the run; greater than zero.
     Times(f64),
 }
 
-/// How the telling ended.
+/// Why the replay ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayEnd {
     Told,
-    /// Nobody watches any more.
+    /// The user closed the front end.
     Left,
     Interrupted(Interrupt),
 }
 
-/// What could not be told.
+/// Records that could not be replayed.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     pub unknown: u64,
@@ -51,14 +49,14 @@ pub struct LeftOut {
 
 impl LeftOut {
     /// The record that an entry is; what is none is counted.
-    pub(super) fn record_of(&mut self, entry: Entry) -> Option<Box<Record>> {
+    pub(super) fn record_of(&mut self, entry: JournalEntry) -> Option<Box<Record>> {
         match entry {
-            Entry::Record(record) => return Some(record),
-            Entry::Unknown { kind } => {
+            JournalEntry::Record(record) => return Some(record),
+            JournalEntry::Unknown { kind } => {
                 self.unknown += 1;
                 self.kinds.insert(kind);
             }
-            Entry::Damaged => self.damaged += 1,
+            JournalEntry::Damaged => self.damaged += 1,
         }
         None
     }
@@ -66,12 +64,13 @@ impl LeftOut {
 
 /// Tells a journal to a face.
 pub fn replay(
-    entries: impl Iterator<Item = io::Result<Entry>>,
+    host: &Host,
+    entries: impl Iterator<Item = io::Result<JournalEntry>>,
     pace: Pace,
     front_end: &mut dyn FrontEnd,
 ) -> Result<(ReplayEnd, LeftOut), RunError> {
-    let inbox = Queue::open().map_err(RunError::Signals)?;
-    let _ = front_end.set_commands(Box::new(WayOut(inbox.sender())));
+    let inbox = Queue::open(host).map_err(RunError::Signals)?;
+    inbox.watch(front_end);
     let mut teller = Teller {
         inbox,
         pace,
@@ -93,10 +92,24 @@ struct Teller {
     told: Option<Timestamp>,
 }
 
+impl LeftOut {
+    /// Notes the version of the journal. A newer ralph may have resumed the run of an older one.
+    pub(super) fn note_version(&mut self, event: &RunEvent) {
+        let version = match event {
+            RunEvent::RunStarted(header) => header.version,
+            RunEvent::RunResumed(resumption) => resumption.header.version,
+            _ => return,
+        };
+        if version > FORMAT_VERSION {
+            self.later_version = self.later_version.max(Some(version));
+        }
+    }
+}
+
 impl Teller {
     fn tell(
         &mut self,
-        entries: impl Iterator<Item = io::Result<Entry>>,
+        entries: impl Iterator<Item = io::Result<JournalEntry>>,
         front_end: &mut dyn FrontEnd,
         left_out: &mut LeftOut,
     ) -> Result<ReplayEnd, RunError> {
@@ -105,11 +118,9 @@ impl Teller {
                 continue;
             };
             left_out.empty = false;
-            if let RunEvent::RunStarted(header) = &record.event {
-                left_out.later_version = Some(header.version).filter(|version| *version > FORMAT_VERSION);
-            }
+            left_out.note_version(&record.event);
             if let Some(end) = self.wait_for(&record, front_end)? {
-                // Whoever ends it need not have read it.
+                // The front end may be closed before it has shown everything.
                 let _ = front_end.flush();
                 return Ok(end);
             }
@@ -147,7 +158,7 @@ impl Teller {
                 self.inbox.take()
             } else {
                 self.inbox
-                    .wait(front_end.wants_tick().into_iter().chain([left]).min())
+                    .wait(front_end.next_tick().into_iter().chain([left]).min())
             };
             match message.and_then(end) {
                 Some(end) => return Ok(Some(end)),
@@ -159,36 +170,18 @@ impl Teller {
 }
 
 fn end(message: Message) -> Option<ReplayEnd> {
-    let meaning = match message {
-        Message::UserCommand(UserCommand::Left) => return Some(ReplayEnd::Left),
-        Message::UserCommand(command) => commands::meaning(command)?,
-        Message::Signal(signal) => queue::meaning(signal)?,
-        Message::TerminalLost => Input::Interrupted(Interrupt::Hup),
-        Message::Panicked => Input::Interrupted(Interrupt::Term),
-        Message::Child { .. }
-        | Message::Said { .. }
-        | Message::Unkept(_)
-        | Message::HookEnded(_)
-        | Message::Answer(_)
-        | Message::Typed(_) => return None,
-    };
-    match meaning {
-        Input::Interrupted(by) => Some(ReplayEnd::Interrupted(by)),
-        _ => None,
-    }
-}
-
-/// What is over already can only be left.
-struct WayOut(Sender<Message>);
-
-impl CommandSender for WayOut {
-    fn send(&self, command: UserCommand) -> Result<(), String> {
-        // Nobody listens once everything is told.
-        let _ = self.0.send(Message::UserCommand(command));
-        Ok(())
-    }
-
-    fn understands(&self, _kind: UserCommandKind) -> bool {
-        false
+    match message {
+        Message::FrontEndClosed(CloseReason::ByUser) => Some(ReplayEnd::Left),
+        Message::FrontEndClosed(CloseReason::TerminalLost) => Some(ReplayEnd::Interrupted(Interrupt::Hup)),
+        Message::Command(request) => interrupt_of(&request.command).map(ReplayEnd::Interrupted),
+        Message::Panicked => Some(ReplayEnd::Interrupted(Interrupt::Term)),
+        Message::Runner { .. }
+        | Message::Started(_)
+        | Message::Effect(_)
+        | Message::Failed(_)
+        | Message::TerminalSignal(_)
+        | Message::HookEnded { .. }
+        | Message::FrontEndEnded { .. }
+        | Message::Typed(_) => None,
     }
 }

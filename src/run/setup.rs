@@ -1,18 +1,20 @@
-//! What a run is made of before it begins.
+//! What a run needs before it starts.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Hooks, Watched};
+use super::Watched;
+use super::hooks::HookCommands;
 use crate::agent::ResolvedAgent;
 use crate::engine::Engine;
 use crate::event::RunHeader;
-use crate::process::Supervisors;
+use crate::files::{self, ReadRule};
 use crate::store::Run;
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
 
-/// Where the user's prompt comes from. A file is read again for every iteration.
+/// Where the user's prompt comes from. A file is read again for each iteration.
 #[derive(Debug, Clone)]
 pub enum PromptSource {
     Text(String),
@@ -23,7 +25,7 @@ impl PromptSource {
     pub fn read(&self) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text.clone()),
-            Self::File(path) => std::fs::read(path)
+            Self::File(path) => files::read(path, ReadRule::PROMPT)
                 .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
                 .map_err(|error| format!("cannot read the prompt file {}: {error}", path.display())),
         }
@@ -34,33 +36,30 @@ impl PromptSource {
 pub struct Setup {
     pub engine: Engine,
     pub header: RunHeader,
-    pub run: Run,
-    pub agent: ResolvedAgent,
+    pub run: Arc<Run>,
+    pub agent: Arc<ResolvedAgent>,
     pub format: &'static Format,
-    /// Beside the format, or for it.
+    /// Extracts text from the output, in addition to the format or instead of it.
     pub filter: Option<Filter>,
     pub prompt: PromptSource,
     pub workspace: PathBuf,
-    pub supervisors: Supervisors,
     pub max_line_bytes: usize,
     pub watched: Watched,
-    pub hooks: Hooks,
+    pub hooks: HookCommands,
     pub beginning: Beginning,
 }
 
-/// Whether a run is new, or goes on.
+/// Whether a run is new or resumed.
 #[derive(Debug, Clone, Default)]
 pub enum Beginning {
     #[default]
     Fresh,
     Resumed {
-        /// How long the run had taken before, on its own clock.
+        /// The duration of the run so far, on its own clock.
         elapsed: Duration,
         /// The number of its last record.
         seq: u64,
-        /// What was taken out of its inbox before.
-        received: Vec<String>,
-        /// Settings that are different now, for the record.
+        /// The settings that have changed.
         changed: Vec<String>,
     },
 }

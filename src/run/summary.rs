@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::event::{CostSource, RunEvent, RunHeader};
-use crate::ui::{PassedGates, blind_budget, run_verdict, units};
+use crate::ui::{PassedGates, run_verdict, units, unknown_cost};
 
 pub(super) fn markdown(header: &RunHeader, ended: &RunEvent, gates: &PassedGates) -> String {
     let RunEvent::RunEnded {
@@ -33,7 +33,7 @@ pub(super) fn markdown(header: &RunHeader, ended: &RunEvent, gates: &PassedGates
             };
             line("cost", &format!("{}{source}", units::dollars(cost)));
         }
-        (None, Some(budget)) => line("cost", &blind_budget(budget)),
+        (None, Some(budget)) => line("cost", &unknown_cost(budget)),
         (None, None) => {}
     }
     format!("# Run {}\n\n{text}", header.run_id)

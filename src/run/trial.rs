@@ -1,5 +1,4 @@
-//! One small call of an agent, as a run would make it or a little otherwise, to see what comes of it. What that means
-//! is judged elsewhere.
+//! Calls an agent once, as a run would or with a variation, for `ralph agents test`. `doctor` evaluates the result.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,17 +10,17 @@ use crate::agent::{AgentError, NESTED_SESSION, ResolvedAgent, StdinSource, Termi
 use crate::event::{ProcessEnd, TranscriptEvent};
 use crate::process::{self, Environment, LineSplitter, ProcessError, Supervisors};
 use crate::transcript::jq::{self, Filter};
-use crate::transcript::{Format, Opening};
+use crate::transcript::{AdapterContext, Format};
 
-use super::execute::spec;
-use super::session::{read, read_usage};
+use super::agent_output::{read_line, read_usage};
+use crate::runner::process_spec;
 
-/// Of each stream; a small prompt has a small answer.
+/// The maximum size of each stream; a small prompt has a small answer.
 const MOST_BYTES: usize = 4 << 20;
-/// Between the request to end and the end, when the time is over.
+/// The time between SIGTERM and SIGKILL after a timeout.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is tried, and where.
+/// The call to make.
 pub struct Trial<'a> {
     pub agent: &'a ResolvedAgent,
     pub format: &'static Format,
@@ -32,33 +31,33 @@ pub struct Trial<'a> {
     pub timeout: Duration,
 }
 
-/// How the agent is called.
+/// A variation of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// As every iteration would.
+    /// As in an iteration.
     AsConfigured,
-    /// The prompt comes on stdin, not as an argument.
+    /// With the prompt on stdin instead of as an argument.
     OnStdin,
-    /// With a terminal for its stdout.
+    /// With a terminal as stdout.
     OnTerminal,
 }
 
-/// What came of one call.
+/// The result of one call.
 #[derive(Debug, Clone)]
 pub struct TrialOutput {
     pub way: Way,
     pub command: Vec<String>,
     pub stdin: StdinSource,
     pub terminal: Terminal,
-    /// None if it did not end by itself.
+    /// `None` if the call timed out.
     pub end: Option<ProcessEnd>,
     pub took: Duration,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// Its stdout, read as the agent's transcript.
+    /// The events parsed from its stdout.
     pub events: Vec<TranscriptEvent>,
-    /// Processes that outlived it and had to be stopped.
+    /// The number of processes that it left running and that were stopped.
     pub swept: u64,
 }
 
@@ -73,11 +72,14 @@ pub enum TrialError {
 }
 
 impl Trial<'_> {
-    /// Calls the agent once, and waits for its end or for the end of its time. Nothing of it is left running.
+    /// Calls the agent once and waits until it ends or times out. No process of it is left running.
     pub fn call(&self, way: Way) -> Result<TrialOutput, TrialError> {
         let agent = match way {
             Way::AsConfigured => self.agent.clone(),
-            Way::OnStdin => self.agent.on_stdin().unwrap_or_else(|| self.agent.clone()),
+            Way::OnStdin => self
+                .agent
+                .with_stdin_prompt()
+                .unwrap_or_else(|| self.agent.clone()),
             Way::OnTerminal => {
                 let mut agent = self.agent.clone();
                 agent.terminal = Terminal::Pty;
@@ -99,7 +101,7 @@ impl Trial<'_> {
             .chain(call.args.iter().map(|arg| arg.to_string_lossy().into_owned()))
             .collect();
         let (stdin, terminal, usage_file) = (call.stdin.clone(), call.terminal, call.usage_file.clone());
-        let spec = spec(call, environment(&agent, scratch.path()), &self.workspace);
+        let spec = process_spec(call, environment(&agent, scratch.path()), &self.workspace);
         let bounds = process::Bounds {
             timeout: self.timeout,
             grace: GRACE,
@@ -123,20 +125,20 @@ impl Trial<'_> {
     }
 
     fn events(&self, stdout: &[u8], prompt: &str, usage_file: Option<&Path>) -> Vec<TranscriptEvent> {
-        let mut adapter = jq::read(self.format, self.filter, &Opening { prompt });
+        let mut adapter = jq::open_adapter(self.format, self.filter, &AdapterContext { prompt });
         let mut lines = LineSplitter::new(MOST_BYTES);
         let mut events = Vec::new();
         lines.feed(stdout, |line| {
-            read(adapter.as_mut(), line.bytes, line.cut, &mut events);
+            read_line(adapter.as_mut(), line.bytes, line.cut, &mut events);
         });
-        lines.finish(|line| read(adapter.as_mut(), line.bytes, line.cut, &mut events));
+        lines.finish(|line| read_line(adapter.as_mut(), line.bytes, line.cut, &mut events));
         read_usage(usage_file, adapter.as_mut(), &mut events);
         adapter.flush(&mut events);
         events
     }
 }
 
-/// As in an iteration, of a run that has no name.
+/// The environment of an iteration, with a placeholder as the run id.
 fn environment(agent: &ResolvedAgent, scratch: &Path) -> Environment {
     let own = agent.environment.iter();
     let mut set: Vec<_> = own.map(|(name, value)| (name.into(), value.into())).collect();

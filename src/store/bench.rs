@@ -1,5 +1,4 @@
-//! What a bench leaves on disk: a directory under a name that begins with the time, a versioned plan, and the results,
-//! one line each, appended as they come. Knows lines and files, not what they mean.
+//! The files of a bench: a directory whose name starts with the time, a versioned plan, and one line per result.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -11,35 +10,35 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::find::{LATEST, ids_in};
-use super::{Lock, StoreError, at, make_directory, make_run_directory, replace};
+use super::{Lock, StoreError, create_run_directory, io_error, private_files, replace_file};
 
 const PLAN: &str = "bench.json";
 const RESULTS: &str = "results.jsonl";
 
-/// One bench on disk.
+/// The directory of a bench.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BenchFiles {
     directory: PathBuf,
 }
 
 impl BenchFiles {
-    /// Makes the directory of a new bench among the others.
+    /// Creates the directory of a new bench in `benches`.
     pub fn create(benches: &Path, now: Timestamp) -> Result<Self, StoreError> {
-        make_directory(benches)?;
-        let (_, directory) = make_run_directory(benches, now)?;
+        private_files::create_directory(benches)?;
+        let (_, directory) = create_run_directory(benches, now)?;
         Ok(Self { directory })
     }
 
-    /// The bench that is called so: its id, a beginning of it that no other has, `latest`, or its directory.
+    /// Finds a bench by its id, a unique prefix of its id, `latest`, or its directory.
     pub fn find(benches: &Path, name: &str) -> Result<Self, StoreError> {
-        let named = Path::new(name);
-        if named.join(PLAN).is_file() {
+        let path = Path::new(name);
+        if path.join(PLAN).is_file() {
             return Ok(Self {
-                directory: fs::canonicalize(named).map_err(at("find", named))?,
+                directory: fs::canonicalize(path).map_err(io_error("find", path))?,
             });
         }
-        if named.is_dir() && name.contains('/') {
-            let path = named.to_owned();
+        if path.is_dir() && name.contains('/') {
+            let path = path.to_owned();
             return Err(StoreError::NotABench { path });
         }
         let mut all = Self::all(benches);
@@ -64,7 +63,7 @@ impl BenchFiles {
         }
     }
 
-    /// Every bench that has a plan, the oldest first.
+    /// All benches that have a plan, oldest first.
     pub fn all(benches: &Path) -> Vec<Self> {
         let directories = ids_in(benches).into_iter().map(|id| benches.join(id));
         let all = directories.map(|directory| Self { directory });
@@ -72,7 +71,7 @@ impl BenchFiles {
     }
 
     pub fn id(&self) -> String {
-        super::id_of(&self.directory)
+        super::id_from_path(&self.directory)
     }
 
     pub fn directory(&self) -> &Path {
@@ -83,29 +82,29 @@ impl BenchFiles {
         self.directory.join(PLAN)
     }
 
-    /// One process at a time works on a bench.
+    /// Locks the bench, so that only one process runs it at a time.
     pub fn lock(&self, now: Timestamp) -> Result<Lock, StoreError> {
-        Lock::take(&self.directory.join("lock"), now)
+        Lock::acquire(&self.directory.join("lock"), now)
     }
 
     pub fn write_plan(&self, plan: &impl Serialize) -> Result<(), StoreError> {
         let path = self.plan_path();
         let mut text = serde_json::to_vec_pretty(plan)
             .map_err(io::Error::from)
-            .map_err(at("write", &path))?;
+            .map_err(io_error("write", &path))?;
         text.push(b'\n');
-        replace(&path, &text)
+        replace_file(&path, &text)
     }
 
     pub fn read_plan<Plan: DeserializeOwned>(&self) -> Result<Plan, StoreError> {
         let path = self.plan_path();
-        let text = fs::read(&path).map_err(at("read", &path))?;
+        let text = fs::read(&path).map_err(io_error("read", &path))?;
         serde_json::from_slice(&text)
             .map_err(io::Error::from)
-            .map_err(at("read", &path))
+            .map_err(io_error("read", &path))
     }
 
-    /// Adds one line, whole, and only then returns. What a kill tore off before is closed first.
+    /// Appends one result and syncs the file. If a kill left the last line incomplete, a newline is written first.
     pub fn append(&self, entry: &impl Serialize) -> Result<(), StoreError> {
         let path = self.directory.join(RESULTS);
         let write = || {
@@ -118,22 +117,22 @@ impl BenchFiles {
                 .open(&path)?;
             let mut line = serde_json::to_vec(entry)?;
             line.push(b'\n');
-            if is_torn(&file)? {
+            if is_last_line_incomplete(&file)? {
                 line.insert(0, b'\n');
             }
             file.write_all(&line)?;
             file.sync_data()
         };
-        write().map_err(at("write", &path))
+        write().map_err(io_error("write", &path))
     }
 
-    /// Every line that was written whole, in order; what cannot be read is passed over.
+    /// All results in order, without lines that cannot be parsed.
     pub fn entries<Entry: DeserializeOwned>(&self) -> Result<Vec<Entry>, StoreError> {
         let path = self.directory.join(RESULTS);
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(at("read", &path)(error)),
+            Err(error) => return Err(io_error("read", &path)(error)),
         };
         let lines = text.split(|byte| *byte == b'\n');
         Ok(lines
@@ -142,8 +141,8 @@ impl BenchFiles {
     }
 }
 
-/// Whether the last line has no end.
-fn is_torn(file: &fs::File) -> io::Result<bool> {
+/// Returns whether the last line has no newline.
+fn is_last_line_incomplete(file: &fs::File) -> io::Result<bool> {
     use std::os::unix::fs::FileExt;
 
     let length = file.metadata()?.len();
@@ -163,29 +162,33 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_is_dropped_and_never_blocks_later_ones() {
-        let place = tempfile::tempdir().unwrap();
-        let bench = BenchFiles::create(place.path(), now()).unwrap();
+    fn incomplete_line_is_skipped_and_later_results_are_read() {
+        let benches = tempfile::tempdir().unwrap();
+        let bench = BenchFiles::create(benches.path(), now()).unwrap();
         bench.append(&1).unwrap();
         let results = bench.directory().join(RESULTS);
         let mut file = OpenOptions::new().append(true).open(&results).unwrap();
-        file.write_all(b"{\"half\":").unwrap();
+        file.write_all(b"{\"incomplete\":").unwrap();
         bench.append(&2).unwrap();
         bench.append(&3).unwrap();
         assert_eq!(bench.entries::<u64>().unwrap(), [1, 2, 3]);
     }
 
     #[test]
-    fn a_bench_is_found_by_id_beginning_directory_or_as_the_latest() {
-        let place = tempfile::tempdir().unwrap();
-        let find = |name: &str| BenchFiles::find(place.path(), name);
+    fn bench_is_found_by_id_prefix_directory_or_latest() {
+        let benches = tempfile::tempdir().unwrap();
+        let find = |name: &str| BenchFiles::find(benches.path(), name);
         assert!(matches!(find(LATEST), Err(StoreError::NoBenches { .. })));
-        let old = BenchFiles::create(place.path(), now()).unwrap();
-        let new = BenchFiles::create(place.path(), "2026-11-16T00:00:00Z".parse().unwrap()).unwrap();
-        let unfinished = BenchFiles::create(place.path(), "2026-11-17T00:00:00Z".parse().unwrap()).unwrap();
+        let old = BenchFiles::create(benches.path(), now()).unwrap();
+        let new = BenchFiles::create(benches.path(), "2026-11-16T00:00:00Z".parse().unwrap()).unwrap();
+        let unfinished = BenchFiles::create(benches.path(), "2026-11-17T00:00:00Z".parse().unwrap()).unwrap();
         old.write_plan(&"old").unwrap();
         new.write_plan(&"new").unwrap();
-        assert_eq!(find(LATEST).unwrap().id(), new.id(), "one without a plan is none");
+        assert_eq!(
+            find(LATEST).unwrap().id(),
+            new.id(),
+            "a directory without a plan is ignored"
+        );
         assert_eq!(find("20261115").unwrap().id(), old.id());
         assert_eq!(find(&old.directory().to_string_lossy()).unwrap().id(), old.id());
         assert_eq!(find("20261115").unwrap().read_plan::<String>().unwrap(), "old");

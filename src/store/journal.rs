@@ -1,267 +1,243 @@
-//! The journal: one JSON record per line, append-only. Whole records reach the file, very long ones in parts, so that a
-//! crash can at worst leave a torn last line.
+//! The journal: one JSON record per line, append-only. Each write contains whole records, except for very long ones, so
+//! a crash can at most leave an incomplete last line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use crate::event::{LineWriter, Paper, Record, RunEvent, Sink};
+use crate::event::{ByteOutput, Durability, Record, RecordWriter, Sink};
 
-use super::sync::Syncing;
-use super::{StoreError, at, restore};
+use super::sync::SyncThread;
+use super::{StoreError, io_error, open_file, restore};
 
-/// While the agent floods us, records are written together in pieces of about this size.
-const BATCH: usize = 64 * 1024;
-/// A record that is longer than this is written in parts.
-const PART: usize = 16 * BATCH;
-/// After so much the disk is asked to begin, so that a long iteration does not leave it all for the end.
-const UNSYNCED: usize = 8 << 20;
-/// The buffer falls back to this when nothing follows a very long record.
-const KEPT: usize = 2 * BATCH;
+/// Records that need not be durable yet are collected and written in batches of about this size.
+const BATCH_SIZE: usize = 64 * 1024;
+/// Maximum size of the buffer. A longer record is written in parts.
+const MAX_BUFFERED: usize = 16 * BATCH_SIZE;
+/// Number of bytes after which a sync starts, so that little is left to sync at the end of a long iteration.
+const SYNC_AFTER: usize = 8 << 20;
+/// Capacity that the buffer retains after a flush.
+const RETAINED_CAPACITY: usize = 2 * BATCH_SIZE;
 
 /// Writes the records of one run.
 #[derive(Debug)]
 pub struct Journal {
-    draft: Draft,
-    lines: LineWriter,
+    output: JournalFile,
+    writer: RecordWriter,
 }
 
 impl Journal {
     #[cfg(test)]
     pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            draft: Draft::of(super::create_new(path)?),
-            lines: LineWriter::default(),
+            output: JournalFile::new(super::create_new(path)?, 0),
+            writer: RecordWriter::default(),
         })
     }
 
-    /// Opens a journal at its end, a new one or one that another process has left.
-    pub(super) fn append(path: &Path) -> Result<Self, StoreError> {
+    /// Opens an existing journal for appending, or creates it.
+    pub(crate) fn append(path: &Path) -> Result<Self, StoreError> {
+        let file = restore::open_for_append(path)?;
+        let size = file.metadata().map_err(io_error("read", path))?.len();
         Ok(Self {
-            draft: Draft::of(restore::reopen(path)?),
-            lines: LineWriter::default(),
+            output: JournalFile::new(file, size),
+            writer: RecordWriter::default(),
         })
     }
 
-    /// The records of a journal, in order. A line that is no record (a torn last one above all) is passed over.
+    /// The position at which the next record begins, in bytes. It may still be in the buffer.
+    pub fn position(&self) -> u64 {
+        self.output.size + self.output.buffer.len() as u64
+    }
+
+    /// Reads the records of a journal, in order. Lines that are not records, such as an incomplete last line, are skipped.
     pub fn read(path: &Path) -> Result<impl Iterator<Item = Record> + use<>, StoreError> {
-        let file = File::open(path).map_err(at("read", path))?;
+        let file = open_file(path)?;
         let lines = BufReader::with_capacity(1 << 20, file).split(b'\n');
         Ok(lines
             .map_while(Result::ok)
             .filter_map(|line| serde_json::from_slice(&line).ok()))
     }
 
-    /// Everything in a journal, in order, what cannot be read included. A torn last line is dropped.
-    pub fn entries(path: &Path) -> Result<impl Iterator<Item = io::Result<Entry>> + use<>, StoreError> {
-        let file = File::open(path).map_err(at("read", path))?;
+    /// Reads all lines of a journal, in order, including unknown and damaged ones. An incomplete last line is skipped.
+    pub fn entries(
+        path: &Path,
+    ) -> Result<impl Iterator<Item = io::Result<JournalEntry>> + use<>, StoreError> {
+        let file = open_file(path)?;
         let mut reader = BufReader::with_capacity(1 << 20, file);
         Ok(std::iter::from_fn(move || next_entry(&mut reader).transpose()))
     }
 }
 
-/// What is about to be written, and where to.
+/// The file of a journal, with a write buffer.
 #[derive(Debug)]
-struct Draft {
+struct JournalFile {
     file: File,
-    waiting: Vec<u8>,
-    /// A part of the last record is in the file already.
-    begun: bool,
-    /// Bytes of which the disk has not been told.
+    buffer: Vec<u8>,
+    /// Size of the file, without the buffer.
+    size: u64,
+    /// The file already contains a part of the last record.
+    is_record_split: bool,
+    /// Bytes written since the last sync request.
     unsynced: usize,
-    /// Begun when there is something to sync.
-    syncing: Option<Syncing>,
-    /// Kept until somebody asks.
-    failure: Option<io::Error>,
+    /// Started by the first background sync.
+    sync_thread: Option<SyncThread>,
+    /// The first write error, until `accept` or `flush` returns it.
+    error: Option<io::Error>,
 }
 
-impl Draft {
-    fn of(file: File) -> Self {
+impl JournalFile {
+    fn new(file: File, size: u64) -> Self {
         Self {
             file,
-            waiting: Vec::with_capacity(KEPT),
-            begun: false,
+            size,
+            buffer: Vec::with_capacity(RETAINED_CAPACITY),
+            is_record_split: false,
             unsynced: 0,
-            syncing: None,
-            failure: None,
+            sync_thread: None,
+            error: None,
         }
     }
 
-    fn write_out(&mut self) {
-        self.begun = false;
-        let mut waiting = std::mem::take(&mut self.waiting);
-        self.write(&waiting);
-        waiting.clear();
-        self.waiting = waiting;
+    fn write_buffer(&mut self) {
+        self.is_record_split = false;
+        let mut buffer = std::mem::take(&mut self.buffer);
+        self.write(&buffer);
+        buffer.clear();
+        self.buffer = buffer;
     }
 
-    /// Of a very long record what is there is written, a long piece from where it stands.
+    /// Writes the buffer and these bytes of a very long record, without copying the bytes into the buffer.
     #[cold]
-    fn put_in_parts(&mut self, piece: &[u8]) {
-        self.write_out();
-        self.write(piece);
-        self.begun = true;
+    fn put_unbuffered(&mut self, bytes: &[u8]) {
+        self.write_buffer();
+        self.write(bytes);
+        self.is_record_split = true;
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for piece in bytes.chunks(UNSYNCED) {
-            if self.failure.is_none() {
-                self.failure = self.try_to_write(piece).err();
+        for chunk in bytes.chunks(SYNC_AFTER) {
+            if self.error.is_none() {
+                self.error = self.try_write(chunk).err();
             }
         }
     }
 
-    fn try_to_write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
+        self.size += bytes.len() as u64;
         self.unsynced += bytes.len();
-        if self.unsynced < UNSYNCED {
+        if self.unsynced < SYNC_AFTER {
             return Ok(());
         }
-        self.sync_soon()
+        self.sync_in_background()
     }
 
-    fn sync_soon(&mut self) -> io::Result<()> {
+    fn sync_in_background(&mut self) -> io::Result<()> {
         self.unsynced = 0;
-        if self.syncing.is_none() {
-            self.syncing = Some(Syncing::of(&self.file)?);
+        if self.sync_thread.is_none() {
+            self.sync_thread = Some(SyncThread::spawn(&self.file)?);
         }
-        self.syncing.as_ref().map_or(Ok(()), Syncing::ask)
+        self.sync_thread.as_ref().map_or(Ok(()), SyncThread::request_sync)
     }
 }
 
-impl Paper for Draft {
+impl ByteOutput for JournalFile {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        if self.waiting.len() + bytes.len() < PART {
-            self.waiting.extend_from_slice(bytes);
+        if self.buffer.len() + bytes.len() < MAX_BUFFERED {
+            self.buffer.extend_from_slice(bytes);
         } else {
-            self.put_in_parts(bytes);
+            self.put_unbuffered(bytes);
         }
     }
 }
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub enum JournalEntry {
     Record(Box<Record>),
-    /// A record of a kind that a later version writes.
+    /// A record of an unknown type, written by a later version.
     Unknown {
         kind: String,
     },
-    /// A whole line that is no record at all.
+    /// A complete line that is not a record.
     Damaged,
 }
 
-fn next_entry(reader: &mut impl BufRead) -> io::Result<Option<Entry>> {
+fn next_entry(reader: &mut impl BufRead) -> io::Result<Option<JournalEntry>> {
     let mut line = Vec::new();
     loop {
         line.clear();
         if reader.read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
         }
-        let whole = line.ends_with(b"\n");
-        match entry_of(&line) {
-            Some(Entry::Unknown { .. } | Entry::Damaged) if !whole => {}
+        let is_complete = line.ends_with(b"\n");
+        match parse_entry(&line) {
+            Some(JournalEntry::Unknown { .. } | JournalEntry::Damaged) if !is_complete => {}
             Some(entry) => return Ok(Some(entry)),
             None => {}
         }
     }
 }
 
-/// What a line is; nothing if it is empty.
-pub(super) fn entry_of(line: &[u8]) -> Option<Entry> {
+/// Parses a line; `None` if it is empty.
+pub(super) fn parse_entry(line: &[u8]) -> Option<JournalEntry> {
     if line.trim_ascii().is_empty() {
         return None;
     }
     Some(match serde_json::from_slice(line) {
-        Ok(record) => Entry::Record(Box::new(record)),
-        Err(_) => unreadable(line),
+        Ok(record) => JournalEntry::Record(Box::new(record)),
+        Err(_) => parse_unknown(line),
     })
 }
 
-fn unreadable(line: &[u8]) -> Entry {
+fn parse_unknown(line: &[u8]) -> JournalEntry {
     let value: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     match value["type"].as_str() {
-        Some(kind) => Entry::Unknown {
+        Some(kind) => JournalEntry::Unknown {
             kind: kind.to_owned(),
         },
-        None => Entry::Damaged,
+        None => JournalEntry::Damaged,
     }
 }
 
 impl Sink for Journal {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        self.lines.write(record, &mut self.draft)?;
-        if self.draft.begun || self.draft.waiting.len() >= BATCH {
-            self.draft.write_out();
+        self.writer.write(record, &mut self.output)?;
+        if self.output.is_record_split || self.output.buffer.len() >= BATCH_SIZE {
+            self.output.write_buffer();
         }
-        self.draft.failure.take().map_or(Ok(()), Err)?;
-        match durability(&record.event) {
-            Durability::WithTheRest => Ok(()),
-            Durability::Soon => {
+        self.output.error.take().map_or(Ok(()), Err)?;
+        match record.event.durability() {
+            Durability::Deferred => Ok(()),
+            Durability::Background => {
                 self.flush()?;
-                self.draft.sync_soon()
+                self.output.sync_in_background()
             }
-            Durability::Now => {
+            Durability::Immediate => {
                 self.flush()?;
-                self.draft.file.sync_data()
+                self.output.file.sync_data()
             }
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.draft.write_out();
-        self.draft.waiting.shrink_to(KEPT);
-        self.draft.failure.take().map_or(Ok(()), Err)
-    }
-}
-
-/// When a record must be where a power cut does not reach it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Durability {
-    /// Before anything else happens.
-    Now,
-    /// While the next thing begins.
-    Soon,
-    WithTheRest,
-}
-
-/// Verdicts must survive, and where an iteration begins and ends. What was told is removed elsewhere once it is here.
-fn durability(event: &RunEvent) -> Durability {
-    match event {
-        RunEvent::RunStarted(_)
-        | RunEvent::RunResumed(_)
-        | RunEvent::CommandReceived { .. }
-        | RunEvent::RunEnded { .. } => Durability::Now,
-        RunEvent::GateEnded { .. } | RunEvent::IterationEnded { .. } => Durability::Soon,
-        RunEvent::IterationStarted { .. }
-        | RunEvent::AgentStarted { .. }
-        | RunEvent::Transcript { .. }
-        | RunEvent::Stderr { .. }
-        | RunEvent::MarkerIgnored { .. }
-        | RunEvent::Topic { .. }
-        | RunEvent::TopicRerouted { .. }
-        | RunEvent::AgentEnded { .. }
-        | RunEvent::GateStarted { .. }
-        | RunEvent::Waiting { .. }
-        | RunEvent::WaitEnded
-        | RunEvent::Progress { .. }
-        | RunEvent::Paused
-        | RunEvent::Asking
-        | RunEvent::Stopping { .. }
-        | RunEvent::Notice { .. } => Durability::WithTheRest,
+        self.output.write_buffer();
+        self.output.buffer.shrink_to(RETAINED_CAPACITY);
+        self.output.error.take().map_or(Ok(()), Err)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Level, Tag, TranscriptEvent};
+    use crate::event::{NoticeLevel, RunEvent, Tag, TranscriptEvent};
     use std::fs;
 
     fn notice(seq: u64) -> Record {
         let event = RunEvent::Notice {
-            level: Level::Info,
+            level: NoticeLevel::Info,
             text: format!("number {seq}\nü"),
         };
         Record {
@@ -272,82 +248,86 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_as_they_went_in() {
+    fn records_are_read_as_they_were_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("events.jsonl");
         let mut journal = Journal::create(&path).unwrap();
         let records: Vec<Record> = (1..=5).map(notice).collect();
         records.iter().for_each(|record| journal.accept(record).unwrap());
-        assert_eq!(fs::read(&path).unwrap(), b"", "nothing needs the disk yet");
+        assert_eq!(fs::read(&path).unwrap(), b"", "notices are buffered");
         journal.flush().unwrap();
         assert_eq!(Journal::read(&path).unwrap().collect::<Vec<_>>(), records);
     }
 
     #[test]
-    fn a_torn_last_line_is_dropped_at_every_cut() {
+    fn incomplete_last_line_is_skipped_at_every_cut() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("events.jsonl");
         let mut journal = Journal::create(&path).unwrap();
         (1..=3).for_each(|seq| journal.accept(&notice(seq)).unwrap());
         journal.flush().unwrap();
-        let whole = fs::read(&path).unwrap();
-        let third = whole[..whole.len() - 1]
+        let complete = fs::read(&path).unwrap();
+        let third = complete[..complete.len() - 1]
             .iter()
             .rposition(|byte| *byte == b'\n')
             .unwrap()
             + 1;
-        for cut in third..whole.len() - 1 {
-            fs::write(&path, &whole[..cut]).unwrap();
+        for cut in third..complete.len() - 1 {
+            fs::write(&path, &complete[..cut]).unwrap();
             assert_eq!(Journal::read(&path).unwrap().count(), 2, "cut at byte {cut}");
         }
     }
 
     #[test]
-    fn what_a_later_version_wrote_is_told_from_what_is_damaged() {
+    fn unknown_records_and_damaged_lines_are_distinguished() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("events.jsonl");
         let known = serde_json::to_string(&notice(1)).unwrap();
-        let later = r#"{"seq":2,"at":"2030-01-01T00:00:00Z","type":"dreamt","of":"sheep"}"#;
-        fs::write(&path, format!("{known}\n{later}\n\nnonsense\n{known}\n{later}")).unwrap();
-        let entries: Vec<Entry> = Journal::entries(&path).unwrap().map(Result::unwrap).collect();
-        let record = || Entry::Record(Box::new(notice(1)));
-        let unknown = Entry::Unknown {
-            kind: "dreamt".into(),
+        let later = r#"{"seq":2,"at":"2030-01-01T00:00:00Z","type":"later_type","field":1}"#;
+        fs::write(&path, format!("{known}\n{later}\n\ntext\n{known}\n{later}")).unwrap();
+        let entries: Vec<JournalEntry> = Journal::entries(&path).unwrap().map(Result::unwrap).collect();
+        let record = || JournalEntry::Record(Box::new(notice(1)));
+        let unknown = JournalEntry::Unknown {
+            kind: "later_type".into(),
         };
-        assert_eq!(entries, [record(), unknown, Entry::Damaged, record()]);
+        assert_eq!(entries, [record(), unknown, JournalEntry::Damaged, record()]);
     }
 
     #[test]
-    fn a_flood_is_synced_while_it_lasts() {
+    fn large_output_is_synced_in_the_background() {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(&directory.path().join("events.jsonl")).unwrap();
         let event = RunEvent::Notice {
-            level: Level::Info,
-            text: "x".repeat(BATCH),
+            level: NoticeLevel::Info,
+            text: "x".repeat(BATCH_SIZE),
         };
         let at = jiff::Timestamp::UNIX_EPOCH;
         let mut record = Record { seq: 0, at, event };
-        while record.seq * (BATCH as u64) < UNSYNCED as u64 {
-            assert!(journal.draft.syncing.is_none(), "after {} records", record.seq);
+        while record.seq * (BATCH_SIZE as u64) < SYNC_AFTER as u64 {
+            assert!(
+                journal.output.sync_thread.is_none(),
+                "after {} records",
+                record.seq
+            );
             record.seq += 1;
             journal.accept(&record).unwrap();
         }
-        assert!(journal.draft.syncing.is_some() && journal.draft.unsynced == 0);
+        assert!(journal.output.sync_thread.is_some() && journal.output.unsynced == 0);
     }
 
     #[test]
-    fn a_record_of_any_length_is_one_line_and_takes_little_room() {
+    fn record_of_any_length_is_one_line_and_the_buffer_stays_small() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("events.jsonl");
         let mut journal = Journal::create(&path).unwrap();
         let texts = [
-            "x".repeat(3 * PART),
-            "a line\n".repeat(PART / 3),
-            "y".repeat(PART),
-            "z".repeat(PART - 100),
-            "\"".repeat(PART - 100),
+            "x".repeat(3 * MAX_BUFFERED),
+            "a line\n".repeat(MAX_BUFFERED / 3),
+            "y".repeat(MAX_BUFFERED),
+            "z".repeat(MAX_BUFFERED - 100),
+            "\"".repeat(MAX_BUFFERED - 100),
         ];
-        let said = |(seq, text): (usize, &String)| Record {
+        let message = |(seq, text): (usize, &String)| Record {
             seq: seq as u64,
             at: jiff::Timestamp::UNIX_EPOCH,
             event: RunEvent::Transcript {
@@ -355,19 +335,19 @@ mod tests {
                 event: TranscriptEvent::message(Tag::Ai, text.as_str()),
             },
         };
-        let records: Vec<Record> = texts.iter().enumerate().map(said).collect();
+        let records: Vec<Record> = texts.iter().enumerate().map(message).collect();
         for record in &records {
             journal.accept(record).unwrap();
-            assert!(journal.draft.waiting.capacity() <= 2 * PART);
+            assert!(journal.output.buffer.capacity() <= 2 * MAX_BUFFERED);
             let on_disk = fs::read(&path).unwrap();
-            assert!(on_disk.ends_with(b"}\n"), "what has begun has an end");
+            assert!(on_disk.ends_with(b"}\n"), "each record is written completely");
         }
         journal.flush().unwrap();
         assert_eq!(Journal::read(&path).unwrap().collect::<Vec<_>>(), records);
     }
 
     #[test]
-    fn a_flood_reaches_the_disk_in_whole_records() {
+    fn batches_contain_whole_records() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("events.jsonl");
         let mut journal = Journal::create(&path).unwrap();

@@ -1,10 +1,9 @@
-//! One loop per workspace. The lock is the kernel's (it dies with its holder, however that dies); the text in the
-//! file only says who holds it.
+//! The locks that allow one loop per project. They are kernel file locks, which are released however their process ends.
+//! The content of a lock file only identifies the process.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,25 +12,25 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{NO_LINKS, StoreError, at, unless_a_link};
+use super::{Project, StoreError, io_error, private_files};
 
-/// The held lock. Dropping it gives the workspace free.
+/// A held lock. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
-/// Who holds a workspace.
+/// The process that holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LockHolder {
     pub pid: u32,
     pub since: Timestamp,
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
-            0 => f.write_str("a process that has not said its name yet"),
+            0 => f.write_str("a process that is just starting"),
             pid => write!(
                 f,
                 "process {pid}, since {}",
@@ -41,45 +40,41 @@ impl fmt::Display for Holder {
     }
 }
 
-impl Holder {
+impl LockHolder {
+    /// A process that has not written its identity.
+    pub(super) const UNKNOWN: Self = Self {
+        pid: 0,
+        since: Timestamp::UNIX_EPOCH,
+    };
+
     fn is_alive(&self) -> bool {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        pid.is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+        pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
     }
 }
 
-/// A holder that was killed while it started a child can leave the lock with that child, until the child has become
-/// the program that it is to be. That is a moment; longer than this it does not take.
-const PATIENCE: Duration = Duration::from_secs(2);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// If a process is killed while it starts a child, the child inherits the lock until it calls `exec`. This is how long
+/// to wait for that, and for a process that has not written its identity yet.
+const INHERITED_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// `Lock::holder` acquires a lock for a moment. A lock that is held longer than this belongs to its holder.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How a lock is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LockMode {
+    Exclusive,
+    Shared,
+}
 
 impl Lock {
-    pub(super) fn take(path: &Path, now: Timestamp) -> Result<Self, StoreError> {
-        let mut options = OpenOptions::new();
-        // Not truncated on opening: the text belongs to whoever holds the lock.
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags(NO_LINKS)
-            .mode(0o600);
-        let mut file = options.open(path).map_err(unless_a_link("open", path))?;
-        let patience = Instant::now() + PATIENCE;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) => {
-                    let holder = who(&mut file);
-                    if holder.is_alive() || Instant::now() > patience {
-                        return Err(StoreError::Locked { holder });
-                    }
-                    std::thread::sleep(LOOK_AGAIN);
-                }
-                Err(TryLockError::Error(source)) => return Err(at("lock", path)(source)),
-            }
+    pub(super) fn acquire(path: &Path, now: Timestamp) -> Result<Self, StoreError> {
+        let mut file = open_lock_file(path)?;
+        if !try_lock(&mut file, path, LockMode::Exclusive)? {
+            let holder = read_holder(&mut file);
+            return Err(StoreError::Locked { holder, root: None });
         }
-        let holder = Holder {
+        let holder = LockHolder {
             pid: std::process::id(),
             since: now,
         };
@@ -89,28 +84,120 @@ impl Lock {
             file.rewind()?;
             file.write_all(&text)
         };
-        write(&mut file).map_err(at("write", path))?;
-        Ok(Self { _file: file })
+        write(&mut file).map_err(io_error("write", path))?;
+        Ok(Self { file })
     }
 
-    /// Who holds the lock at this path, if anybody does.
-    pub fn holder(path: &Path) -> Option<Holder> {
-        let mut file = File::open(path).ok()?;
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Some(who(&mut file)),
-            Ok(()) | Err(TryLockError::Error(_)) => None,
+    /// Returns the process that holds the lock at this path, or `None` if the lock is free.
+    pub fn holder(path: &Path) -> Option<LockHolder> {
+        let mut file = private_files::open(path).ok()?;
+        is_locked(&file).then(|| read_holder(&mut file))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The next process must not take this one, which may live on, for the holder.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// Returns whether another open file holds an exclusive lock on this file.
+pub(super) fn is_locked(file: &File) -> bool {
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// Locks this file exclusively; `false` if another process holds the lock.
+pub(super) fn try_lock_file(file: &mut File, path: &Path) -> Result<bool, StoreError> {
+    try_lock(file, path, LockMode::Exclusive)
+}
+
+/// The locks of a project in which a loop runs.
+#[derive(Debug)]
+pub(super) struct ProjectLock {
+    _own: Lock,
+    _nesting: NestingLocks,
+}
+
+impl ProjectLock {
+    pub(super) fn new(own: Lock, nesting: NestingLocks) -> Self {
+        Self {
+            _own: own,
+            _nesting: nesting,
         }
     }
 }
 
-fn who(file: &mut File) -> Holder {
+/// One file per directory from the root up to `/`: exclusively locked for the project root, shared for the directories
+/// above it. So roots that contain each other exclude each other, and roots side by side do not.
+#[derive(Debug)]
+pub(super) struct NestingLocks {
+    _files: Vec<File>,
+}
+
+impl NestingLocks {
+    pub(super) fn acquire(project: &Project) -> Result<Self, StoreError> {
+        private_files::create_directory(&project.state().path().join("locks"))?;
+        let mut locked = Vec::new();
+        for (index, directory) in project.root().ancestors().enumerate() {
+            let path = project.nesting_lock_path(directory);
+            let mode = match index {
+                0 => LockMode::Exclusive,
+                _ => LockMode::Shared,
+            };
+            let mut file = open_lock_file(&path)?;
+            if !try_lock(&mut file, &path, mode)? {
+                let (root, holder) = match project.overlapping() {
+                    Some((other, holder)) => (Some(other.root().to_owned()), holder),
+                    None => (None, LockHolder::UNKNOWN),
+                };
+                return Err(StoreError::Locked { holder, root });
+            }
+            locked.push(file);
+        }
+        Ok(Self { _files: locked })
+    }
+}
+
+/// Opens a lock file, which is not truncated, because its content belongs to the process that holds the lock.
+fn open_lock_file(path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    private_files::open_with(&options, path)
+}
+
+/// Returns `false` if another process holds the lock. Waits for a process that only looks at it, and for the children of
+/// one that was killed.
+fn try_lock(file: &mut File, path: &Path, mode: LockMode) -> Result<bool, StoreError> {
+    let start = Instant::now();
+    loop {
+        let locked = match mode {
+            LockMode::Exclusive => file.try_lock(),
+            LockMode::Shared => file.try_lock_shared(),
+        };
+        match locked {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => {
+                let timeout = match read_holder(file).is_alive() {
+                    true => PROBE_TIMEOUT,
+                    false => INHERITED_LOCK_TIMEOUT,
+                };
+                if start.elapsed() > timeout {
+                    return Ok(false);
+                }
+                std::thread::sleep(RETRY_INTERVAL);
+            }
+            Err(TryLockError::Error(source)) => return Err(io_error("lock", path)(source)),
+        }
+    }
+}
+
+/// Reads the holder from the lock file. The pid is 0 if the holder has not written it yet.
+fn read_holder(file: &mut File) -> LockHolder {
     let mut text = String::new();
     let read = file.rewind().and_then(|()| file.read_to_string(&mut text)).ok();
     let holder = read.and_then(|_| serde_json::from_str(&text).ok());
-    holder.unwrap_or(Holder {
-        pid: 0,
-        since: Timestamp::UNIX_EPOCH,
-    })
+    holder.unwrap_or(LockHolder::UNKNOWN)
 }
 
 #[cfg(test)]
@@ -118,13 +205,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_lock_says_who_holds_the_first() {
+    fn error_names_the_process_that_holds_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let now: Timestamp = "2026-11-15T20:45:01Z".parse().unwrap();
         assert_eq!(Lock::holder(&path), None);
-        let lock = Lock::take(&path, now).unwrap();
-        let error = Lock::take(&path, now).unwrap_err().to_string();
+        let lock = Lock::acquire(&path, now).unwrap();
+        let error = Lock::acquire(&path, now).unwrap_err().to_string();
         let expected = format!("process {}, since 2026-11-15 20:45:01 UTC", std::process::id());
         assert!(error.ends_with(&expected), "{error}");
         assert_eq!(
@@ -133,16 +220,16 @@ mod tests {
         );
         drop(lock);
         assert_eq!(Lock::holder(&path), None);
-        Lock::take(&path, now).unwrap();
+        Lock::acquire(&path, now).unwrap();
     }
 
     #[test]
-    fn a_lock_that_outlives_its_dead_holder_by_a_moment_is_waited_for() {
+    fn lock_of_a_dead_process_is_waited_for() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let mut dead = std::process::Command::new("true").spawn().unwrap();
         dead.wait().unwrap();
-        let lock = Lock::take(&path, Timestamp::UNIX_EPOCH).unwrap();
+        let lock = Lock::acquire(&path, Timestamp::UNIX_EPOCH).unwrap();
         let text = format!("{{\"pid\":{},\"since\":\"2020-01-01T00:00:00Z\"}}", dead.id());
         std::fs::write(&path, text).unwrap();
         std::thread::scope(|scope| {
@@ -150,20 +237,35 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(100));
                 drop(lock);
             });
-            Lock::take(&path, Timestamp::UNIX_EPOCH).unwrap();
+            Lock::acquire(&path, Timestamp::UNIX_EPOCH).unwrap();
         });
     }
 
     #[test]
-    fn a_dead_holders_text_blocks_nobody() {
+    fn looking_at_a_free_lock_does_not_disturb_its_acquisition() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let reader = open_lock_file(&path).unwrap();
+        // What `Lock::holder` does while another process starts its first run.
+        reader.try_lock_shared().unwrap();
+        std::thread::scope(|scope| {
+            let acquired = scope.spawn(|| Lock::acquire(&path, Timestamp::UNIX_EPOCH).map(drop));
+            std::thread::sleep(Duration::from_millis(50));
+            reader.unlock().unwrap();
+            acquired.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn content_of_an_unlocked_file_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         std::fs::write(
             &path,
-            "{\"pid\":1,\"since\":\"2020-01-01T00:00:00Z\"} and a longer leftover",
+            "{\"pid\":1,\"since\":\"2020-01-01T00:00:00Z\"} and more text",
         )
         .unwrap();
-        let lock = Lock::take(&path, Timestamp::UNIX_EPOCH).unwrap();
+        let lock = Lock::acquire(&path, Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(
             Lock::holder(&path).map(|holder| holder.pid),
             Some(std::process::id())

@@ -1,34 +1,43 @@
-//! Memory: everything a run leaves on disk, under `.agent/` in the workspace. Private to the user; append-only;
-//! never overwrites an earlier run. Knows records and bytes, not what they mean.
+//! The files of runs in the state directory: journal, raw output, lock and inbox, and the files of benches. All files are
+//! private to the user, and a new run never overwrites an earlier one.
 
 mod bench;
 mod copy;
-mod discard;
 mod find;
 mod inbox;
 mod index;
 mod journal;
+mod journal_tail;
 mod lock;
-mod past;
-mod raw;
+mod private_files;
+mod project;
+mod project_root;
+mod raw_output;
+mod remove;
+mod reopen;
 mod restore;
+mod state_directory;
 mod sync;
-mod tail;
+mod view;
 
 pub use bench::BenchFiles;
 pub use copy::copy_tree;
-pub use discard::{Discarded, discard, size_of};
-pub use find::{CaptureContext, LATEST, context_of_capture, find_run, journal_at};
-pub use inbox::{Found, Inbox};
-pub use index::{Ending, RunEntry, RunIndex, State, is_at_work, par_map, time_of};
-pub use journal::{Entry, Journal};
-pub use lock::{Holder, Lock};
-pub use past::id_of;
-pub use raw::{RawFile, RawOutput, raw_outputs};
-pub use restore::{RestoredRecord, recall};
-pub use tail::Tail;
+pub use find::{LATEST, capture_context, journal_at};
+pub use inbox::Inbox;
+pub use index::{RunEnd, RunEntry, RunIndex, RunState, is_running, par_map, time_from_id};
+pub use journal::{Journal, JournalEntry};
+pub use journal_tail::JournalTail;
+use lock::ProjectLock;
+pub use lock::{Lock, LockHolder};
+pub use project::Project;
+pub use project_root::project_root;
+pub use raw_output::{RawOutput, raw_outputs};
+pub use remove::{directory_size, remove_runs};
+pub use reopen::id_from_path;
+pub use restore::{RestoredRecord, restore_records};
+pub use state_directory::{STATE_VARIABLE, StateDirectory, state_directory};
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -38,33 +47,51 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-/// The name of the directory in the workspace that holds all runs.
+use crate::files::{self, FileError, Links};
+
+/// The directory of the project root with the link to the newest journal. Version 1 of ralph stored its runs there.
 pub const DIRECTORY: &str = ".agent";
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("another ralph is at work in this directory: {holder}")]
-    Locked { holder: Holder },
-    #[error("there is no run in {}", runs.display())]
-    NoRuns { runs: PathBuf },
-    #[error("no run has an id that begins with `{name}`")]
+    #[error("another ralph is running in {}: {holder}", locked_place(root.as_deref()))]
+    Locked {
+        holder: LockHolder,
+        /// The other project, if its root contains this one or lies inside it.
+        root: Option<PathBuf>,
+    },
+    #[error("cannot use the state directory {}: {source}", path.display())]
+    StateUnusable { path: PathBuf, source: io::Error },
+    #[error("{STATE_VARIABLE} must be an absolute path, but is `{}`", path.display())]
+    RelativeState { path: PathBuf },
+    #[error("no state directory: none of {STATE_VARIABLE}, XDG_STATE_HOME and HOME is an absolute path")]
+    NoState,
+    #[error("no runs found in {}", root.display())]
+    NoRuns { root: PathBuf },
+    #[error("run {id} belongs to the project {}", root.display())]
+    OtherProject { id: String, root: PathBuf },
+    #[error("run {id} cannot be resumed: it is stored in the workspace, where anyone could have changed it")]
+    LegacyRun { id: String },
+    #[error("refusing to use {}: {why}", path.display())]
+    Refused { path: PathBuf, why: &'static str },
+    #[error("no run id starts with `{name}`")]
     UnknownRun { name: String, newest: String },
-    #[error("more than one run has an id that begins with `{name}`")]
+    #[error("several run ids start with `{name}`")]
     AmbiguousRun { name: String, candidates: Vec<String> },
-    #[error("{} is not the directory of a run: it has no events.jsonl", path.display())]
+    #[error("{} is not a run directory: events.jsonl is missing", path.display())]
     NotARun { path: PathBuf },
-    #[error("there is no bench in {}", benches.display())]
+    #[error("no benches found in {}", benches.display())]
     NoBenches { benches: PathBuf },
-    #[error("no bench has an id that begins with `{name}`")]
+    #[error("no bench id starts with `{name}`")]
     UnknownBench { name: String, newest: String },
-    #[error("more than one bench has an id that begins with `{name}`")]
+    #[error("several bench ids start with `{name}`")]
     AmbiguousBench { name: String, candidates: Vec<String> },
-    #[error("{} is not the directory of a bench: it has no bench.json", path.display())]
+    #[error("{} is not a bench directory: bench.json is missing", path.display())]
     NotABench { path: PathBuf },
-    #[error("{} cannot be copied into a directory inside it", path.display())]
+    #[error("cannot copy {} into itself", path.display())]
     CopyIntoItself { path: PathBuf },
-    #[error("{} is a symbolic link", path.display())]
-    LeadsElsewhere { path: PathBuf },
+    #[error("refusing to follow the symbolic link {}", path.display())]
+    Symlink { path: PathBuf },
     #[error("cannot {action} {}", path.display())]
     Io {
         action: &'static str,
@@ -73,29 +100,53 @@ pub enum StoreError {
     },
 }
 
-/// One run on disk.
+fn locked_place(root: Option<&Path>) -> String {
+    match root {
+        None => "this project".to_owned(),
+        Some(root) => format!("{}, which overlaps with this project", root.display()),
+    }
+}
+
+/// The directory of a run, and the lock of its project.
 #[derive(Debug)]
 pub struct Run {
     id: String,
     directory: PathBuf,
-    /// Held as long as the run lives.
-    _lock: Lock,
+    project: Project,
+    /// The journal, locked while this process executes the run.
+    _alive: File,
+    /// Held until the run is dropped.
+    _lock: ProjectLock,
 }
 
 impl Run {
-    /// Takes the workspace's lock and makes the run's directory.
-    pub fn create(workspace: &Path, now: Timestamp) -> Result<Self, StoreError> {
-        let agent = workspace.join(DIRECTORY);
-        let runs = agent.join("runs");
-        make_directory(&runs)?;
-        // Runs are the user's own: no `git status`, and no `git add -A` of an agent, should pick them up.
-        write_new(&agent.join(".gitignore"), b"*\n").or_else(unless_present)?;
-        let lock = Lock::take(&agent.join("lock"), now)?;
-        let (id, directory) = make_run_directory(&runs, now)?;
-        make_directory(&directory.join("iterations"))?;
+    /// Locks the project and creates a run directory.
+    pub fn create(project: &Project, now: Timestamp) -> Result<Self, StoreError> {
+        let lock = project.lock(now)?;
+        let (id, directory) = create_run_directory(&project.runs(), now)?;
+        private_files::create_directory(&directory.join("iterations"))?;
+        Self::locked(project, id, directory, lock)
+    }
+
+    /// Marks the run as running by locking its journal.
+    fn locked(
+        project: &Project,
+        id: String,
+        directory: PathBuf,
+        lock: ProjectLock,
+    ) -> Result<Self, StoreError> {
+        let journal = directory.join("events.jsonl");
+        let mut alive = restore::open_for_append(&journal)?;
+        if !lock::try_lock_file(&mut alive, &journal)? {
+            let holder = project.holder();
+            let holder = holder.unwrap_or(LockHolder::UNKNOWN);
+            return Err(StoreError::Locked { holder, root: None });
+        }
         Ok(Self {
             id,
             directory,
+            project: project.clone(),
+            _alive: alive,
             _lock: lock,
         })
     }
@@ -108,33 +159,38 @@ impl Run {
         &self.directory
     }
 
-    /// Opens the inbox through which the user speaks to this run.
-    pub fn orders(&self) -> Inbox {
-        Inbox::of(&self.directory)
+    /// The inbox for commands to this run.
+    pub fn inbox(&self) -> Inbox {
+        Inbox::new(&self.directory)
     }
 
-    /// Opens the journal, and points `.agent/events.jsonl` at it.
+    /// The project that the run belongs to.
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// Opens the journal for appending and links `.agent/events.jsonl` in the project root to it.
     pub fn journal(&self) -> Result<Journal, StoreError> {
-        let journal = Journal::append(&self.journal_path())?;
-        let link = self.directory.join("../../events.jsonl");
-        let target = Path::new("runs").join(&self.id).join("events.jsonl");
-        replace_link(&link, &target).map_err(at("link", &link))?;
+        let path = self.journal_path();
+        let journal = Journal::append(&path)?;
+        // The link is only a view: the run does not depend on it.
+        let _ = view::link_journal(&self.project, &path);
         Ok(journal)
     }
 
-    /// Writes the versioned header of the run.
+    /// Writes the versioned header to `run.json`.
     pub fn write_header(&self, header: &impl Serialize) -> Result<(), StoreError> {
         self.write_json(&self.directory.join("run.json"), header)
     }
 
     pub fn write_summary(&self, text: &str) -> Result<(), StoreError> {
-        replace(&self.directory.join("summary.md"), text.as_bytes())
+        replace_file(&self.directory.join("summary.md"), text.as_bytes())
     }
 
-    /// Makes the directory of one try of an iteration. A later try never overwrites an earlier one.
-    pub fn iteration(&self, iteration: u64, attempt: u64) -> Result<IterationFiles, StoreError> {
+    /// Creates the directory of one attempt at an iteration. Each attempt has its own directory.
+    pub fn create_iteration(&self, iteration: u64, attempt: u64) -> Result<IterationFiles, StoreError> {
         let directory = self.iteration_directory(iteration, attempt);
-        make_directory(&directory)?;
+        private_files::create_directory(&directory)?;
         Ok(IterationFiles { directory })
     }
 
@@ -147,18 +203,18 @@ impl Run {
     }
 
     fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-        replace(path, &json_text(value).map_err(at("write", path))?)
+        replace_file(path, &json_text(value).map_err(io_error("write", path))?)
     }
 }
 
-/// The files of one try of an iteration.
+/// The files of one attempt at an iteration.
 #[derive(Debug, Clone)]
 pub struct IterationFiles {
     directory: PathBuf,
 }
 
 impl IterationFiles {
-    /// Where the prompt is, or will be.
+    /// The path of the prompt, which may not have been written yet.
     pub fn prompt_path(&self) -> PathBuf {
         self.directory.join("prompt.md")
     }
@@ -169,7 +225,7 @@ impl IterationFiles {
         Ok(path)
     }
 
-    /// Where the agent's output is, or will be.
+    /// The path of the agent's raw output, which may not have been created yet.
     pub fn stdout_path(&self) -> PathBuf {
         self.directory.join("stdout.raw")
     }
@@ -183,68 +239,47 @@ impl IterationFiles {
     }
 
     pub fn write_outcome(&self, outcome: &impl Serialize) -> Result<(), StoreError> {
-        // Not synced: the journal has the same verdict, and is.
+        // Not synced, because the journal contains the same outcome and is synced.
         let path = self.directory.join("outcome.json");
-        let written = json_text(outcome).and_then(|text| replace_unsynced(&path, &text));
-        written.map(drop).map_err(at("write", &path))
+        let written = json_text(outcome).and_then(|text| replace_file_unsynced(&path, &text));
+        written.map(drop).map_err(io_error("write", &path))
     }
 }
 
-/// A name that sorts by time and does not repeat: `20261115-204501-k3f9`. It sorts after every earlier one, even if two
-/// runs begin in one second or the clock was set back: the newest run is the one that began last.
-fn make_run_directory(runs: &Path, now: Timestamp) -> Result<(String, PathBuf), StoreError> {
-    let newest = find::ids_in(runs).iter().rev().find_map(|id| time_of(id));
+/// Creates a directory with a unique id such as `20261115-204501-k3f9`. The id sorts after all existing ids, even if two
+/// runs start within one second or the clock was set back, so the run that started last is the newest one.
+fn create_run_directory(runs: &Path, now: Timestamp) -> Result<(String, PathBuf), StoreError> {
+    let newest = find::ids_in(runs).iter().rev().find_map(|id| time_from_id(id));
     let after_newest = newest.and_then(|newest| newest.checked_add(Duration::from_secs(1)).ok());
     let stamp = after_newest.map_or(now, |after| after.max(now));
     let stamp = stamp.strftime("%Y%m%d-%H%M%S");
     for _ in 0..100 {
-        let tail: String = std::iter::repeat_with(fastrand::alphanumeric).take(4).collect();
-        let id = format!("{stamp}-{}", tail.to_ascii_lowercase());
+        let suffix: String = std::iter::repeat_with(fastrand::alphanumeric).take(4).collect();
+        let id = format!("{stamp}-{}", suffix.to_ascii_lowercase());
         let directory = runs.join(&id);
         match DirBuilder::new().mode(0o700).create(&directory) {
             Ok(()) => return Ok((id, directory)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(source) => return Err(at("create", &directory)(source)),
+            Err(source) => return Err(io_error("create", &directory)(source)),
         }
     }
-    Err(at("create", runs)(io::Error::other("no free run name")))
+    Err(io_error("create", runs)(io::Error::other("no unused id found")))
 }
 
-fn make_directory(path: &Path) -> Result<(), StoreError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(at("create", path))
-}
-
-/// A private file that must not exist yet.
+/// Creates a file with mode 0600. Fails if it already exists.
 fn create_new(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new()
         .append(true)
         .create_new(true)
         .mode(0o600)
         .open(path)
-        .map_err(at("create", path))
-}
-
-/// For a file that may be there already: one that a link leads to is not ours, whoever put the link there.
-const NO_LINKS: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-
-/// What was in the way of opening a file with `NO_LINKS`.
-fn unless_a_link(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| {
-        if path.is_symlink() {
-            StoreError::LeadsElsewhere { path }
-        } else {
-            StoreError::Io { action, path, source }
-        }
-    }
+        .map_err(io_error("create", path))
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    create_new(path)?.write_all(bytes).map_err(at("write", path))
+    create_new(path)?
+        .write_all(bytes)
+        .map_err(io_error("write", path))
 }
 
 fn json_text(value: &impl Serialize) -> io::Result<Vec<u8>> {
@@ -253,48 +288,38 @@ fn json_text(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Replaces a whole file at once: a reader sees the old one or the new one, never half of it, after a power cut too.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+/// Replaces a file atomically: readers see the old or the new content, even after a power failure.
+fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let write = || {
-        let file = written_beside(path, bytes)?;
+        let file = write_temporary_file(path, bytes)?;
         file.as_file().sync_data()?;
         file.persist(path).map_err(|error| error.error)
     };
-    write().map(drop).map_err(at("write", path))
+    write().map(drop).map_err(io_error("write", path))
 }
 
-/// The same, where a power cut may take the file away.
-fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    written_beside(path, bytes)?
+/// Like `replace_file`, but a power failure may lose the file.
+fn replace_file_unsynced(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    write_temporary_file(path, bytes)?
         .persist(path)
         .map_err(|error| error.error)
 }
 
-fn written_beside(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+fn write_temporary_file(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
     file.write_all(bytes)?;
     Ok(file)
 }
 
-fn replace_link(link: &Path, target: &Path) -> io::Result<()> {
-    let fresh = link.with_extension(format!("new-{}", std::process::id()));
-    match fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    std::os::unix::fs::symlink(target, &fresh)?;
-    fs::rename(&fresh, link)
+/// Opens a file for reading that must be a regular one.
+fn open_file(path: &Path) -> Result<File, StoreError> {
+    files::open(path, Links::Follow)
+        .map_err(FileError::into_io)
+        .map_err(io_error("read", path))
 }
 
-fn unless_present(error: StoreError) -> Result<(), StoreError> {
-    match &error {
-        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        _ => Err(error),
-    }
-}
-
-fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::Io { action, path, source }
 }
@@ -302,70 +327,72 @@ fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     fn now() -> Timestamp {
         "2026-11-15T20:45:01Z".parse().unwrap()
     }
 
+    fn project(base: &Path) -> Project {
+        StateDirectory::at(base.join("state")).project(base)
+    }
+
     #[test]
-    fn a_run_has_private_files_and_the_newest_journal_is_linked() {
-        let workspace = tempfile::tempdir().unwrap();
-        let run = Run::create(workspace.path(), now()).unwrap();
+    fn run_files_are_private() {
+        let base = tempfile::tempdir().unwrap();
+        let run = Run::create(&project(base.path()), now()).unwrap();
         assert!(run.id().starts_with("20261115-204501-"), "{}", run.id());
         run.journal().unwrap();
-        let files = run.iteration(1, 1).unwrap();
+        let files = run.create_iteration(1, 1).unwrap();
         let prompt = files.write_prompt("hello").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&prompt), 0o600);
         assert_eq!(mode(run.directory()), 0o700);
         assert_eq!(mode(&run.directory().join("events.jsonl")), 0o600);
-        let linked = fs::canonicalize(workspace.path().join(".agent/events.jsonl")).unwrap();
-        assert_eq!(
-            linked,
-            fs::canonicalize(run.directory().join("events.jsonl")).unwrap()
-        );
-        assert_eq!(
-            fs::read_to_string(workspace.path().join(".agent/.gitignore")).unwrap(),
-            "*\n"
-        );
     }
 
     #[test]
-    fn the_newest_run_is_the_one_that_began_last_whatever_the_clock_says() {
-        let workspace = tempfile::tempdir().unwrap();
-        let an_hour = Duration::from_secs(3600);
-        let times = [now(), now(), now() - an_hour, now() - an_hour, now() + an_hour];
+    fn run_that_started_last_is_the_newest_even_if_the_clock_was_set_back() {
+        let base = tempfile::tempdir().unwrap();
+        let project = project(base.path());
+        let hour = Duration::from_secs(3600);
+        let times = [now(), now(), now() - hour, now() - hour, now() + hour];
         for time in times {
-            let id = Run::create(workspace.path(), time).unwrap().id().to_owned();
-            let newest = find_run(workspace.path(), LATEST).unwrap();
+            let id = Run::create(&project, time).unwrap().id().to_owned();
+            let newest = project.find_run(LATEST).unwrap();
             assert_eq!(newest.file_name().unwrap().to_str(), Some(id.as_str()));
         }
     }
 
     #[test]
-    fn a_second_try_of_an_iteration_keeps_the_first_ones_files() {
-        let workspace = tempfile::tempdir().unwrap();
-        let run = Run::create(workspace.path(), now()).unwrap();
-        run.iteration(3, 1).unwrap().write_prompt("first").unwrap();
-        run.iteration(3, 2).unwrap().write_prompt("second").unwrap();
+    fn second_attempt_keeps_the_files_of_the_first() {
+        let base = tempfile::tempdir().unwrap();
+        let run = Run::create(&project(base.path()), now()).unwrap();
+        run.create_iteration(3, 1).unwrap().write_prompt("first").unwrap();
+        run.create_iteration(3, 2)
+            .unwrap()
+            .write_prompt("second")
+            .unwrap();
         let read = |name| fs::read_to_string(run.directory().join("iterations").join(name)).unwrap();
         assert_eq!(
             (read("0003/prompt.md"), read("0003-2/prompt.md")),
             ("first".into(), "second".into())
         );
-        let again = run.iteration(3, 1).unwrap().write_prompt("overwrite");
-        assert!(again.is_err());
+        let overwritten = run.create_iteration(3, 1).unwrap().write_prompt("overwrite");
+        assert!(overwritten.is_err());
     }
 
     #[test]
-    fn an_unwritable_workspace_is_named() {
-        let workspace = tempfile::tempdir().unwrap();
-        fs::write(workspace.path().join(".agent"), "a file").unwrap();
-        let error = Run::create(workspace.path(), now()).unwrap_err().to_string();
-        assert!(
-            error.starts_with("cannot create ") && error.ends_with(".agent/runs"),
-            "{error}"
-        );
+    fn unusable_state_directory_is_an_error_and_an_unusable_view_is_not() {
+        let base = tempfile::tempdir().unwrap();
+        fs::write(base.path().join(".agent"), "a file").unwrap();
+        let run = Run::create(&project(base.path()), now()).unwrap();
+        run.journal().unwrap();
+        drop(run);
+        fs::remove_dir_all(base.path().join("state")).unwrap();
+        fs::write(base.path().join("state"), "a file").unwrap();
+        let error = Run::create(&project(base.path()), now()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot use the state directory "), "{error}");
     }
 }

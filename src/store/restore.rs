@@ -1,143 +1,141 @@
-//! Reading a journal again to go on with it: quickly, since nearly all of it is what the agent said, and that matters
-//! no more. Such lines are passed over unparsed, by the way they begin.
+//! Reading a journal to resume its run. Most lines are agent output, which is not needed for that; they are recognized by
+//! their start and skipped without parsing.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use jiff::Timestamp;
 use memchr::memmem;
 use serde::Deserialize;
 
-use super::{NO_LINKS, StoreError, at, unless_a_link};
+use super::{StoreError, io_error, open_file, private_files};
 use crate::event::Record;
 
-/// Of a line that is passed over, this much is kept to know its number and time.
-const BEGINNING: usize = 128;
-/// What the agent said, and what it wrote beside that: how such a record goes on after its number and time.
-const SAID: [&[u8]; 2] = [b"\"type\":\"transcript\"", b"\"type\":\"stderr\""];
-/// The parts of what the agent said that matter to a run that goes on: what it used, and its session.
-const MATTERS: [&[u8]; 2] = [b"\"type\":\"usage\"", b"\"kind\":\"session\""];
+/// Length of the start of a line that contains its sequence number, time and type.
+const PREFIX: usize = 128;
+/// Types of records that contain agent output.
+const OUTPUT_TYPES: [&[u8]; 2] = [b"\"type\":\"transcript\"", b"\"type\":\"stderr\""];
+/// Agent output that a resumed run needs: usage and session.
+const NEEDED: [&[u8]; 2] = [b"\"type\":\"usage\"", b"\"kind\":\"session\""];
 
-/// One record, or only its number and time.
+/// A record of a journal, parsed or skipped.
 #[derive(Debug)]
 pub enum RestoredRecord {
-    Whole(Box<Record>),
-    Passed { seq: u64, at: Timestamp },
+    Parsed(Box<Record>),
+    Skipped { seq: u64, at: Timestamp },
 }
 
-/// Tells the records of a journal in order. Passed records are told only where they are the last ones: before what
-/// they precede they say nothing new.
-pub fn recall(path: &Path, mut tell: impl FnMut(RestoredRecord)) -> Result<(), StoreError> {
-    let file = File::open(path).map_err(at("read", path))?;
+/// Calls `on_record` for each record of a journal that is needed to resume the run, in order. Of the skipped records,
+/// only the last one is reported, and only if no parsed record follows it: its number and time are then the latest.
+pub fn restore_records(path: &Path, mut on_record: impl FnMut(RestoredRecord)) -> Result<(), StoreError> {
+    let file = open_file(path)?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
-    let search = Search::new();
-    let (mut line, mut passed, mut beginning) = (Vec::new(), Vec::new(), Vec::new());
+    let filter = LineFilter::new();
+    let (mut line, mut skipped, mut previous_prefix) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         line.clear();
-        if reader.read_until(b'\n', &mut line).map_err(at("read", path))? == 0 {
+        if reader
+            .read_until(b'\n', &mut line)
+            .map_err(io_error("read", path))?
+            == 0
+        {
             break;
         }
-        if search.finds_nothing_new_in(&line) {
-            std::mem::swap(&mut line, &mut passed);
-            // `line` is now the one before: all of it was written, since another one follows.
-            keep_beginning(&line, &mut beginning);
+        if filter.can_skip(&line) {
+            std::mem::swap(&mut line, &mut skipped);
+            // `line` is now the previously skipped line. It is complete, because another line follows it.
+            copy_prefix(&line, &mut previous_prefix);
         } else if let Ok(record) = serde_json::from_slice::<Record>(&line) {
-            passed.clear();
-            beginning.clear();
-            tell(RestoredRecord::Whole(Box::new(record)));
+            skipped.clear();
+            previous_prefix.clear();
+            on_record(RestoredRecord::Parsed(Box::new(record)));
         }
     }
-    if let Some(recalled) = last_of(&passed, &beginning) {
-        tell(recalled);
+    if let Some(restored_record) = last_skipped(&skipped, &previous_prefix) {
+        on_record(restored_record);
     }
     Ok(())
 }
 
-/// Prepared once: there may be millions of lines.
-struct Search {
-    said: [memmem::Finder<'static>; 2],
-    matters: [memmem::Finder<'static>; 2],
+/// Decides which lines are skipped. The searchers are built once, because a journal can have millions of lines.
+struct LineFilter {
+    output_types: [memmem::Finder<'static>; 2],
+    needed: [memmem::Finder<'static>; 2],
 }
 
-impl Search {
+impl LineFilter {
     fn new() -> Self {
         Self {
-            said: SAID.map(memmem::Finder::new),
-            matters: MATTERS.map(memmem::Finder::new),
+            output_types: OUTPUT_TYPES.map(memmem::Finder::new),
+            needed: NEEDED.map(memmem::Finder::new),
         }
     }
 
-    fn finds_nothing_new_in(&self, line: &[u8]) -> bool {
-        let head = &line[..line.len().min(BEGINNING)];
-        self.said.iter().any(|said| said.find(head).is_some())
-            && !self.matters.iter().any(|matters| matters.find(line).is_some())
+    fn can_skip(&self, line: &[u8]) -> bool {
+        let prefix = &line[..line.len().min(PREFIX)];
+        self.output_types
+            .iter()
+            .any(|finder| finder.find(prefix).is_some())
+            && !self.needed.iter().any(|finder| finder.find(line).is_some())
     }
 }
 
-fn keep_beginning(line: &[u8], beginning: &mut Vec<u8>) {
+fn copy_prefix(line: &[u8], prefix: &mut Vec<u8>) {
     if !line.is_empty() {
-        beginning.clear();
-        beginning.extend_from_slice(&line[..line.len().min(BEGINNING)]);
+        prefix.clear();
+        prefix.extend_from_slice(&line[..line.len().min(PREFIX)]);
     }
 }
 
-/// The last passed line if it is whole, or else the one before it.
-fn last_of(passed: &[u8], before: &[u8]) -> Option<RestoredRecord> {
-    if let Ok(record) = serde_json::from_slice::<Stamp>(passed) {
-        let Stamp { seq, at } = record;
-        return Some(RestoredRecord::Passed { seq, at });
+/// Returns the last skipped line if it is complete, otherwise the one before it.
+fn last_skipped(line: &[u8], previous_prefix: &[u8]) -> Option<RestoredRecord> {
+    if let Ok(RecordStamp { seq, at }) = serde_json::from_slice(line) {
+        return Some(RestoredRecord::Skipped { seq, at });
     }
-    let text = std::str::from_utf8(before).ok().or_else(|| {
-        // Cut within a character: what matters comes before it.
-        let valid = std::str::from_utf8(before).err()?.valid_up_to();
-        std::str::from_utf8(&before[..valid]).ok()
+    let text = std::str::from_utf8(previous_prefix).ok().or_else(|| {
+        // The prefix ends within a character, behind the sequence number and time.
+        let valid = std::str::from_utf8(previous_prefix).err()?.valid_up_to();
+        std::str::from_utf8(&previous_prefix[..valid]).ok()
     })?;
     let stamp = format!("{}}}", &text[..text.find(",\"type\"")?]);
-    let Stamp { seq, at } = serde_json::from_str(&stamp).ok()?;
-    Some(RestoredRecord::Passed { seq, at })
+    let RecordStamp { seq, at } = serde_json::from_str(&stamp).ok()?;
+    Some(RestoredRecord::Skipped { seq, at })
 }
 
 #[derive(Deserialize)]
-struct Stamp {
+struct RecordStamp {
     seq: u64,
     at: Timestamp,
 }
 
-/// Opens a journal to write on. A torn last line is closed off, so that it spoils nothing after it.
-pub(super) fn reopen(path: &Path) -> Result<File, StoreError> {
-    let open = || -> io::Result<File> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .custom_flags(NO_LINKS)
-            .mode(0o600)
-            .open(path)?;
+/// Opens a journal for appending. An incomplete last line is terminated, so that it does not damage the next record.
+pub(super) fn open_for_append(path: &Path) -> Result<File, StoreError> {
+    let mut file = private_files::open_with(OpenOptions::new().read(true).append(true).create(true), path)?;
+    let mut terminate = || -> io::Result<()> {
         if file.metadata()?.len() == 0 {
-            // Its name, too, must survive a power cut.
-            if let Some(directory) = path.parent() {
-                File::open(directory)?.sync_all()?;
-            }
-        } else {
-            let mut last = [0];
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-            if last != *b"\n" {
-                file.write_all(b"\n")?;
-            }
+            // The directory entry must survive a power failure, too.
+            return path
+                .parent()
+                .map_or(Ok(()), |directory| File::open(directory)?.sync_all());
         }
-        Ok(file)
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        match last {
+            [b'\n'] => Ok(()),
+            _ => file.write_all(b"\n"),
+        }
     };
-    open().map_err(unless_a_link("open", path))
+    terminate().map_err(io_error("open", path))?;
+    Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Journal;
     use super::*;
-    use crate::event::{Level, Meta, RunEvent, Sink, Tag, TranscriptEvent, Usage};
+    use crate::event::{Meta, NoticeLevel, RunEvent, Sink, Tag, TranscriptEvent, Usage};
     use std::fs;
 
     fn record(seq: u64, event: RunEvent) -> Record {
@@ -146,16 +144,16 @@ mod tests {
     }
 
     fn notice(seq: u64) -> Record {
-        let (level, text) = (Level::Info, "ü".into());
+        let (level, text) = (NoticeLevel::Info, "ü".into());
         record(seq, RunEvent::Notice { level, text })
     }
 
-    fn says(seq: u64, event: TranscriptEvent) -> Record {
+    fn output(seq: u64, event: TranscriptEvent) -> Record {
         record(seq, RunEvent::Transcript { iteration: 1, event })
     }
 
     fn text(seq: u64) -> Record {
-        says(
+        output(
             seq,
             TranscriptEvent::message(Tag::Ai, "\"type\":\"usage\" ü".repeat(9)),
         )
@@ -170,24 +168,24 @@ mod tests {
         (directory, path)
     }
 
-    /// The numbers that are told; of passed records in brackets.
-    fn told(path: &Path) -> String {
-        let mut told = Vec::new();
-        recall(path, |recalled| {
-            told.push(match recalled {
-                RestoredRecord::Whole(record) => record.seq.to_string(),
-                RestoredRecord::Passed { seq, at } => {
+    /// The sequence numbers of the reported records; those of skipped records in brackets.
+    fn reported(path: &Path) -> String {
+        let mut numbers = Vec::new();
+        restore_records(path, |restored_record| {
+            numbers.push(match restored_record {
+                RestoredRecord::Parsed(record) => record.seq.to_string(),
+                RestoredRecord::Skipped { seq, at } => {
                     assert_eq!(at, text(seq).at);
                     format!("[{seq}]")
                 }
             });
         })
         .unwrap();
-        told.join(" ")
+        numbers.join(" ")
     }
 
     #[test]
-    fn what_the_agent_said_is_passed_over_except_usage_and_sessions() {
+    fn agent_output_is_skipped_except_for_usage_and_sessions() {
         let usage = TranscriptEvent::usage(Usage::default());
         let session = TranscriptEvent::meta(Meta::Session {
             session_id: "s".into(),
@@ -196,24 +194,24 @@ mod tests {
         });
         let stderr = RunEvent::Stderr {
             iteration: 1,
-            text: "noise".into(),
+            text: "warning".into(),
         };
         let records = [
             notice(1),
             text(2),
-            says(3, usage),
+            output(3, usage),
             text(4),
-            says(5, session),
+            output(5, session),
             record(6, stderr),
             text(7),
         ];
-        assert_eq!(told(&journal(&records).1), "1 3 5 [7]");
-        assert_eq!(told(&journal(&records[..5]).1), "1 3 5");
-        assert_eq!(told(&journal(&[]).1), "");
+        assert_eq!(reported(&journal(&records).1), "1 3 5 [7]");
+        assert_eq!(reported(&journal(&records[..5]).1), "1 3 5");
+        assert_eq!(reported(&journal(&[]).1), "");
     }
 
     #[test]
-    fn zeros_that_a_power_cut_left_at_the_end_are_closed_off() {
+    fn zeros_after_a_power_failure_do_not_damage_the_next_record() {
         let (_directory, path) = journal(&[notice(1), text(2)]);
         let mut bytes = fs::read(&path).unwrap();
         bytes.extend([0; 5000]);
@@ -221,37 +219,37 @@ mod tests {
         let mut journal = Journal::append(&path).unwrap();
         journal.accept(&notice(3)).unwrap();
         journal.flush().unwrap();
-        assert_eq!(told(&path), "1 3");
+        assert_eq!(reported(&path), "1 3");
     }
 
     #[test]
-    fn a_torn_last_line_is_dropped_at_every_cut_and_blocks_nothing_after_it() {
+    fn incomplete_last_line_is_skipped_and_does_not_damage_the_next_record() {
         for last in [notice(4), text(4)] {
             let (_directory, path) = journal(&[notice(1), text(2), text(3), last.clone()]);
-            let whole = fs::read(&path).unwrap();
-            let fourth = whole[..whole.len() - 1]
+            let complete = fs::read(&path).unwrap();
+            let fourth = complete[..complete.len() - 1]
                 .iter()
                 .rposition(|byte| *byte == b'\n')
                 .unwrap()
                 + 1;
-            for cut in fourth..whole.len() - 1 {
-                fs::write(&path, &whole[..cut]).unwrap();
-                assert_eq!(told(&path), "1 [3]", "cut at byte {cut}");
+            for cut in fourth..complete.len() - 1 {
+                fs::write(&path, &complete[..cut]).unwrap();
+                assert_eq!(reported(&path), "1 [3]", "cut at byte {cut}");
                 let mut journal = Journal::append(&path).unwrap();
-                assert_eq!(told(&path), "1 [3]", "cut at byte {cut} and closed off");
+                assert_eq!(reported(&path), "1 [3]", "cut at byte {cut} and terminated");
                 journal.accept(&last).unwrap();
                 journal.accept(&notice(5)).unwrap();
                 journal.flush().unwrap();
                 let read: Vec<u64> = Journal::read(&path).unwrap().map(|record| record.seq).collect();
                 assert_eq!(read, [1, 2, 3, 4, 5], "cut at byte {cut}");
             }
-            fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+            fs::write(&path, &complete[..complete.len() - 1]).unwrap();
             let expected = if matches!(last.event, RunEvent::Notice { .. }) {
                 "1 4"
             } else {
                 "1 [4]"
             };
-            assert_eq!(told(&path), expected, "only the newline is missing");
+            assert_eq!(reported(&path), expected, "only the newline is missing");
         }
     }
 }

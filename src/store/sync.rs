@@ -1,4 +1,4 @@
-//! Getting what is written onto the disk itself, beside the loop: the next agent need not wait for it.
+//! A background thread that syncs a file to disk, so that the loop does not wait for the disk.
 
 use std::fs::File;
 use std::io;
@@ -6,47 +6,47 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// Syncs one file in a thread of its own. Dropping it waits until all that was asked for is on the disk.
+/// Syncs one file in a separate thread. Dropping it waits until all requested syncs are done.
 #[derive(Debug)]
-pub(super) struct Syncing {
+pub(super) struct SyncThread {
     requests: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
-    failure: Arc<Mutex<Option<io::Error>>>,
+    error: Arc<Mutex<Option<io::Error>>>,
 }
 
-impl Syncing {
-    pub(super) fn of(file: &File) -> io::Result<Self> {
+impl SyncThread {
+    pub(super) fn spawn(file: &File) -> io::Result<Self> {
         let file = file.try_clone()?;
-        // One request that nobody has begun with yet stands for all that come meanwhile.
-        let (requests, asked) = mpsc::sync_channel(1);
-        let failure = Arc::new(Mutex::new(None));
-        let to_tell = Arc::clone(&failure);
+        // One pending request covers all writes until the thread handles it.
+        let (requests, receiver) = mpsc::sync_channel(1);
+        let error = Arc::new(Mutex::new(None));
+        let thread_error = Arc::clone(&error);
         let thread = thread::Builder::new().name("sync".into()).spawn(move || {
-            for () in asked {
+            for () in receiver {
                 if let Err(error) = file.sync_data() {
-                    *to_tell.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    *thread_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 }
             }
         })?;
         Ok(Self {
             requests: Some(requests),
             thread: Some(thread),
-            failure,
+            error,
         })
     }
 
-    /// What has been written by now is to be on the disk soon. Fails if something earlier did not get there.
-    pub(super) fn ask(&self) -> io::Result<()> {
+    /// Requests a sync of everything written so far. Returns the error of an earlier sync, if there is one.
+    pub(super) fn request_sync(&self) -> io::Result<()> {
         if let Some(requests) = &self.requests {
-            // Full: somebody has asked already.
+            // If the channel is full, a request is already pending.
             let _ = requests.try_send(());
         }
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failure.map_or(Ok(()), Err)
+        let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        error.map_or(Ok(()), Err)
     }
 }
 
-impl Drop for Syncing {
+impl Drop for SyncThread {
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {

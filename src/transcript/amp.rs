@@ -1,7 +1,7 @@
-//! `amp`: Amp's `--stream-json`, which is Claude's stream with another way of counting cached tokens.
+//! `amp`: the `--stream-json` format of Amp, which is Claude's format with a different count of input tokens.
 
-use super::claude::{self, Claude, Dialect, InputTokens, ResultText};
-use super::{Adapter, Capabilities, Format, Opening};
+use super::claude::{self, Claude, Dialect, InputTokens, OutputTokens, ResultText, ResultUsage};
+use super::{Adapter, AdapterContext, Capabilities, Format};
 
 pub(super) const FORMAT: Format = Format {
     name: "amp",
@@ -12,10 +12,12 @@ pub(super) const FORMAT: Format = Format {
     open,
 };
 
-fn open(opening: &Opening<'_>) -> Box<dyn Adapter> {
+fn open(context: &AdapterContext<'_>) -> Box<dyn Adapter> {
     let dialect = Dialect {
         input: InputTokens::All,
+        output: OutputTokens::OfAllMessages,
         result: ResultText::LastMessage,
+        total: ResultUsage::OfTurn,
     };
-    Box::new(Claude::new(opening, dialect))
+    Box::new(Claude::new(context, dialect))
 }

@@ -1,5 +1,4 @@
-//! `copilot`: the JSON events of GitHub Copilot's CLI. What is not ephemeral is the record; of the rest only the
-//! pieces of text and the retries are read.
+//! `copilot`: the JSON events of GitHub Copilot CLI. Of the ephemeral events, only text deltas and retries are read.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::common::{
-    Assembler, EventStream, Field, Tools, class_of_error, hidden_prompt, list, mark_unknown, object, parse,
-    say_unreadable,
+    Assembler, EventStream, Field, Tools, classify_error, hidden_prompt, list, object, parse, push_unknown,
+    push_unreadable,
 };
 use super::{Capabilities, Format};
 use crate::event::{
@@ -32,9 +31,9 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Copilot {
-    speech: Assembler,
+    assembler: Assembler,
     tools: Tools,
-    /// The last call of a model that failed: its status and its words.
+    /// Status and message of the last failed model call.
     failed_call: (Option<u16>, String),
     retries: u64,
     error: Option<String>,
@@ -42,7 +41,7 @@ struct Copilot {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Event<'a> {
+struct CopilotEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow)]
@@ -55,22 +54,22 @@ struct Event<'a> {
     exit_code: Field<'a>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    /// Of the file in which it writes at its end what the whole session used, read as one more line.
+    /// A field of the usage file that copilot writes at the end of a session; the file is read as an additional line.
     #[serde(borrow, rename = "modelMetrics")]
     model_metrics: Option<&'a RawValue>,
 }
 
-/// What one model used.
+/// The usage of one model.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Metrics<'a> {
+struct ModelMetrics<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Tokens<'a> {
+struct CopilotTokens<'a> {
     #[serde(borrow)]
     input_tokens: Field<'a>,
     #[serde(borrow)]
@@ -85,7 +84,7 @@ struct Tokens<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Data<'a> {
+struct CopilotData<'a> {
     #[serde(borrow)]
     content: Field<'a>,
     #[serde(borrow)]
@@ -122,10 +121,10 @@ struct Data<'a> {
     reason: Field<'a>,
 }
 
-/// Fields of several small objects inside an event.
+/// The fields of several small objects inside an event.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Small<'a> {
+struct CopilotDetail<'a> {
     #[serde(borrow)]
     content: Field<'a>,
     #[serde(borrow)]
@@ -143,23 +142,19 @@ struct Small<'a> {
 }
 
 impl EventStream for Copilot {
-    type Event<'a> = Event<'a>;
+    type Event<'a> = CopilotEvent<'a>;
 
-    fn parse(text: &str) -> Result<Event<'_>, String> {
+    fn parse(text: &str) -> Result<CopilotEvent<'_>, String> {
         parse(text)
     }
 
-    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+    fn read(&mut self, event: &CopilotEvent<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {
             Some("result") => self.read_result(event, out),
             Some(kind) => self.read_record(kind, event, out),
-            None if event.model_metrics.is_some() => out.extend(usage_of(event.model_metrics)),
-            None => say_unreadable(line, "the object has no `type`".to_owned(), out),
+            None if event.model_metrics.is_some() => out.extend(session_usage(event.model_metrics)),
+            None => push_unreadable(line, "`type` is missing".to_owned(), out),
         }
-    }
-
-    fn speech(&mut self) -> &mut Assembler {
-        &mut self.speech
     }
 
     fn tools(&mut self) -> &mut Tools {
@@ -168,19 +163,19 @@ impl EventStream for Copilot {
 }
 
 impl Copilot {
-    fn read_record(&mut self, kind: &str, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let data: Data<'_> = object(event.data);
+    fn read_record(&mut self, kind: &str, event: &CopilotEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let data: CopilotData<'_> = object(event.data);
         match kind {
             "user.message" => out.push(hidden_prompt(data.content.text().unwrap_or_default())),
             "assistant.message_start" => self.begin(&data),
             "assistant.message_delta" => {
                 self.begin(&data);
                 let text = data.delta_content.text().unwrap_or_default();
-                self.speech.piece(None, Tag::Ai, text, out);
+                self.assembler.push_delta(None, Tag::Ai, text, out);
             }
             "assistant.reasoning_delta" => {
                 let text = data.delta_content.text().unwrap_or_default();
-                self.speech.piece(None, Tag::Think, text, out);
+                self.assembler.push_delta(None, Tag::Think, text, out);
             }
             "assistant.message" => self.read_message(&data, out),
             "tool.execution_start" => self.start_tool(&data, out),
@@ -192,37 +187,41 @@ impl Copilot {
             "assistant.turn_retry" => self.read_retry(&data, out),
             "session.info" if data.info_type.is("model_retry") || data.info_type.is("file_created") => {}
             "session.info" | "session.warning" | "abort" => {
-                let words = data.message.words().or(data.reason.words());
-                mark_unknown(kind, words, out);
+                let text = data.message.non_empty().or(data.reason.non_empty());
+                push_unknown(kind, text, out);
             }
             "assistant.turn_start" | "assistant.turn_end" => {}
-            // Whatever passes, unless it has something to say: the record has it, or nobody needs it.
+            // Other ephemeral events are repeated in persistent events or have no content for the transcript.
             _ if event.ephemeral.flag() == Some(true) => {}
-            unknown => mark_unknown(unknown, data.message.words().or(data.content.words()), out),
+            unknown => push_unknown(
+                unknown,
+                data.message.non_empty().or(data.content.non_empty()),
+                out,
+            ),
         }
     }
 
-    fn begin(&mut self, data: &Data<'_>) {
-        if let Some(id) = data.message_id.words() {
-            self.speech.begin_answer(id);
+    fn begin(&mut self, data: &CopilotData<'_>) {
+        if let Some(id) = data.message_id.non_empty() {
+            self.assembler.begin_answer(id);
         }
     }
 
-    fn read_message(&mut self, data: &Data<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn read_message(&mut self, data: &CopilotData<'_>, out: &mut Vec<TranscriptEvent>) {
         self.begin(data);
-        self.speech.whole(
+        self.assembler.push_whole(
             None,
             Tag::Think,
             data.reasoning_text.text().unwrap_or_default(),
             out,
         );
-        self.speech
-            .whole(None, Tag::Ai, data.content.text().unwrap_or_default(), out);
-        self.speech.end_thought();
+        self.assembler
+            .push_whole(None, Tag::Ai, data.content.text().unwrap_or_default(), out);
+        self.assembler.end_reasoning();
         self.retries = 0;
     }
 
-    fn start_tool(&mut self, data: &Data<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn start_tool(&mut self, data: &CopilotData<'_>, out: &mut Vec<TranscriptEvent>) {
         let name = data.tool_name.text().unwrap_or("tool");
         let tool = ToolStart {
             id: data.tool_call_id.text().unwrap_or(name).to_owned(),
@@ -233,13 +232,14 @@ impl Copilot {
         self.tools.start(tool, out);
     }
 
-    fn end_tool(&mut self, data: &Data<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn end_tool(&mut self, data: &CopilotData<'_>, out: &mut Vec<TranscriptEvent>) {
         let id = data.tool_call_id.text().unwrap_or_default();
-        let (result, error): (Small<'_>, Small<'_>) = (object(data.result), object(data.error));
+        let (result, error): (CopilotDetail<'_>, CopilotDetail<'_>) =
+            (object(data.result), object(data.error));
         let output = result
             .content
-            .words()
-            .or(error.message.words())
+            .non_empty()
+            .or(error.message.non_empty())
             .unwrap_or_default();
         self.tools.output(id, output, out);
         for raw in list(data.file_edits) {
@@ -249,8 +249,8 @@ impl Copilot {
             let tool = self.tools.name_of(id).unwrap_or("tool").to_owned();
             out.push(TranscriptEvent::meta(Meta::PermissionDenied { tool }));
         }
-        // A command that failed is a success of the tool: its exit code tells.
-        let exit = object::<Small<'_>>(data.shell_execution)
+        // The tool succeeds even if its command failed; only the exit code shows the failure.
+        let exit = object::<CopilotDetail<'_>>(data.shell_execution)
             .exit_code
             .real()
             .unwrap_or(0.0);
@@ -267,15 +267,15 @@ impl Copilot {
         self.tools.end(end, out);
     }
 
-    fn read_retry(&mut self, data: &Data<'_>, out: &mut Vec<TranscriptEvent>) {
-        let (status, words) = std::mem::take(&mut self.failed_call);
+    fn read_retry(&mut self, data: &CopilotData<'_>, out: &mut Vec<TranscriptEvent>) {
+        let (status, message) = std::mem::take(&mut self.failed_call);
         let reason = data.reason.text().unwrap_or_default();
         self.retries += 1;
         out.push(TranscriptEvent::meta(Meta::Retry {
             attempt: self.retries,
             max_attempts: None,
             delay_ms: None,
-            class: class_of_error(status, &format!("{reason} {words}")),
+            class: classify_error(status, &format!("{reason} {message}")),
             message: match status {
                 Some(status) => format!("{reason} ({status})"),
                 None => reason.to_owned(),
@@ -283,27 +283,27 @@ impl Copilot {
         }));
     }
 
-    fn read_error(&mut self, data: &Data<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn read_error(&mut self, data: &CopilotData<'_>, out: &mut Vec<TranscriptEvent>) {
         let message = data.message.text().unwrap_or("session error").to_owned();
         let status = data.status();
         out.push(TranscriptEvent::meta(Meta::Error {
-            class: class_of_error(status, &message),
+            class: classify_error(status, &message),
             message: message.clone(),
             status,
         }));
         self.error = Some(message);
     }
 
-    /// Only here is the session named.
-    fn read_result(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        if let Some(id) = event.session_id.words() {
+    /// Reads the result, which is the only event with the session id.
+    fn read_result(&mut self, event: &CopilotEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        if let Some(id) = event.session_id.non_empty() {
             out.push(TranscriptEvent::meta(Meta::Session {
                 session_id: id.to_owned(),
                 model: None,
                 version: None,
             }));
         }
-        let silent = !self.speech.answered() && !self.tools.used();
+        let silent = !self.assembler.answered() && !self.tools.used();
         let exit = event.exit_code.real();
         let reason = match (self.error.take(), exit) {
             (Some(message), _) => Some(message),
@@ -311,7 +311,7 @@ impl Copilot {
             (None, _) if silent => Some("no answer".to_owned()),
             (None, _) => None,
         };
-        let usage: Small<'_> = object(event.usage);
+        let usage: CopilotDetail<'_> = object(event.usage);
         out.push(TranscriptEvent::meta(Meta::Finished {
             success: reason.is_none(),
             reason,
@@ -322,7 +322,7 @@ impl Copilot {
     }
 }
 
-impl Data<'_> {
+impl CopilotData<'_> {
     fn status(&self) -> Option<u16> {
         self.status_code
             .count()
@@ -330,13 +330,13 @@ impl Data<'_> {
     }
 }
 
-/// What all models of the session used; the model is named if there was only one.
-fn usage_of(metrics: Option<&RawValue>) -> Option<TranscriptEvent> {
-    let models: BTreeMap<String, Metrics<'_>> = object(metrics);
-    let mut used = Usage::default();
+/// The usage of all models of the session. It has a model name if there was only one model.
+fn session_usage(metrics: Option<&RawValue>) -> Option<TranscriptEvent> {
+    let models: BTreeMap<String, ModelMetrics<'_>> = object(metrics);
+    let mut usage = Usage::default();
     for (name, model) in &models {
-        let tokens: Tokens<'_> = object(model.usage);
-        used.add(&Usage {
+        let tokens: CopilotTokens<'_> = object(model.usage);
+        usage.add(&Usage {
             prompt_tokens: tokens.input_tokens.count(),
             completion_tokens: tokens.output_tokens.count(),
             cached_tokens: tokens.cache_read_tokens.count(),
@@ -347,19 +347,19 @@ fn usage_of(metrics: Option<&RawValue>) -> Option<TranscriptEvent> {
         });
     }
     if models.len() > 1 {
-        used.model = None;
+        usage.model = None;
     }
-    used.scope = UsageScope::Session;
-    (!used.is_empty()).then_some(TranscriptEvent::usage(used))
+    usage.scope = UsageScope::Session;
+    (!usage.is_empty()).then_some(TranscriptEvent::usage(usage))
 }
 
-fn file_change(edit: &Small<'_>) -> Option<TranscriptEvent> {
+fn file_change(edit: &CopilotDetail<'_>) -> Option<TranscriptEvent> {
     let change = match edit.kind.text() {
         Some("create") => FileChangeKind::Added,
         Some("delete") => FileChangeKind::Deleted,
         _ => FileChangeKind::Modified,
     };
-    let path = edit.path.words()?.to_owned();
+    let path = edit.path.non_empty()?.to_owned();
     Some(TranscriptEvent::meta(Meta::FileChange { path, change }))
 }
 
@@ -369,11 +369,11 @@ mod tests {
     use crate::transcript::read_all;
 
     #[test]
-    fn the_file_of_what_was_used_is_one_more_line() {
+    fn usage_file_is_read_as_a_line() {
         let file = r#"{ "totalUserRequests": 1, "modelMetrics": { "m": { "requests": { "count": 2 },
             "usage": { "inputTokens": 2400, "outputTokens": 170, "cacheReadTokens": 600 } } }, "currentModel": "m" }"#;
         let [TranscriptEvent::Usage { usage }] = &read_all("copilot", "", &file.replace('\n', ""))[..] else {
-            panic!("one figure")
+            panic!("expected one usage event")
         };
         assert_eq!(
             (usage.prompt_tokens, usage.completion_tokens),

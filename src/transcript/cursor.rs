@@ -1,5 +1,5 @@
-//! `cursor`: the stream-json of Cursor's agent. Sessions, prompts and results are Claude's; tool calls, reasoning
-//! and streamed text are its own, and read here.
+//! `cursor`: the stream-json format of Cursor's agent. The Claude adapter reads sessions, prompts and results; tool calls,
+//! reasoning and streamed text are specific to Cursor.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::claude::{self, Claude, Dialect, InputTokens, Message, ResultText, block_as_it_came};
-use super::common::{Assembler, EventStream, Field, Tools, mark_unknown, object, parse, scan_raw, string};
-use super::{Adapter, Capabilities, Format, Opening};
+use super::claude::{
+    self, Claude, ClaudeMessage, Dialect, InputTokens, OutputTokens, ResultText, ResultUsage, raw_block,
+};
+use super::common::{EventStream, Field, Tools, object, parse, push_unknown, scan_raw, string};
+use super::{Adapter, AdapterContext, Capabilities, Format};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
 pub(super) const FORMAT: Format = Format {
@@ -21,27 +23,29 @@ pub(super) const FORMAT: Format = Format {
     open,
 };
 
-fn open(opening: &Opening<'_>) -> Box<dyn Adapter> {
+fn open(context: &AdapterContext<'_>) -> Box<dyn Adapter> {
     let dialect = Dialect {
-        input: InputTokens::BesideCache,
-        result: ResultText::EveryMessage,
+        input: InputTokens::ExcludingCache,
+        output: OutputTokens::OfAllMessages,
+        result: ResultText::AllMessages,
+        total: ResultUsage::OfTurn,
     };
     Box::new(Cursor {
-        family: Claude::new(opening, dialect),
+        claude: Claude::new(context, dialect),
         streams: false,
     })
 }
 
 struct Cursor {
-    family: Claude,
-    /// Text comes in pieces, each with its time, and is repeated whole.
+    claude: Claude,
+    /// Text is streamed in events with a timestamp and then repeated as a whole.
     streams: bool,
 }
 
-/// What Cursor adds to the family's events.
+/// The fields that are specific to Cursor.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Own<'a> {
+struct CursorEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow)]
@@ -61,75 +65,71 @@ struct Own<'a> {
 }
 
 impl EventStream for Cursor {
-    type Event<'a> = Own<'a>;
+    type Event<'a> = CursorEvent<'a>;
 
-    fn parse(text: &str) -> Result<Own<'_>, String> {
+    fn parse(text: &str) -> Result<CursorEvent<'_>, String> {
         parse(text)
     }
 
-    fn read(&mut self, own: &Own<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        match own.kind.text() {
-            Some("assistant") => self.read_answer(own, out),
-            Some("thinking") => self.read_thought(own, out),
-            Some("tool_call") => self.read_tool_call(own, out),
-            _ => self.family.feed(line, out),
+    fn read(&mut self, event: &CursorEvent<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        match event.kind.text() {
+            Some("assistant") => self.read_answer(event, out),
+            Some("thinking") => self.read_reasoning(event, out),
+            Some("tool_call") => self.read_tool_call(event, out),
+            _ => self.claude.feed(line, out),
         }
     }
 
-    fn speech(&mut self) -> &mut Assembler {
-        &mut self.family.speech
-    }
-
     fn tools(&mut self) -> &mut Tools {
-        &mut self.family.tools
+        &mut self.claude.tools
     }
 }
 
 impl Cursor {
-    /// Between two tool calls there is one message. It comes in one event or, streamed, in many with a time each;
-    /// then an event that names the model's call, or has no time, repeats what was streamed.
-    fn read_answer(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
-        let timed = own.timestamp_ms.count().is_some();
-        let repeats = own.model_call_id.words().is_some() || (self.streams && !timed);
-        let message: Message<'_> = scan_raw(own.message);
-        let mut text = message.content.words().unwrap_or_default().to_owned();
+    /// Reads an answer. There is one message between two tool calls. It is sent in one event, or streamed in events with a
+    /// timestamp and then repeated in an event with a model call id or without a timestamp.
+    fn read_answer(&mut self, event: &CursorEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let has_timestamp = event.timestamp_ms.count().is_some();
+        let repeats = event.model_call_id.non_empty().is_some() || (self.streams && !has_timestamp);
+        let message: ClaudeMessage<'_> = scan_raw(event.message);
+        let mut text = message.content.text().unwrap_or_default().to_owned();
         for (index, block) in message.content.blocks().iter().enumerate() {
             match block.text.text() {
-                Some(words) => text.push_str(words),
+                Some(block_text) => text.push_str(block_text),
                 None => {
-                    let words = block_as_it_came(own.message, index);
-                    out.push(TranscriptEvent::message(Tag::Sys, words));
+                    let raw = raw_block(event.message, index);
+                    out.push(TranscriptEvent::message(Tag::Sys, raw));
                 }
             }
         }
-        let speech = &mut self.family.speech;
+        let assembler = &mut self.claude.assembler;
         if !repeats {
-            self.streams |= timed;
-            return speech.piece(None, Tag::Ai, &text, out);
+            self.streams |= has_timestamp;
+            return assembler.push_delta(None, Tag::Ai, &text, out);
         }
-        if !(self.streams && speech.has_just_said_the_end_of(&text)) {
-            speech.whole(None, Tag::Ai, &text, out);
+        if !(self.streams && assembler.last_message_is_suffix_of(&text)) {
+            assembler.push_whole(None, Tag::Ai, &text, out);
         }
-        // What was repeated is over.
-        speech.interrupt(None);
+        // The repeated message has ended.
+        assembler.end_unnamed_message(None);
     }
 
-    fn read_thought(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
-        let speech = &mut self.family.speech;
-        match own.text.words() {
-            Some(text) => speech.piece(None, Tag::Think, text, out),
-            None => speech.end_block(None),
+    fn read_reasoning(&mut self, event: &CursorEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let assembler = &mut self.claude.assembler;
+        match event.text.non_empty() {
+            Some(text) => assembler.push_delta(None, Tag::Think, text, out),
+            None => assembler.end_block(None),
         }
     }
 
-    fn read_tool_call(&mut self, own: &Own<'_>, out: &mut Vec<TranscriptEvent>) {
-        let Some(call) = Call::read(own.tool_call) else {
-            return mark_unknown("tool_call", None, out);
+    fn read_tool_call(&mut self, event: &CursorEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let Some(call) = CursorToolCall::read(event.tool_call) else {
+            return push_unknown("tool_call", None, out);
         };
-        let id = own.call_id.words().unwrap_or(&call.name).to_owned();
-        let tools = &mut self.family.tools;
+        let id = event.call_id.non_empty().unwrap_or(&call.name).to_owned();
+        let tools = &mut self.claude.tools;
         if !tools.is_open(&id) {
-            self.family.speech.interrupt(None);
+            self.claude.assembler.end_unnamed_message(None);
             let start = ToolStart {
                 id: id.clone(),
                 name: call.name.clone().into_owned(),
@@ -138,33 +138,33 @@ impl Cursor {
             };
             tools.start(start, out);
         }
-        if !own.subtype.is("completed") {
+        if !event.subtype.is("completed") {
             return;
         }
-        let ending = call.ending();
-        tools.output(&id, ending.output, out);
-        if ending.refused {
+        let result = call.result();
+        tools.output(&id, result.output, out);
+        if result.denied {
             let tool = call.name.clone().into_owned();
             out.push(TranscriptEvent::meta(Meta::PermissionDenied { tool }));
         }
         let end = ToolEnd {
             id,
-            status: ending.status,
-            duration_ms: ending.duration_ms,
+            status: result.status,
+            duration_ms: result.duration_ms,
         };
         tools.end(end, out);
     }
 }
 
 /// `{"readToolCall":{"args":…,"result":{"success":…}}}`, or `{"function":{"name":…,"arguments":…}}`.
-struct Call<'a> {
+struct CursorToolCall<'a> {
     name: Cow<'a, str>,
-    body: Body<'a>,
+    body: CursorToolBody<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Body<'a> {
+struct CursorToolBody<'a> {
     #[serde(borrow)]
     args: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -175,17 +175,17 @@ struct Body<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-struct Ending {
+struct CursorToolResult {
     status: ToolStatus,
     output: String,
-    refused: bool,
+    denied: bool,
     duration_ms: Option<u64>,
 }
 
-/// What a tool's result may say, by any of these names.
+/// The fields of a tool result that may contain its output.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Said<'a> {
+struct CursorResultFields<'a> {
     #[serde(borrow)]
     content: Field<'a>,
     #[serde(borrow)]
@@ -206,14 +206,14 @@ struct Said<'a> {
 
 type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-impl<'a> Call<'a> {
+impl<'a> CursorToolCall<'a> {
     fn read(raw: Option<&'a RawValue>) -> Option<Self> {
         let fields: Fields<'a> = object(raw);
         let (key, body) = fields
             .into_iter()
             .find(|(key, _)| key.ends_with("ToolCall") || key == "function")?;
-        let body: Body<'a> = object(Some(body));
-        let name = match (key.strip_suffix("ToolCall"), body.name.words()) {
+        let body: CursorToolBody<'a> = object(Some(body));
+        let name = match (key.strip_suffix("ToolCall"), body.name.non_empty()) {
             (Some(name), _) => Cow::Owned(name.to_owned()),
             (None, Some(name)) => Cow::Owned(name.to_owned()),
             (None, None) => key,
@@ -229,31 +229,31 @@ impl<'a> Call<'a> {
         parsed.or(self.body.args).or(self.body.arguments).map(Json::from)
     }
 
-    /// The name of the result's only field says how it went.
-    fn ending(&self) -> Ending {
+    /// The result of the call. The name of its only field is the status.
+    fn result(&self) -> CursorToolResult {
         let outcome: Fields<'a> = object(self.body.result);
-        let Some((verdict, raw)) = outcome.into_iter().next() else {
-            return Ending {
+        let Some((status, raw)) = outcome.into_iter().next() else {
+            return CursorToolResult {
                 status: ToolStatus::Unknown,
                 output: string(self.body.result).unwrap_or_default().into_owned(),
-                refused: false,
+                denied: false,
                 duration_ms: None,
             };
         };
-        let said: Said<'_> = object(Some(raw));
-        let good = verdict == "success" && said.exit_code.count().unwrap_or(0) == 0;
-        let lower = verdict.to_lowercase();
-        Ending {
-            status: if good { ToolStatus::Ok } else { ToolStatus::Fail },
-            output: said.words().unwrap_or_else(|| raw.get().to_owned()),
-            refused: lower.contains("reject") || lower.contains("permission"),
-            duration_ms: said.execution_time.count(),
+        let fields: CursorResultFields<'_> = object(Some(raw));
+        let success = status == "success" && fields.exit_code.count().unwrap_or(0) == 0;
+        let lower = status.to_lowercase();
+        CursorToolResult {
+            status: if success { ToolStatus::Ok } else { ToolStatus::Fail },
+            output: fields.text().unwrap_or_else(|| raw.get().to_owned()),
+            denied: lower.contains("reject") || lower.contains("permission"),
+            duration_ms: fields.execution_time.count(),
         }
     }
 }
 
-impl Said<'_> {
-    fn words(&self) -> Option<String> {
+impl CursorResultFields<'_> {
+    fn text(&self) -> Option<String> {
         let shell = [&self.stdout, &self.stderr];
         if shell.iter().any(|stream| stream.text().is_some()) {
             return Some(shell.iter().filter_map(|stream| stream.text()).collect());

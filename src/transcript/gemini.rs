@@ -1,4 +1,4 @@
-//! `gemini`: the stream-json of Gemini CLI. Text comes in pieces only; there is no word on reasoning or retries.
+//! `gemini`: the stream-json format of Gemini CLI. It streams text only in deltas and reports no reasoning or retries.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::common::{
-    Assembler, EventStream, Field, Tools, class_of_error, hidden_prompt, mark_unknown, object, parse,
-    say_unreadable, status_named_in,
+    Assembler, EventStream, Field, Tools, classify_error, find_status, hidden_prompt, object, parse,
+    push_unknown, push_unreadable,
 };
 use super::{Capabilities, Format};
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
@@ -30,19 +30,19 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Gemini {
-    speech: Assembler,
+    assembler: Assembler,
     tools: Tools,
-    /// The first piece of the current message.
-    opening: String,
-    /// What spoils a result that calls itself a success.
-    spoiled: Option<String>,
-    /// A result has told what was used.
-    counted: bool,
+    /// The first delta of the current message.
+    first_delta: String,
+    /// The reason why the session failed, even if the result reports success.
+    failure_reason: Option<String>,
+    /// A result has reported the usage.
+    usage_reported: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Event<'a> {
+struct GeminiEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow)]
@@ -77,14 +77,14 @@ struct Event<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Problem<'a> {
+struct GeminiError<'a> {
     #[serde(borrow)]
     message: Field<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Stats<'a> {
+struct GeminiStats<'a> {
     #[serde(borrow)]
     total_tokens: Field<'a>,
     #[serde(borrow)]
@@ -95,12 +95,12 @@ struct Stats<'a> {
     cached: Field<'a>,
     #[serde(borrow)]
     duration_ms: Field<'a>,
-    /// The same figures for each model that took part.
+    /// The same figures for each model.
     #[serde(borrow)]
     models: Option<&'a RawValue>,
 }
 
-impl Stats<'_> {
+impl GeminiStats<'_> {
     fn usage(&self) -> Usage {
         Usage {
             prompt_tokens: self.input_tokens.count(),
@@ -118,14 +118,14 @@ impl Stats<'_> {
         }
     }
 
-    /// What each model used, if that is all that was used; or else the total.
+    /// The usage of each model if their sum equals the total, otherwise the total.
     fn usages(&self) -> Vec<Usage> {
         let models: BTreeMap<Cow<'_, str>, &RawValue> = object(self.models);
         let by_model: Vec<Usage> = models
             .into_iter()
             .map(|(model, stats)| Usage {
                 model: Some(model.into_owned()),
-                ..object::<Stats<'_>>(Some(stats)).usage()
+                ..object::<GeminiStats<'_>>(Some(stats)).usage()
             })
             .filter(|usage| usage.tokens() != Some(0))
             .collect();
@@ -141,16 +141,16 @@ impl Stats<'_> {
 }
 
 impl EventStream for Gemini {
-    type Event<'a> = Event<'a>;
+    type Event<'a> = GeminiEvent<'a>;
 
-    fn parse(text: &str) -> Result<Event<'_>, String> {
+    fn parse(text: &str) -> Result<GeminiEvent<'_>, String> {
         parse(text)
     }
 
-    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+    fn read(&mut self, event: &GeminiEvent<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {
             Some("init") => {
-                if let Some(id) = event.session_id.words() {
+                if let Some(id) = event.session_id.non_empty() {
                     out.push(TranscriptEvent::meta(Meta::Session {
                         session_id: id.to_owned(),
                         model: event.model.to_text(),
@@ -163,13 +163,13 @@ impl EventStream for Gemini {
             Some("tool_result") => self.read_tool_result(event, out),
             Some("error") => self.read_error(event, out),
             Some("result") => self.read_result(event, out),
-            Some(unknown) => mark_unknown(unknown, event.message.words().or(event.content.words()), out),
-            None => say_unreadable(line, "the object has no `type`".to_owned(), out),
+            Some(unknown) => push_unknown(
+                unknown,
+                event.message.non_empty().or(event.content.non_empty()),
+                out,
+            ),
+            None => push_unreadable(line, "`type` is missing".to_owned(), out),
         }
-    }
-
-    fn speech(&mut self) -> &mut Assembler {
-        &mut self.speech
     }
 
     fn tools(&mut self) -> &mut Tools {
@@ -178,31 +178,31 @@ impl EventStream for Gemini {
 }
 
 impl Gemini {
-    fn read_message(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn read_message(&mut self, event: &GeminiEvent<'_>, out: &mut Vec<TranscriptEvent>) {
         let text = event.content.text().unwrap_or_default();
         match event.role.text() {
             Some("user") => out.push(hidden_prompt(text)),
             Some("assistant") | None => {
-                // After a broken connection the answer begins again, and nothing marks it.
-                if self.opening == text && text.len() >= SURELY_NO_CHANCE {
-                    self.speech.interrupt(None);
+                // After a broken connection the answer starts again without any sign.
+                if self.first_delta == text && text.len() >= MIN_RESTART_LENGTH {
+                    self.assembler.end_unnamed_message(None);
                 }
-                if self.speech.is_between_messages() {
-                    self.opening = text.to_owned();
+                if self.assembler.is_between_messages() {
+                    self.first_delta = text.to_owned();
                 }
                 if event.delta.flag() == Some(true) {
-                    self.speech.piece(None, Tag::Ai, text, out);
+                    self.assembler.push_delta(None, Tag::Ai, text, out);
                 } else {
-                    let _ = self.speech.begin_unnamed(None);
-                    self.speech.whole(None, Tag::Ai, text, out);
+                    let _ = self.assembler.begin_unnamed_message(None);
+                    self.assembler.push_whole(None, Tag::Ai, text, out);
                 }
             }
             Some(_) => out.push(TranscriptEvent::message(Tag::Sys, text)),
         }
     }
 
-    fn read_tool_use(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        self.speech.interrupt(None);
+    fn read_tool_use(&mut self, event: &GeminiEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        self.assembler.end_unnamed_message(None);
         let name = event.tool_name.text().unwrap_or("tool");
         let tool = ToolStart {
             id: event.tool_id.text().unwrap_or(name).to_owned(),
@@ -213,13 +213,13 @@ impl Gemini {
         self.tools.start(tool, out);
     }
 
-    fn read_tool_result(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn read_tool_result(&mut self, event: &GeminiEvent<'_>, out: &mut Vec<TranscriptEvent>) {
         let id = event.tool_id.text().unwrap_or_default();
-        let problem: Problem<'_> = object(event.error);
+        let error: GeminiError<'_> = object(event.error);
         let output = event
             .output
-            .words()
-            .or(problem.message.words())
+            .non_empty()
+            .or(error.message.non_empty())
             .unwrap_or_default();
         self.tools.output(id, output, out);
         let status = match event.status.text() {
@@ -235,28 +235,28 @@ impl Gemini {
         self.tools.end(end, out);
     }
 
-    /// A warning is only told, unless it says that the work was broken off: the result then still says success.
-    fn read_error(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+    /// Reads an error or a warning. A "Loop detected" warning fails the session, although its result reports success.
+    fn read_error(&mut self, event: &GeminiEvent<'_>, out: &mut Vec<TranscriptEvent>) {
         let message = event.message.text().unwrap_or_default();
         if event.severity.is("warning") {
             out.push(TranscriptEvent::message(Tag::Sys, message));
             if message.starts_with("Loop detected") {
-                self.spoiled = Some(message.to_owned());
+                self.failure_reason = Some(message.to_owned());
             }
             return;
         }
-        out.push(failure(message));
-        self.spoiled = Some(message.to_owned());
+        out.push(error_event(message));
+        self.failure_reason = Some(message.to_owned());
     }
 
-    fn read_result(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let stats: Stats<'_> = object(event.stats);
-        let problem: Problem<'_> = object(event.error);
-        if let Some(message) = problem.message.words() {
-            out.push(failure(message));
+    fn read_result(&mut self, event: &GeminiEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let stats: GeminiStats<'_> = object(event.stats);
+        let error: GeminiError<'_> = object(event.error);
+        if let Some(message) = error.message.non_empty() {
+            out.push(error_event(message));
         }
-        let silent = !self.speech.answered() && !self.tools.used();
-        let reason = match (&self.spoiled, event.status.text()) {
+        let silent = !self.assembler.answered() && !self.tools.used();
+        let reason = match (&self.failure_reason, event.status.text()) {
             (Some(message), _) => message.clone(),
             (None, Some("success")) if silent => "no answer".to_owned(),
             (None, status) => status.unwrap_or("no status").to_owned(),
@@ -268,26 +268,26 @@ impl Gemini {
             turns: None,
             duration_ms: stats.duration_ms.count(),
         }));
-        // Were there a second result, its figures would cover those of the first.
-        let usages = match std::mem::replace(&mut self.counted, true) {
+        // The figures of a second result include those of the first.
+        let usages = match std::mem::replace(&mut self.usage_reported, true) {
             true => vec![stats.total()],
             false => stats.usages(),
         };
         let used = usages.into_iter().filter(|usage| !usage.is_empty());
         out.extend(used.map(TranscriptEvent::usage));
-        self.spoiled = None;
-        self.speech.interrupt(None);
+        self.failure_reason = None;
+        self.assembler.end_unnamed_message(None);
     }
 }
 
-/// A first piece shorter than this may come twice by chance.
-const SURELY_NO_CHANCE: usize = 16;
+/// A repeated first delta of at least this length means that the answer restarted; a shorter one may be a coincidence.
+const MIN_RESTART_LENGTH: usize = 16;
 
-/// Gemini gives every failure the type `unknown`; the status is inside the message, where there is one.
-fn failure(message: &str) -> TranscriptEvent {
-    let status = status_named_in(message, &["\"code\":", "\"code\": "]);
+/// Converts an error message. Gemini reports every error with the type `unknown`; the message may contain a status.
+fn error_event(message: &str) -> TranscriptEvent {
+    let status = find_status(message, &["\"code\":", "\"code\": "]);
     TranscriptEvent::meta(Meta::Error {
-        class: class_of_error(status, message),
+        class: classify_error(status, message),
         message: message.to_owned(),
         status,
     })

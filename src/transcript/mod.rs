@@ -1,8 +1,10 @@
-//! Reading: lines of an agent's output → `TranscriptEvent`s. Pure; one file and one row per format.
-//! No process, no clock, no judgement: what a marker means is decided in `engine`.
+//! Parses the lines of an agent's output into `TranscriptEvent`s. The parsers are pure; each format has one file and one
+//! row in `FORMATS`. `engine` interprets markers.
 
+mod agy;
 mod amp;
 mod claude;
+mod cline;
 mod codex;
 mod codex_text;
 mod common;
@@ -10,9 +12,13 @@ mod copilot;
 mod cursor;
 mod gemini;
 pub mod jq;
+mod kimi;
 mod opencode;
+mod pi;
 mod plain;
+mod qwen;
 mod rtf1;
+mod vibe;
 
 use crate::event::TranscriptEvent;
 
@@ -28,76 +34,79 @@ pub static FORMATS: &[Format] = &[
     copilot::FORMAT,
     cursor::FORMAT,
     amp::FORMAT,
+    agy::FORMAT,
+    qwen::FORMAT,
+    pi::FORMAT,
+    kimi::FORMAT,
+    vibe::FORMAT,
+    cline::FORMAT,
     jq::FORMAT,
 ];
 
-/// The format that `--transcript` calls by this name.
+/// The format with this `--transcript` name.
 pub fn find(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// What may be said after `--transcript`.
+/// The valid values of `--transcript`.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|format| format.name)
 }
 
-/// Reads one agent session, line by line. Never fails: what it cannot read, it shows.
+/// Parses one agent session line by line. It never fails: an unreadable line becomes a text event.
 pub trait Adapter: Send {
-    /// One line, without its line ending. `out` may hold what the lines before it said: a piece that goes on with the
-    /// last text there becomes a part of it, so what arrives together is told together.
+    /// Parses one line, without its line ending, and appends the events to `out`. `out` may contain events of previous
+    /// lines: a text delta is appended to the last text in `out` if it continues that text.
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>);
 
-    /// Everybody has seen what was told, and the next thing may be told in its room.
-    fn take_back(&mut self, _event: TranscriptEvent) {}
-
-    /// The agent has ended: whatever is still open is closed.
+    /// Closes open tool calls and texts after the agent has ended.
     fn flush(&mut self, _out: &mut Vec<TranscriptEvent>) {}
 }
 
-/// One way in which agents write down what they do.
+/// An output format of agents.
 #[derive(Debug)]
 pub struct Format {
-    /// What `--transcript` calls it.
+    /// The value of `--transcript`.
     pub name: &'static str,
     pub capabilities: Capabilities,
-    pub open: fn(&Opening<'_>) -> Box<dyn Adapter>,
+    pub open: fn(&AdapterContext<'_>) -> Box<dyn Adapter>,
 }
 
-/// What an adapter may know of the iteration that it reads.
+/// The information that an adapter has about the iteration.
 #[derive(Debug, Clone, Copy)]
-pub struct Opening<'a> {
-    /// The prompt as sent, for formats that echo it.
+pub struct AdapterContext<'a> {
+    /// The prompt, for formats that repeat it in the output.
     pub prompt: &'a str,
 }
 
-/// What a format can tell. Nothing is drawn, and nothing is demanded, that a format cannot give.
+/// The information that a format provides. Front ends and the engine rely only on these capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Tells reasoning and system text from the answer.
+    /// Distinguishes reasoning and system text from the answer.
     pub roles: bool,
-    /// Says where one message ends and the next begins.
+    /// Reports message boundaries.
     pub messages: bool,
     pub tools: bool,
     pub usage: bool,
-    /// Says itself what it costs.
+    /// Reports the cost.
     pub costs: bool,
     pub sessions: bool,
-    /// Keeps an echoed prompt apart from the answer.
+    /// Distinguishes a repeated prompt from the answer.
     pub prompt_hiding: bool,
-    /// Ends with a terminal event; a stream without it was cut off.
+    /// Ends with a terminal event; without it the output is truncated.
     pub terminal_event: bool,
 }
 
-/// Reads a whole transcript whose lines arrive one by one, for the tests of the formats.
+/// Parses a complete transcript, with a separate output for each line.
 #[cfg(test)]
 fn read_all(format: &str, prompt: &str, text: &str) -> Vec<TranscriptEvent> {
-    let format = find(format).expect("a format of this name");
-    let mut adapter = (format.open)(&Opening { prompt });
+    let format = find(format).expect("the format exists");
+    let mut adapter = (format.open)(&AdapterContext { prompt });
     let mut out = Vec::new();
     for line in text.split('\n') {
-        let mut said = Vec::new();
-        adapter.feed(line, &mut said);
-        out.append(&mut said);
+        let mut events = Vec::new();
+        adapter.feed(line, &mut events);
+        out.append(&mut events);
     }
     adapter.flush(&mut out);
     out
@@ -108,9 +117,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_room_has_a_row() {
-        let room = concat!(env!("CARGO_MANIFEST_DIR"), "/src/transcript");
-        let mut files: Vec<String> = std::fs::read_dir(room)
+    fn every_file_has_a_row() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/transcript");
+        let mut files: Vec<String> = std::fs::read_dir(directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .map(|file| file.trim_end_matches(".rs").replace('_', "-"))

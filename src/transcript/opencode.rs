@@ -1,15 +1,17 @@
-//! `opencode`: the JSON events of `opencode run`. Every part comes whole, when it is over; a session ends with a
-//! step that stopped, and there is no other terminal event.
+//! `opencode`: the JSON events of `opencode run`. Each part is sent once, after it has ended. The last step of a session is
+//! its terminal event.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::common::{
-    Assembler, EventStream, Field, Tools, class_of_error, mark_unknown, object, parse, read_plan,
-    say_unreadable,
+    Assembler, EventStream, Field, Tools, classify_error, object, parse, push_unknown, push_unreadable,
+    read_plan,
 };
 use super::{Capabilities, Format};
-use crate::event::{CostSource, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
+use crate::event::{
+    CostSource, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, Usd,
+};
 
 pub(super) const FORMAT: Format = Format {
     name: "opencode",
@@ -29,15 +31,15 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct OpenCode {
     session: Option<String>,
-    speech: Assembler,
+    assembler: Assembler,
     tools: Tools,
-    /// The conversation did not fit: the next step sums it up for the model, and answers nobody.
+    /// The conversation exceeded the context window; the next step is a summary for the model, not an answer.
     compacting: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Event<'a> {
+struct OpenCodeEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow, rename = "sessionID")]
@@ -50,7 +52,7 @@ struct Event<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Part<'a> {
+struct OpenCodePart<'a> {
     #[serde(borrow, rename = "messageID")]
     message_id: Field<'a>,
     #[serde(borrow)]
@@ -73,7 +75,7 @@ struct Part<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct State<'a> {
+struct OpenCodeToolState<'a> {
     #[serde(borrow)]
     status: Field<'a>,
     #[serde(borrow)]
@@ -88,10 +90,10 @@ struct State<'a> {
     time: Option<&'a RawValue>,
 }
 
-/// Fields of several small objects: how a command ended, from when to when, what a cache did.
+/// The fields of several small objects: exit code, times and cache tokens.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Small<'a> {
+struct OpenCodeDetail<'a> {
     #[serde(borrow)]
     exit: Field<'a>,
     #[serde(borrow)]
@@ -106,7 +108,7 @@ struct Small<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens<'a> {
+struct OpenCodeTokens<'a> {
     #[serde(borrow)]
     total: Field<'a>,
     #[serde(borrow)]
@@ -121,7 +123,7 @@ struct Tokens<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Problem<'a> {
+struct OpenCodeError<'a> {
     #[serde(borrow)]
     name: Field<'a>,
     #[serde(borrow)]
@@ -133,15 +135,15 @@ struct Problem<'a> {
 }
 
 impl EventStream for OpenCode {
-    type Event<'a> = Event<'a>;
+    type Event<'a> = OpenCodeEvent<'a>;
 
-    fn parse(text: &str) -> Result<Event<'_>, String> {
+    fn parse(text: &str) -> Result<OpenCodeEvent<'_>, String> {
         parse(text)
     }
 
-    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        self.note_session(event, out);
-        let part: Part<'_> = object(event.part);
+    fn read(&mut self, event: &OpenCodeEvent<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        self.report_session(event, out);
+        let part: OpenCodePart<'_> = object(event.part);
         match event.kind.text() {
             Some("step_start") => {}
             Some("text") => self.read_text(&part, Tag::Ai, out),
@@ -149,13 +151,9 @@ impl EventStream for OpenCode {
             Some("tool_use") => self.read_tool(&part, out),
             Some("step_finish") => self.read_step_finish(&part, out),
             Some("error") => self.read_error(event.error, out),
-            Some(unknown) => mark_unknown(unknown, part.text.words(), out),
-            None => say_unreadable(line, "the object has no `type`".to_owned(), out),
+            Some(unknown) => push_unknown(unknown, part.text.non_empty(), out),
+            None => push_unreadable(line, "`type` is missing".to_owned(), out),
         }
-    }
-
-    fn speech(&mut self) -> &mut Assembler {
-        &mut self.speech
     }
 
     fn tools(&mut self) -> &mut Tools {
@@ -164,9 +162,9 @@ impl EventStream for OpenCode {
 }
 
 impl OpenCode {
-    fn note_session(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let known = self.session.as_deref();
-        if let Some(id) = event.session_id.words().filter(|id| known != Some(id)) {
+    fn report_session(&mut self, event: &OpenCodeEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let current = self.session.as_deref();
+        if let Some(id) = event.session_id.non_empty().filter(|id| current != Some(id)) {
             self.session = Some(id.to_owned());
             out.push(TranscriptEvent::meta(Meta::Session {
                 session_id: id.to_owned(),
@@ -176,7 +174,7 @@ impl OpenCode {
         }
     }
 
-    fn read_text(&mut self, part: &Part<'_>, tag: Tag, out: &mut Vec<TranscriptEvent>) {
+    fn read_text(&mut self, part: &OpenCodePart<'_>, tag: Tag, out: &mut Vec<TranscriptEvent>) {
         let text = part.text.text().unwrap_or_default();
         let synthetic = part.synthetic.flag() == Some(true);
         if synthetic || self.compacting {
@@ -184,19 +182,19 @@ impl OpenCode {
             out.push(TranscriptEvent::message(Tag::Sys, text));
             return;
         }
-        let _ = match part.message_id.words() {
-            Some(id) => self.speech.begin(None, id),
-            None => self.speech.begin_unnamed(None),
+        let _ = match part.message_id.non_empty() {
+            Some(id) => self.assembler.begin_message(None, id),
+            None => self.assembler.begin_unnamed_message(None),
         };
-        self.speech.whole(None, tag, text, out);
+        self.assembler.push_whole(None, tag, text, out);
     }
 
-    /// A tool call is told when it is over.
-    fn read_tool(&mut self, part: &Part<'_>, out: &mut Vec<TranscriptEvent>) {
+    /// Reads a tool call, which is reported after it has ended.
+    fn read_tool(&mut self, part: &OpenCodePart<'_>, out: &mut Vec<TranscriptEvent>) {
         let name = part.tool.text().unwrap_or("tool");
         let id = part.call_id.text().unwrap_or(name);
-        let state: State<'_> = object(part.state);
-        self.speech.interrupt(None);
+        let state: OpenCodeToolState<'_> = object(part.state);
+        self.assembler.end_unnamed_message(None);
         let tool = ToolStart {
             id: id.to_owned(),
             name: name.to_owned(),
@@ -210,7 +208,11 @@ impl OpenCode {
         if !state.status.is("completed") && !state.status.is("error") {
             return;
         }
-        let output = state.output.words().or(state.error.words()).unwrap_or_default();
+        let output = state
+            .output
+            .non_empty()
+            .or(state.error.non_empty())
+            .unwrap_or_default();
         self.tools.output(id, output, out);
         let end = ToolEnd {
             id: id.to_owned(),
@@ -220,7 +222,7 @@ impl OpenCode {
         self.tools.end(end, out);
     }
 
-    fn read_step_finish(&mut self, part: &Part<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn read_step_finish(&mut self, part: &OpenCodePart<'_>, out: &mut Vec<TranscriptEvent>) {
         let usage = part.usage();
         if !usage.is_empty() {
             out.push(TranscriptEvent::usage(usage));
@@ -229,7 +231,7 @@ impl OpenCode {
         if reason == "tool-calls" || std::mem::take(&mut self.compacting) {
             return;
         }
-        let silent = !self.speech.answered() && !self.tools.used();
+        let silent = !self.assembler.answered() && !self.tools.used();
         let success = reason == "stop" && !silent;
         let reason = if silent { "no answer" } else { reason };
         out.push(TranscriptEvent::meta(Meta::Finished {
@@ -241,19 +243,23 @@ impl OpenCode {
         }));
     }
 
-    /// An error ends the session, unless opencode compacts the conversation and goes on: then more follows.
+    /// Reads an error. It ends the session, unless opencode compacts the conversation and continues.
     fn read_error(&mut self, raw: Option<&RawValue>, out: &mut Vec<TranscriptEvent>) {
-        let problem: Problem<'_> = object(raw);
-        let data: Problem<'_> = object(problem.data);
-        let name = problem.name.text().unwrap_or("error");
+        let error: OpenCodeError<'_> = object(raw);
+        let data: OpenCodeError<'_> = object(error.data);
+        let name = error.name.text().unwrap_or("error");
         self.compacting = name == "ContextOverflowError";
-        let message = data.message.words().or(problem.message.words()).unwrap_or(name);
+        let message = data
+            .message
+            .non_empty()
+            .or(error.message.non_empty())
+            .unwrap_or(name);
         let status = data
             .status_code
             .count()
             .and_then(|status| u16::try_from(status).ok());
         out.push(TranscriptEvent::meta(Meta::Error {
-            class: class_of_error(status, &format!("{name}: {message}")),
+            class: classify_error(status, &format!("{name}: {message}")),
             message: message.to_owned(),
             status,
         }));
@@ -267,10 +273,13 @@ impl OpenCode {
     }
 }
 
-impl State<'_> {
-    /// A command that failed is `completed` all the same; its exit code tells. So is a call of no known tool.
+impl OpenCodeToolState<'_> {
+    /// The status of the call. A failed command and a call of an unknown tool (`invalid`) are also reported as `completed`.
     fn outcome(&self, tool: &str) -> ToolStatus {
-        let exit = object::<Small<'_>>(self.metadata).exit.real().unwrap_or(0.0);
+        let exit = object::<OpenCodeDetail<'_>>(self.metadata)
+            .exit
+            .real()
+            .unwrap_or(0.0);
         if self.status.is("completed") && exit == 0.0 && tool != "invalid" {
             ToolStatus::Ok
         } else {
@@ -279,16 +288,16 @@ impl State<'_> {
     }
 
     fn duration(&self) -> Option<u64> {
-        let time: Small<'_> = object(self.time);
+        let time: OpenCodeDetail<'_> = object(self.time);
         time.end.count()?.checked_sub(time.start.count()?)
     }
 }
 
-impl Part<'_> {
-    /// `input` leaves out what a cache had to do with; whether `output` leaves out reasoning, the total tells.
+impl OpenCodePart<'_> {
+    /// The usage of a step. `input` excludes cached tokens; `output` may exclude reasoning, which only the total shows.
     fn usage(&self) -> Usage {
-        let tokens: Tokens<'_> = object(self.tokens);
-        let cache: Small<'_> = object(tokens.cache);
+        let tokens: OpenCodeTokens<'_> = object(self.tokens);
+        let cache: OpenCodeDetail<'_> = object(tokens.cache);
         let cached = [cache.read.count(), cache.write.count()]
             .into_iter()
             .flatten()
@@ -303,8 +312,8 @@ impl Part<'_> {
             .output
             .count()
             .map(|output| output.saturating_add(reasoning.unwrap_or(0)));
-        // opencode says 0 where it knows no price.
-        let cost = self.cost.real().filter(|cost| *cost > 0.0);
+        // opencode reports 0 if it knows no price.
+        let cost = self.cost.money().filter(|cost| *cost > Usd::ZERO);
         Usage {
             prompt_tokens: prompt,
             completion_tokens: completion.or(output),

@@ -1,4 +1,4 @@
-//! `plain`: an agent that just prints. Every line is the assistant's; nothing else is known, nothing is guessed.
+//! `plain`: unstructured output. Every line is a line of the assistant's answer.
 
 use super::{Adapter, Capabilities, Format};
 use crate::event::{Tag, TranscriptEvent};
@@ -32,7 +32,7 @@ mod tests {
     use crate::transcript::read_all;
 
     #[test]
-    fn every_line_is_the_assistants_the_empty_ones_too() {
+    fn every_line_is_assistant_text() {
         let expected = ["a", "", "@@RALPH@@ {}"].map(|line| TranscriptEvent::line(Tag::Ai, line));
         assert_eq!(read_all("plain", "", "a\n\n@@RALPH@@ {}"), expected);
     }

@@ -1,5 +1,5 @@
-//! `rtf1`: the Ralph Transcript Format. A line that begins with `@@RALPH@@ ` is one transcript event as a JSON
-//! object, strictly read; every other line is the assistant's. For agents whose author wants the full picture.
+//! `rtf1`: the Ralph Transcript Format for custom agents. A line that starts with `@@RALPH@@ ` is a transcript event as a
+//! JSON object, which is strictly validated; every other line is assistant text.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::common::{parse, say_unreadable, string};
+use super::common::{OpenCalls, Tail, parse, push_unreadable, string, unknown_end};
 use super::{Adapter, Capabilities, Format};
-use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent, Usage};
+use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolRef, ToolStart, TranscriptEvent, Usage, Usd};
 
 pub(super) const FORMAT: Format = Format {
     name: "rtf1",
@@ -30,42 +30,73 @@ const SENTINEL: &str = "@@RALPH@@ ";
 
 #[derive(Default)]
 struct Rtf1 {
-    /// Tool calls that began and did not end, in that order.
-    open: Vec<String>,
+    open: OpenCalls,
+    /// The assistant's text, to detect whether the terminal event repeats its end.
+    answer: Tail,
 }
 
 impl Adapter for Rtf1 {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         let Some(json) = line.strip_prefix(SENTINEL) else {
+            self.answer.push("\n");
+            self.answer.push(line);
             out.push(TranscriptEvent::line(Tag::Ai, line));
             return;
         };
         match read_event(json.trim()) {
             Ok(event) => {
-                self.follow(&event, out);
+                self.track_tool_calls(&event, out);
+                self.track_answer(&event, out);
                 out.push(event);
             }
-            Err(violation) => say_unreadable(line, violation, out),
+            Err(violation) => push_unreadable(line, violation, out),
         }
     }
 
     fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        out.extend(self.open.drain(..).map(ended_somehow));
+        self.open.close_all(out);
     }
 }
 
 impl Rtf1 {
-    /// Keeps track of what is running. A call that begins again while it runs has ended unseen.
-    fn follow(&mut self, event: &TranscriptEvent, out: &mut Vec<TranscriptEvent>) {
+    /// Emits a final message that only the terminal event contains.
+    fn track_answer(&mut self, event: &TranscriptEvent, out: &mut Vec<TranscriptEvent>) {
+        match event {
+            TranscriptEvent::Text {
+                tag: Tag::Ai,
+                text,
+                flow,
+                parent: None,
+            } => {
+                if *flow != Flow::Delta {
+                    self.answer.push("\n");
+                }
+                self.answer.push(text);
+            }
+            TranscriptEvent::Meta {
+                meta: Meta::Finished { text: Some(text), .. },
+            } if !self.answer.ends_with(text) => out.push(TranscriptEvent::message(Tag::Ai, text.as_str())),
+            TranscriptEvent::Text { .. }
+            | TranscriptEvent::ToolStart { .. }
+            | TranscriptEvent::ToolOutput { .. }
+            | TranscriptEvent::ToolEnd { .. }
+            | TranscriptEvent::Usage { .. }
+            | TranscriptEvent::Meta { .. } => {}
+        }
+    }
+
+    /// Tracks running calls. If a running call starts again, its previous run ends with an unknown status.
+    fn track_tool_calls(&mut self, event: &TranscriptEvent, out: &mut Vec<TranscriptEvent>) {
         match event {
             TranscriptEvent::ToolStart { tool } => {
-                if self.open.contains(&tool.id) {
-                    self.open.retain(|id| *id != tool.id);
-                    out.push(ended_somehow(tool.id.clone()));
+                if self.open.remove(&tool.id) {
+                    out.push(unknown_end(tool.id.clone()));
                 }
-                self.open.push(tool.id.clone());
+                self.open.insert(tool.id.clone(), tool.name.clone(), out);
             }
-            TranscriptEvent::ToolEnd { tool } => self.open.retain(|id| *id != tool.id),
+            TranscriptEvent::ToolEnd { tool } => {
+                self.open.remove(&tool.id);
+            }
             TranscriptEvent::Text { .. }
             | TranscriptEvent::ToolOutput { .. }
             | TranscriptEvent::Usage { .. }
@@ -74,24 +105,14 @@ impl Rtf1 {
     }
 }
 
-fn ended_somehow(id: String) -> TranscriptEvent {
-    TranscriptEvent::ToolEnd {
-        tool: ToolEnd {
-            id,
-            status: ToolStatus::Unknown,
-            duration_ms: None,
-        },
-    }
-}
-
-/// A field as it stands in the line; `null` is the same as leaving it out.
+/// An unparsed field; `null` is the same as a missing field.
 type Raw<'a> = Option<&'a RawValue>;
 
-/// What breaks the schema, in words for the author of the agent.
+/// A message for the agent's author that describes a violation of the schema.
 type Violation = String;
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct Rtf1Event<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Raw<'a>,
     #[serde(borrow, default)]
@@ -111,7 +132,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Tool<'a> {
+struct Rtf1Tool<'a> {
     #[serde(borrow, default)]
     id: Raw<'a>,
     #[serde(borrow, default)]
@@ -127,7 +148,7 @@ struct Tool<'a> {
 }
 
 fn read_event(json: &str) -> Result<TranscriptEvent, Violation> {
-    let envelope: Envelope<'_> = parse(json)?;
+    let envelope: Rtf1Event<'_> = parse(json)?;
     let kind = required(envelope.kind, "type")?;
     match &*kind {
         "text" => Ok(TranscriptEvent::Text {
@@ -174,13 +195,13 @@ fn read_event(json: &str) -> Result<TranscriptEvent, Violation> {
     }
 }
 
-fn read_tool(raw: Raw<'_>) -> Result<Tool<'_>, Violation> {
+fn read_tool(raw: Raw<'_>) -> Result<Rtf1Tool<'_>, Violation> {
     let raw = object(raw, "tool")?.ok_or("`tool` is missing")?;
-    serde_json::from_str(raw.get()).map_err(|error| format!("`tool` is not readable: {error}"))
+    serde_json::from_str(raw.get()).map_err(|error| format!("`tool` is invalid: {error}"))
 }
 
 #[derive(Deserialize)]
-struct Figures<'a> {
+struct Rtf1Usage<'a> {
     #[serde(borrow, default)]
     prompt_tokens: Raw<'a>,
     #[serde(borrow, default)]
@@ -205,28 +226,28 @@ struct Figures<'a> {
 
 fn read_usage(raw: Raw<'_>) -> Result<TranscriptEvent, Violation> {
     let raw = object(raw, "usage")?.ok_or("`usage` is missing")?;
-    let figures: Figures<'_> =
-        serde_json::from_str(raw.get()).map_err(|error| format!("`usage` is not readable: {error}"))?;
+    let usage: Rtf1Usage<'_> =
+        serde_json::from_str(raw.get()).map_err(|error| format!("`usage` is invalid: {error}"))?;
     Ok(TranscriptEvent::usage(Usage {
-        prompt_tokens: count(figures.prompt_tokens, "usage.prompt_tokens")?,
-        completion_tokens: count(figures.completion_tokens, "usage.completion_tokens")?,
-        total_tokens: count(figures.total_tokens, "usage.total_tokens")?,
-        cached_tokens: count(figures.cached_tokens, "usage.cached_tokens")?,
-        cache_write_tokens: count(figures.cache_write_tokens, "usage.cache_write_tokens")?,
-        reasoning_tokens: count(figures.reasoning_tokens, "usage.reasoning_tokens")?,
-        cost_usd: money(figures.cost_usd, "usage.cost_usd")?,
-        cost_source: maybe_one_of(figures.cost_source, "usage.cost_source")?,
-        model: optional(figures.model, "usage.model")?.map(Cow::into_owned),
-        scope: maybe_one_of(figures.scope, "usage.scope")?.unwrap_or_default(),
+        prompt_tokens: count(usage.prompt_tokens, "usage.prompt_tokens")?,
+        completion_tokens: count(usage.completion_tokens, "usage.completion_tokens")?,
+        total_tokens: count(usage.total_tokens, "usage.total_tokens")?,
+        cached_tokens: count(usage.cached_tokens, "usage.cached_tokens")?,
+        cache_write_tokens: count(usage.cache_write_tokens, "usage.cache_write_tokens")?,
+        reasoning_tokens: count(usage.reasoning_tokens, "usage.reasoning_tokens")?,
+        cost_usd: money(usage.cost_usd, "usage.cost_usd")?,
+        cost_source: optional_one_of(usage.cost_source, "usage.cost_source")?,
+        model: optional(usage.model, "usage.model")?.map(Cow::into_owned),
+        scope: optional_one_of(usage.scope, "usage.scope")?.unwrap_or_default(),
     }))
 }
 
-/// Any object is good: what is none of our kinds is the agent's own.
+/// Reads a meta event. Any object is valid: unknown kinds become `Meta::Other`.
 fn read_meta(raw: Raw<'_>) -> Result<TranscriptEvent, Violation> {
     let raw = object(raw, "meta")?.ok_or("`meta` is missing")?;
     serde_json::from_str::<Meta>(raw.get())
         .map(TranscriptEvent::meta)
-        .map_err(|error| format!("`meta` is not readable: {error}"))
+        .map_err(|error| format!("`meta` is invalid: {error}"))
 }
 
 fn required<'a>(raw: Raw<'a>, name: &str) -> Result<Cow<'a, str>, Violation> {
@@ -249,12 +270,12 @@ fn object<'a>(raw: Raw<'a>, name: &str) -> Result<Raw<'a>, Violation> {
     }
 }
 
-/// A name that must be one of a few; serde knows which, and lists them.
+/// A required enum value. The error of serde lists the valid values.
 fn one_of<T: DeserializeOwned>(raw: Raw<'_>, name: &str) -> Result<T, Violation> {
-    maybe_one_of(raw, name)?.ok_or_else(|| format!("`{name}` is missing"))
+    optional_one_of(raw, name)?.ok_or_else(|| format!("`{name}` is missing"))
 }
 
-fn maybe_one_of<T: DeserializeOwned>(raw: Raw<'_>, name: &str) -> Result<Option<T>, Violation> {
+fn optional_one_of<T: DeserializeOwned>(raw: Raw<'_>, name: &str) -> Result<Option<T>, Violation> {
     let Some(given) = optional(raw, name)? else {
         return Ok(None);
     };
@@ -271,21 +292,23 @@ fn count(raw: Raw<'_>, name: &str) -> Result<Option<u64>, Violation> {
         return Ok(Some(count));
     }
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    Err(if whole {
+    let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    Err(if is_integer {
         format!("`{name}` is out of range: {text}")
     } else {
         format!("`{name}` must be an integer")
     })
 }
 
-fn money(raw: Raw<'_>, name: &str) -> Result<Option<f64>, Violation> {
+fn money(raw: Raw<'_>, name: &str) -> Result<Option<Usd>, Violation> {
     let Some(text) = raw.map(RawValue::get) else {
         return Ok(None);
     };
     match serde_json::from_str::<f64>(text) {
-        Ok(sum) if sum >= 0.0 => Ok(Some(sum)),
-        Ok(_) => Err(format!("`{name}` is out of range: {text}")),
+        Ok(amount) => match Usd::new(amount) {
+            Some(amount) => Ok(Some(amount)),
+            None => Err(format!("`{name}` is out of range: {text}")),
+        },
         Err(_) => Err(format!("`{name}` must be a number")),
     }
 }
@@ -307,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_specification_is_understood() {
+    fn example_of_the_specification_is_parsed() {
         let read = events(concat!(
             "Working.\n",
             r#"@@RALPH@@ {"type":"text","tag":"THINK","text":"Plan: inspect auth layer"}"#,
@@ -334,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_of_ours_is_rtf1_as_it_stands() {
+    fn serialized_transcript_events_are_valid_rtf1() {
         for line in [
             r#"{"type":"text","tag":"AI","text":"x","flow":"delta","parent":"t1"}"#,
             r#"{"type":"meta","meta":{"kind":"session","session_id":"s","model":"m"}}"#,
@@ -353,7 +376,7 @@ mod tests {
         ("[1]", "not a JSON object"),
         (
             "{",
-            "not readable as JSON: EOF while parsing an object at line 1 column 1",
+            "invalid JSON: EOF while parsing an object at line 1 column 1",
         ),
         ("{}", "`type` is missing"),
         (r#"{"type":7}"#, "`type` must be a string"),
@@ -436,7 +459,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_violation_is_named_and_the_line_is_shown() {
+    fn violation_is_reported_and_the_line_is_shown() {
         for (json, message) in VIOLATIONS {
             let line = format!("@@RALPH@@ {json}");
             let expected = [
@@ -450,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_the_same_as_absent() {
+    fn null_is_a_missing_field() {
         let line = r#"@@RALPH@@ {"type":"tool_end","tool":{"id":"t","status":"ok","duration_ms":null}}"#;
         assert_eq!(
             as_json(&events(line)),
@@ -459,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_space_it_is_ordinary_text() {
+    fn sentinel_without_space_is_assistant_text() {
         assert_eq!(
             events("@@RALPH@@{}"),
             [TranscriptEvent::line(Tag::Ai, "@@RALPH@@{}")]
@@ -467,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_left_open_end_unknown_in_the_order_of_their_start() {
+    fn open_tool_calls_end_with_unknown_status() {
         let start =
             |id: &str| format!(r#"@@RALPH@@ {{"type":"tool_start","tool":{{"id":"{id}","name":"n"}}}}"#);
         let read = events(&[start("a"), start("b"), start("a")].join("\n"));
@@ -478,7 +501,31 @@ mod tests {
                 _ => None,
             })
             .collect();
-        let unknown = ToolStatus::Unknown;
+        let unknown = crate::event::ToolStatus::Unknown;
         assert_eq!(ends, [("a", unknown), ("b", unknown), ("a", unknown)]);
+    }
+
+    #[test]
+    fn final_message_is_emitted_unless_it_was_printed() {
+        let finished = |text: &str| {
+            format!(
+                r#"@@RALPH@@ {{"type":"meta","meta":{{"kind":"finished","success":true,"text":"{text}"}}}}"#
+            )
+        };
+        let answers = |lines: &[&str]| {
+            let mut out = Vec::new();
+            let mut adapter = Rtf1::default();
+            lines.iter().for_each(|line| adapter.feed(line, &mut out));
+            let texts = out.into_iter().filter_map(|event| match event {
+                TranscriptEvent::Text { text, .. } => Some(text),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>()
+        };
+        let message = r#"@@RALPH@@ {"type":"text","tag":"AI","text":"It is done.","flow":"message"}"#;
+        assert_eq!(answers(&[message, &finished("It is done.")]), ["It is done."]);
+        assert_eq!(answers(&["one", "two", &finished("one\\ntwo")]), ["one", "two"]);
+        assert_eq!(answers(&["Working.", &finished("Done.")]), ["Working.", "Done."]);
+        assert_eq!(answers(&["Working.", &finished("")]), ["Working."]);
     }
 }

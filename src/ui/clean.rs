@@ -1,34 +1,33 @@
-//! Makes untrusted text safe to show: no escape sequence, no control character, no overwriting carriage return
-//! and no bidirectional override reaches the terminal. Newlines and tabs stay. Knows nothing of layout.
+//! Makes untrusted text safe to print: removes escape sequences, control characters and bidirectional overrides, and
+//! replaces carriage returns. Newlines and tabs are kept.
 
 use std::borrow::Cow;
 
-/// The text without anything that a terminal would obey. Borrowed, after one pass over its bytes, when there
-/// was nothing to remove.
+/// The text without anything that a terminal would interpret. Borrowed if there is nothing to remove.
 ///
-/// A sequence that is terminated properly goes with its payload; of one that is not, only the introducer goes,
-/// so that nothing can swallow the text after it. A carriage return becomes a line break.
+/// A terminated sequence is removed together with its payload. Of an unterminated one only the introducer is removed, so
+/// that it cannot hide the text after it. A carriage return becomes a line break.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let Some(first) = find_unsafe(text, 0) else {
         return Cow::Borrowed(text);
     };
-    let mut kept = String::with_capacity(text.len());
+    let mut cleaned = String::with_capacity(text.len());
     let (mut from, mut at) = (0, Some(first));
     while let Some(start) = at {
-        kept.push_str(&text[from..start]);
-        let (end, replacement) = unsafe_piece(text, start);
-        kept.push_str(replacement);
+        cleaned.push_str(&text[from..start]);
+        let (end, replacement) = unsafe_sequence(text, start);
+        cleaned.push_str(replacement);
         from = end;
         at = find_unsafe(text, end);
     }
-    kept.push_str(&text[from..]);
-    Cow::Owned(kept)
+    cleaned.push_str(&text[from..]);
+    Cow::Owned(cleaned)
 }
 
-/// Bytes are looked at in blocks, without a branch inside, so that the compiler can take many at once.
+/// Bytes are checked in blocks without branches, so that the compiler can vectorize the check.
 const BLOCK: usize = 64;
 
-/// Where the first unsafe character at or after `from` begins.
+/// The position of the first unsafe character at or after `from`.
 fn find_unsafe(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -45,7 +44,7 @@ fn find_unsafe(text: &str, from: usize) -> Option<usize> {
     None
 }
 
-/// May begin something unsafe: a control, or the first byte of a C1 control (C2) or of a bidi override (E2).
+/// True if the byte may start something unsafe: a control character, or the first byte of a C1 control (C2) or of a bidi override (E2).
 fn is_suspicious(byte: u8) -> bool {
     (byte < b' ') & (byte != b'\n') & (byte != b'\t') | (byte == 0x7f) | (byte == 0xc2) | (byte == 0xe2)
 }
@@ -63,8 +62,8 @@ fn is_unsafe_at(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// The end of the unsafe piece that begins at `start`, and what is shown in its place.
-fn unsafe_piece(text: &str, start: usize) -> (usize, &'static str) {
+/// The end of the unsafe sequence that starts at `start`, and its replacement.
+fn unsafe_sequence(text: &str, start: usize) -> (usize, &'static str) {
     let bytes = text.as_bytes();
     match bytes[start] {
         0x1b => (escape_end(bytes, start + 1), ""),
@@ -76,7 +75,7 @@ fn unsafe_piece(text: &str, start: usize) -> (usize, &'static str) {
     }
 }
 
-/// What an ESC, just before `at`, takes with it.
+/// The end of the sequence whose ESC is just before `at`.
 fn escape_end(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at) {
         Some(b'[') => control_sequence_end(bytes, at + 1),
@@ -90,7 +89,7 @@ fn escape_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The same introducers as one C1 character each; `at` is just after it.
+/// The end of a sequence introduced by a C1 character; `at` is just after it.
 fn c1_end(bytes: &[u8], at: usize, second_byte: u8) -> usize {
     match second_byte {
         0x9b => control_sequence_end(bytes, at),
@@ -99,15 +98,15 @@ fn c1_end(bytes: &[u8], at: usize, second_byte: u8) -> usize {
     }
 }
 
-/// CSI: parameters, intermediates, and one final byte, if it is there.
+/// CSI: parameters, intermediates, and one final byte if present.
 fn control_sequence_end(bytes: &[u8], at: usize) -> usize {
     let parameters = at + run_length(&bytes[at..], b'0'..=b'?');
     let intermediates = parameters + run_length(&bytes[parameters..], b' '..=b'/');
     intermediates + usize::from(matches!(bytes.get(intermediates), Some(b'@'..=b'~')))
 }
 
-/// OSC, DCS, APC, PM, SOS: up to the terminator. Any other escape, CAN or SUB cancels the string, as in a
-/// terminal; then, and at the end of the text, the payload is ordinary text, so the piece ends where it began.
+/// OSC, DCS, APC, PM, SOS: up to the terminator. Any other escape, CAN or SUB cancels the string, as in a terminal. The
+/// payload of a cancelled or unterminated string is ordinary text, so the sequence ends at `at`.
 fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut index = at;
     while let Some(byte) = bytes.get(index) {
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_go_with_their_payload() {
+    fn terminated_sequences_are_removed_with_their_payload() {
         let cases = [
             ("a\x1b[31mred\x1b[0m", "ared"),
             ("\x1b[2J\x1b[H\x1b[?25lx", "x"),
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unterminated_sequence_swallows_nothing() {
+    fn unterminated_sequence_keeps_the_text_after_it() {
         let cases = [
             (
                 "\x1b]0;title\nthe rest of the answer",
@@ -185,18 +184,18 @@ mod tests {
     }
 
     #[test]
-    fn a_carriage_return_never_overwrites() {
+    fn carriage_return_becomes_a_line_break() {
         assert_eq!(clean("one\r\ntwo\rthree\r"), "one\ntwo\nthree\n");
     }
 
     #[test]
-    fn bidi_overrides_go_and_right_to_left_text_stays() {
+    fn bidi_overrides_are_removed_and_right_to_left_text_is_kept() {
         assert_eq!(clean("user\u{202e}gpj.exe\u{2066}x\u{2069}"), "usergpj.exex");
         assert_eq!(clean("שלום \u{200f}x"), "שלום \u{200f}x");
     }
 
     #[test]
-    fn what_stands_beyond_the_first_block_is_found() {
+    fn unsafe_characters_after_the_first_block_are_found() {
         let text = format!("{}\x07é\x08", "–".repeat(200));
         assert_eq!(clean(&text), format!("{}é", "–".repeat(200)));
     }

@@ -1,74 +1,79 @@
-//! Where escape sequences begin and end in what a program sends to a terminal, byte by byte, however it is cut. What a
-//! sequence means is not known here.
+//! An incremental parser that finds escape sequences in terminal output, byte by byte. It does not interpret them.
 
-/// Longer than any sequence that matters.
-const LONGEST: usize = 64;
+/// The parser drops control sequences with more parameter bytes than this.
+const MAX_PARAMETER_BYTES: usize = 64;
 
-/// What one byte brought to an end.
+/// The result of parsing one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
-    /// In the middle of a sequence.
-    Nothing,
-    /// A byte of text, or a control.
+pub enum EscapeToken {
+    /// The byte is part of an unfinished or ignored sequence.
+    Incomplete,
+    /// A byte of text, or a control character.
     Text(u8),
-    /// A short sequence, by its last byte.
+    /// The final byte of a short escape sequence.
     Escape(u8),
-    /// A control sequence, by its last byte; `parameters` has the rest.
-    Sequence(u8),
+    /// The final byte of a control sequence; `parameters` returns the bytes before it.
+    Csi(u8),
 }
 
 #[derive(Debug, Default)]
-pub struct Escapes {
-    state: State,
+pub struct EscapeParser {
+    state: ParserState,
     parameters: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum State {
+enum ParserState {
     #[default]
     Text,
     Escape,
-    Sequence,
-    /// A title, a colour, an answer: up to its terminator.
-    Phrase,
-    PhraseEscape,
+    Csi,
+    /// OSC, DCS, SOS, PM or APC, up to the terminator.
+    String,
+    StringEscape,
 }
 
-impl Escapes {
-    /// Between `ESC [` and the last byte.
+impl EscapeParser {
+    /// The bytes between `ESC [` and the final byte.
     pub fn parameters(&self) -> &[u8] {
         &self.parameters
     }
 
-    /// The next byte is text unless it is an escape.
+    /// True between sequences: the next byte is text unless it is an escape.
     pub fn is_in_text(&self) -> bool {
-        self.state == State::Text
+        self.state == ParserState::Text
     }
 
-    pub fn step(&mut self, byte: u8) -> Seen {
-        let (state, seen) = match (self.state, byte) {
-            (State::Phrase, 0x07) | (State::PhraseEscape, b'\\') => (State::Text, Seen::Nothing),
-            (State::Phrase, 0x1b) => (State::PhraseEscape, Seen::Nothing),
-            (State::Phrase, _) => (State::Phrase, Seen::Nothing),
-            (_, 0x1b) => (State::Escape, Seen::Nothing),
-            (State::Text, _) => (State::Text, Seen::Text(byte)),
-            (State::Escape | State::PhraseEscape, b'[') => {
+    pub fn step(&mut self, byte: u8) -> EscapeToken {
+        let (state, token) = match (self.state, byte) {
+            (ParserState::String, 0x07) | (ParserState::StringEscape, b'\\') => {
+                (ParserState::Text, EscapeToken::Incomplete)
+            }
+            (ParserState::String, 0x1b) => (ParserState::StringEscape, EscapeToken::Incomplete),
+            (ParserState::String, _) => (ParserState::String, EscapeToken::Incomplete),
+            (_, 0x1b) => (ParserState::Escape, EscapeToken::Incomplete),
+            (ParserState::Text, _) => (ParserState::Text, EscapeToken::Text(byte)),
+            (ParserState::Escape | ParserState::StringEscape, b'[') => {
                 self.parameters.clear();
-                (State::Sequence, Seen::Nothing)
+                (ParserState::Csi, EscapeToken::Incomplete)
             }
-            (State::Escape | State::PhraseEscape, b']' | b'P' | b'X' | b'^' | b'_') => {
-                (State::Phrase, Seen::Nothing)
+            (ParserState::Escape | ParserState::StringEscape, b']' | b'P' | b'X' | b'^' | b'_') => {
+                (ParserState::String, EscapeToken::Incomplete)
             }
-            (State::Escape | State::PhraseEscape, b' '..=b'/') => (State::Escape, Seen::Nothing),
-            (State::Escape | State::PhraseEscape, _) => (State::Text, Seen::Escape(byte)),
-            (State::Sequence, b'@'..=b'~') => (State::Text, Seen::Sequence(byte)),
-            (State::Sequence, _) if self.parameters.len() < LONGEST => {
+            (ParserState::Escape | ParserState::StringEscape, b' '..=b'/') => {
+                (ParserState::Escape, EscapeToken::Incomplete)
+            }
+            (ParserState::Escape | ParserState::StringEscape, _) => {
+                (ParserState::Text, EscapeToken::Escape(byte))
+            }
+            (ParserState::Csi, b'@'..=b'~') => (ParserState::Text, EscapeToken::Csi(byte)),
+            (ParserState::Csi, _) if self.parameters.len() < MAX_PARAMETER_BYTES => {
                 self.parameters.push(byte);
-                (State::Sequence, Seen::Nothing)
+                (ParserState::Csi, EscapeToken::Incomplete)
             }
-            (State::Sequence, _) => (State::Text, Seen::Nothing),
+            (ParserState::Csi, _) => (ParserState::Text, EscapeToken::Incomplete),
         };
         self.state = state;
-        seen
+        token
     }
 }

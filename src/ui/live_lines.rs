@@ -1,4 +1,4 @@
-//! Lines that stay, and below them, on a live terminal, a few lines that change. What they say is the caller's.
+//! Prints permanent lines and, on a terminal, redraws a few live lines below them.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use unicode_width::UnicodeWidthChar;
 use super::Tone;
 use super::clean::clean;
 
-/// How a board is drawn.
+/// How `LiveLines` draws.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveLinesOptions {
     pub colour: bool,
-    /// Whether lines can be drawn over; where they cannot, only those that stay are written.
+    /// Whether live lines can be redrawn; if not, only permanent lines are written.
     pub live: bool,
     pub columns: u16,
     pub rows: u16,
@@ -20,7 +20,7 @@ pub struct LiveLinesOptions {
 pub struct LiveLines<W: Write> {
     writer: W,
     options: LiveLinesOptions,
-    /// The lines that change, as they were drawn last.
+    /// The live lines as last drawn.
     shown: Vec<String>,
 }
 
@@ -33,16 +33,16 @@ impl<W: Write> LiveLines<W> {
         }
     }
 
-    /// Whether there is anybody for whom lines can change.
+    /// Whether live lines are drawn at all.
     pub fn is_live(&self) -> bool {
         self.options.live
     }
 
-    /// A line that stays, with a mark before it.
-    pub fn say(&mut self, mark: &str, tone: Tone, text: &str) -> io::Result<()> {
+    /// Prints a permanent line that starts with a mark.
+    pub fn print_line(&mut self, mark: &str, tone: Tone, text: &str) -> io::Result<()> {
         let style = tone.style(self.options.colour);
         let text = clean(text).replace(['\n', '\t'], " ");
-        let mut drawn = self.erasure();
+        let mut drawn = self.erase_sequence();
         drawn.push_str(&format!("{style}{mark}{style:#} {text}\n"));
         let lines = std::mem::take(&mut self.shown);
         drawn.push_str(&joined(&lines));
@@ -50,37 +50,41 @@ impl<W: Write> LiveLines<W> {
         self.write(&drawn)
     }
 
-    /// The lines that change. Nothing is written if they say what they said.
+    /// Replaces the live lines. Writes nothing if they have not changed.
     pub fn show(&mut self, lines: &[String]) -> io::Result<()> {
         if !self.options.live {
             return Ok(());
         }
-        let lines = self.fitted(lines);
+        let lines = self.fit(lines);
         if lines == self.shown {
             return Ok(());
         }
-        let drawn = self.erasure() + &joined(&lines);
+        let drawn = self.erase_sequence() + &joined(&lines);
         self.shown = lines;
         self.write(&drawn)
     }
 
-    /// Takes the lines that change away.
+    /// Removes the live lines.
     pub fn clear(&mut self) -> io::Result<()> {
         self.show(&[])
     }
 
-    /// No line may wrap, and all of them must fit: what has scrolled away cannot be drawn over.
-    fn fitted(&self, lines: &[String]) -> Vec<String> {
-        let most = usize::from(self.options.rows).saturating_sub(2).max(1);
+    /// Cuts the lines to the size of the terminal: wrapped or scrolled lines cannot be redrawn.
+    fn fit(&self, lines: &[String]) -> Vec<String> {
+        let max_lines = usize::from(self.options.rows).saturating_sub(2).max(1);
         let columns = usize::from(self.options.columns).saturating_sub(1).max(1);
-        let mut fitted: Vec<String> = lines.iter().take(most).map(|line| cut(line, columns)).collect();
-        if lines.len() > most {
-            fitted[most - 1] = cut(&format!("  and {} more", lines.len() - most + 1), columns);
+        let mut fitted: Vec<String> = lines
+            .iter()
+            .take(max_lines)
+            .map(|line| cut(line, columns))
+            .collect();
+        if lines.len() > max_lines {
+            fitted[max_lines - 1] = cut(&format!("  and {} more", lines.len() - max_lines + 1), columns);
         }
         fitted
     }
 
-    fn erasure(&self) -> String {
+    fn erase_sequence(&self) -> String {
         match self.shown.len() {
             0 => String::new(),
             lines => format!("\r\u{1b}[{lines}A\u{1b}[J"),
@@ -101,8 +105,8 @@ fn cut(line: &str, columns: usize) -> String {
     let line = clean(line).replace(['\n', '\t'], " ");
     let mut used = 0;
     line.chars()
-        .take_while(|sign| {
-            used += sign.width().unwrap_or(0);
+        .take_while(|c| {
+            used += c.width().unwrap_or(0);
             used <= columns
         })
         .collect()
@@ -112,7 +116,7 @@ fn cut(line: &str, columns: usize) -> String {
 mod tests {
     use super::*;
 
-    fn board(live: bool) -> LiveLines<Vec<u8>> {
+    fn live_lines(live: bool) -> LiveLines<Vec<u8>> {
         LiveLines::new(
             Vec::new(),
             LiveLinesOptions {
@@ -124,38 +128,38 @@ mod tests {
         )
     }
 
-    fn written(board: &mut LiveLines<Vec<u8>>) -> String {
-        String::from_utf8(std::mem::take(&mut board.writer)).unwrap()
+    fn written(lines_out: &mut LiveLines<Vec<u8>>) -> String {
+        String::from_utf8(std::mem::take(&mut lines_out.writer)).unwrap()
     }
 
     #[test]
-    fn what_stays_is_written_above_what_changes() {
-        let mut board = board(true);
-        board.show(&["one".into(), "two".into()]).unwrap();
-        assert_eq!(written(&mut board), "one\ntwo\n");
-        board.show(&["one".into(), "two".into()]).unwrap();
-        assert_eq!(written(&mut board), "", "nothing has changed");
-        board.say("+", Tone::Good, "done").unwrap();
-        assert_eq!(written(&mut board), "\r\u{1b}[2A\u{1b}[J+ done\none\ntwo\n");
-        board.clear().unwrap();
-        assert_eq!(written(&mut board), "\r\u{1b}[2A\u{1b}[J");
+    fn permanent_lines_are_written_above_live_lines() {
+        let mut lines_out = live_lines(true);
+        lines_out.show(&["one".into(), "two".into()]).unwrap();
+        assert_eq!(written(&mut lines_out), "one\ntwo\n");
+        lines_out.show(&["one".into(), "two".into()]).unwrap();
+        assert_eq!(written(&mut lines_out), "", "nothing has changed");
+        lines_out.print_line("+", Tone::Good, "done").unwrap();
+        assert_eq!(written(&mut lines_out), "\r\u{1b}[2A\u{1b}[J+ done\none\ntwo\n");
+        lines_out.clear().unwrap();
+        assert_eq!(written(&mut lines_out), "\r\u{1b}[2A\u{1b}[J");
     }
 
     #[test]
-    fn nothing_wraps_or_scrolls_and_no_escape_gets_through() {
-        let mut board = board(true);
+    fn live_lines_are_cut_to_the_terminal_and_cleaned() {
+        let mut lines_out = live_lines(true);
         let lines: Vec<String> = (0..5)
             .map(|n| format!("{n} \u{1b}[2Jlonger than a line"))
             .collect();
-        board.show(&lines).unwrap();
-        assert_eq!(written(&mut board), "0 longer th\n  and 4 mor\n");
+        lines_out.show(&lines).unwrap();
+        assert_eq!(written(&mut lines_out), "0 longer th\n  and 4 mor\n");
     }
 
     #[test]
-    fn without_a_live_terminal_only_what_stays_is_written() {
-        let mut board = board(false);
-        board.show(&["one".into()]).unwrap();
-        board.say("+", Tone::Good, "done\nreally").unwrap();
-        assert_eq!(written(&mut board), "+ done really\n");
+    fn without_a_terminal_only_permanent_lines_are_written() {
+        let mut lines_out = live_lines(false);
+        lines_out.show(&["one".into()]).unwrap();
+        lines_out.print_line("+", Tone::Good, "done\nreally").unwrap();
+        assert_eq!(written(&mut lines_out), "+ done really\n");
     }
 }

@@ -1,5 +1,5 @@
-//! The thread that passes on to the user's terminal what another program draws there. It writes as it is: this is the
-//! user's own terminal and a program that the user wants to see. A slow terminal holds up the program, and nobody else.
+//! A thread that copies an interactive agent's output to the user's terminal, unchanged. A slow terminal slows down only
+//! the agent, because the loop's thread never writes to it.
 
 use std::io;
 use std::ops::Deref;
@@ -10,65 +10,71 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::modes::Modes;
-use crate::panic_hook;
+use super::terminal_modes::TerminalModes;
+use crate::failpoint;
+use crate::panic_hook::PanicScope;
 
-/// How long a terminal may take for the last of it.
-const LAST_STROKE: Duration = Duration::from_secs(2);
+/// How long `finish` waits for the terminal.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How the painting ended.
+/// Whether the terminal received all output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum PassthroughEnd {
-    All,
-    /// The terminal took no more in time, or is gone.
-    Cut,
+    Complete,
+    /// The terminal was too slow, or is gone.
+    Truncated,
 }
 
-/// Paints pieces of any kind, in their order.
+/// Handle of the thread that writes to the terminal.
 #[derive(Debug)]
 pub struct Passthrough<B> {
-    pieces: Sender<B>,
+    chunks: Sender<B>,
     end: Receiver<PassthroughEnd>,
 }
 
 impl<B: Deref<Target = [u8]> + Send + 'static> Passthrough<B> {
-    /// `lost` is called once if the terminal cannot be written to.
-    pub fn begin(terminal: OwnedFd, lost: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        let (pieces, to_paint) = mpsc::channel::<B>();
-        let (ended, end) = mpsc::channel();
-        let paint = move || {
-            let mut modes = Modes::default();
-            let painted = to_paint.iter().try_for_each(|piece| {
-                panic_hook::failpoint("painter");
-                modes.see(&piece);
-                write_all(&terminal, &piece)
+    /// Starts the thread. It calls `on_error` once if a write to the terminal fails.
+    pub fn spawn(
+        terminal: OwnedFd,
+        panics: &PanicScope,
+        on_error: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        let (chunks, received) = mpsc::channel::<B>();
+        let (send_end, end) = mpsc::channel();
+        let scope = panics.clone();
+        let copy = move || {
+            let mut modes = TerminalModes::default();
+            let written = received.iter().try_for_each(|chunk| {
+                failpoint!(scope, Passthrough);
+                modes.observe(&chunk);
+                write_all(&terminal, &chunk)
             });
-            let painted = match painted.and_then(|()| write_all(&terminal, &modes.undo())) {
-                Ok(()) => PassthroughEnd::All,
+            let result = match written.and_then(|()| write_all(&terminal, &modes.reset_sequence())) {
+                Ok(()) => PassthroughEnd::Complete,
                 Err(_) => {
-                    lost();
-                    PassthroughEnd::Cut
+                    on_error();
+                    PassthroughEnd::Truncated
                 }
             };
-            // Nobody may be waiting any more.
-            let _ = ended.send(painted);
+            // Fails if `finish` has timed out.
+            let _ = send_end.send(result);
         };
-        thread::Builder::new().name("painter".into()).spawn(paint)?;
-        Ok(Self { pieces, end })
+        panics.spawn("passthrough", copy)?;
+        Ok(Self { chunks, end })
     }
 
-    pub fn paint(&self, piece: B) {
-        // A painter without a terminal has said so.
-        let _ = self.pieces.send(piece);
+    pub fn write(&self, chunk: B) {
+        // Fails only after `on_error` was called.
+        let _ = self.chunks.send(chunk);
     }
 
-    /// Nothing more comes: whatever was left switched on is switched off.
+    /// Writes the remaining output and resets the terminal modes that the agent left enabled.
     pub fn finish(self) -> PassthroughEnd {
-        drop(self.pieces);
-        match self.end.recv_timeout(LAST_STROKE) {
-            Ok(painted) => painted,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => PassthroughEnd::Cut,
+        drop(self.chunks);
+        match self.end.recv_timeout(FINISH_TIMEOUT) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => PassthroughEnd::Truncated,
         }
     }
 }
@@ -78,7 +84,7 @@ fn write_all(terminal: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
         match rustix::io::write(terminal, bytes) {
             Ok(count) => bytes = &bytes[count..],
             Err(Errno::INTR) => {}
-            // A terminal that somebody else made non-blocking.
+            // Another process may have made the terminal non-blocking.
             Err(Errno::AGAIN) => thread::sleep(Duration::from_millis(5)),
             Err(error) => return Err(error.into()),
         }

@@ -1,44 +1,48 @@
-//! The user's terminal, lent to a program that draws on it: raw while it is lent, so that every key arrives as it is,
-//! and exactly as it was before on every way out, a panic included.
+//! Switches the user's terminal to raw mode for an interactive agent, and restores it on every exit path, including
+//! panics.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::panic;
-use std::sync::{Mutex, Once, PoisonError};
+use std::os::fd::OwnedFd;
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// Rows and columns, where a terminal does not know them.
-const USUAL: (u16, u16) = (24, 80);
+use crate::panic_hook::{CleanupGuard, PanicScope};
 
-/// A terminal that is lent; dropped, it is given back.
+/// Rows and columns if the terminal does not report its size.
+const DEFAULT_SIZE: (u16, u16) = (24, 80);
+
+/// A terminal in raw mode. Dropping it restores the original settings.
 #[derive(Debug)]
 pub struct RawMode {
     terminal: OwnedFd,
-    before: Termios,
+    original: Termios,
+    _restore_on_panic: CleanupGuard,
 }
 
 impl RawMode {
-    /// From now on it is raw.
-    pub fn take(terminal: OwnedFd) -> io::Result<Self> {
-        let before = tcgetattr(&terminal)?;
-        remember(&terminal, &before)?;
-        let lent = Self { terminal, before };
-        lent.resume()?;
-        Ok(lent)
+    /// Saves the current settings and enables raw mode.
+    pub fn enable(terminal: OwnedFd, panics: &PanicScope) -> io::Result<Self> {
+        let original = tcgetattr(&terminal)?;
+        let raw_mode = Self {
+            _restore_on_panic: restore_on_panic(terminal.try_clone()?, original.clone(), panics),
+            terminal,
+            original,
+        };
+        raw_mode.resume()?;
+        Ok(raw_mode)
     }
 
-    /// Raw again, after it was given back for a while, or after somebody else has changed it.
+    /// Enables raw mode again, after `suspend` or after another program changed the settings.
     pub fn resume(&self) -> io::Result<()> {
-        let mut raw = self.before.clone();
+        let mut raw = self.original.clone();
         raw.make_raw();
         Ok(tcsetattr(&self.terminal, OptionalActions::Drain, &raw)?)
     }
 
-    /// As it was before. What was typed and not read is forgotten: it was meant for somebody who is not there any more.
+    /// Restores the original settings. Discards unread input, because it was typed for the agent.
     pub fn suspend(&self) {
-        // A terminal that has gone cannot be mended.
-        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.before);
+        // This fails only if the terminal is gone.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.original);
     }
 
     /// Rows and columns.
@@ -46,42 +50,27 @@ impl RawMode {
         let size = tcgetwinsize(&self.terminal).ok();
         size.map(|size| (size.ws_row, size.ws_col))
             .filter(|(rows, columns)| *rows > 0 && *columns > 0)
-            .unwrap_or(USUAL)
+            .unwrap_or(DEFAULT_SIZE)
     }
 }
 
 impl Drop for RawMode {
     fn drop(&mut self) {
         self.suspend();
-        *in_case_of_panic() = None;
     }
 }
 
-/// A panic's words come before anything is dropped, and must be readable.
-fn remember(terminal: impl AsFd, before: &Termios) -> io::Result<()> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let usual = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if let Some((terminal, before)) = in_case_of_panic().take() {
-                let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
-            }
-            usual(panic);
-        }));
-    });
-    let terminal = terminal.as_fd().try_clone_to_owned()?;
-    *in_case_of_panic() = Some((terminal, before.clone()));
-    Ok(())
-}
-
-fn in_case_of_panic() -> std::sync::MutexGuard<'static, Option<(OwnedFd, Termios)>> {
-    static BEFORE: Mutex<Option<(OwnedFd, Termios)>> = Mutex::new(None);
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Restores the terminal in the panic hook, because the panic message is printed before anything is dropped.
+fn restore_on_panic(terminal: OwnedFd, original: Termios, panics: &PanicScope) -> CleanupGuard {
+    panics.before_report(move |_| {
+        let _ = tcsetattr(&terminal, OptionalActions::Now, &original);
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::panic_hook::AfterPanic;
     use rustix::pty::{OpenptFlags, openpt, unlockpt};
     use rustix::termios::LocalModes;
 
@@ -94,34 +83,34 @@ mod tests {
         (ours, theirs)
     }
 
-    /// All that `stty -a` would show.
-    fn look(terminal: &OwnedFd) -> String {
+    /// All settings that `stty -a` shows.
+    fn settings(terminal: &OwnedFd) -> String {
         format!("{:?}", tcgetattr(terminal).unwrap())
     }
 
     #[test]
-    fn a_terminal_is_raw_while_it_is_lent_and_afterwards_as_it_was() {
+    fn raw_mode_is_restored_on_suspend_drop_and_panic() {
         let (_ours, terminal) = terminal();
-        let before = look(&terminal);
-        let lent = RawMode::take(terminal.try_clone().unwrap()).unwrap();
+        let before = settings(&terminal);
+        let panics = PanicScope::install(AfterPanic::KeepProcess);
+        let raw_mode = RawMode::enable(terminal.try_clone().unwrap(), &panics).unwrap();
         assert!(
             !tcgetattr(&terminal)
                 .unwrap()
                 .local_modes
                 .contains(LocalModes::ICANON)
         );
-        lent.suspend();
-        assert_eq!(look(&terminal), before);
-        lent.resume().unwrap();
-        assert_ne!(look(&terminal), before);
-        drop(lent);
-        assert_eq!(look(&terminal), before);
+        raw_mode.suspend();
+        assert_eq!(settings(&terminal), before);
+        raw_mode.resume().unwrap();
+        assert_ne!(settings(&terminal), before);
+        drop(raw_mode);
+        assert_eq!(settings(&terminal), before);
 
-        // A panic gives it back too, before it says a word. In one test, because there is one terminal to a process.
-        let lent = RawMode::take(terminal.try_clone().unwrap()).unwrap();
-        let thread = std::thread::spawn(|| panic!("for the test"));
+        let raw_mode = RawMode::enable(terminal.try_clone().unwrap(), &panics).unwrap();
+        let thread = panics.spawn("panicking", || panic!("for the test")).unwrap();
         assert!(thread.join().is_err());
-        assert_eq!(look(&terminal), before);
-        drop(lent);
+        assert_eq!(settings(&terminal), before);
+        drop(raw_mode);
     }
 }

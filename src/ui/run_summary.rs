@@ -1,5 +1,5 @@
-//! What a run did, iteration by iteration: a fold of its records that stays small however long the run was. Listings
-//! and exports are made from it.
+//! Summarizes the records of a run, attempt by attempt, for listings and exports. Stores one small entry per
+//! attempt, not the transcript.
 
 use std::collections::VecDeque;
 
@@ -13,28 +13,29 @@ use crate::event::{
     ToolStart, ToolStatus, TranscriptEvent, Usage,
 };
 
-/// A run, summed up.
+/// The summary of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RunSummary {
     pub header: Option<RunHeader>,
     pub began: Option<Timestamp>,
-    /// When the last thing happened.
+    /// The time of the last record.
     pub last: Option<Timestamp>,
-    /// Absent while the run has no end.
+    /// Absent until the run ends.
     #[serde(flatten)]
     pub outcome: Option<RunOutcome>,
-    /// Iterations that count.
+    /// Iterations that count towards the limit.
     pub iterations: u64,
     pub duration_ms: u64,
     pub usage: Usage,
-    pub turns: Vec<AttemptSummary>,
-    /// What the agent said last; of a long message, its end.
+    #[serde(rename = "turns")]
+    pub attempts: Vec<AttemptSummary>,
+    /// The agent's last message; only the end of a long one.
     pub final_message: String,
     #[serde(skip)]
-    listening: Listening,
+    scan: ScanState,
 }
 
-/// One try of an iteration.
+/// One attempt at an iteration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AttemptSummary {
     pub iteration: u64,
@@ -42,7 +43,7 @@ pub struct AttemptSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hat: Option<String>,
     pub began: Timestamp,
-    /// Absent while it runs, and when it was cut off.
+    /// Absent while the attempt is running, and if ralph died during it.
     #[serde(flatten)]
     pub outcome: Option<IterationOutcome>,
     pub duration_ms: u64,
@@ -50,7 +51,7 @@ pub struct AttemptSummary {
     pub tools: u64,
     pub failed_tools: u64,
     pub gates: Vec<GateRun>,
-    /// Files that the agent says it changed, or that its tools wrote; those in the workspace are named from there.
+    /// Files that the agent reported as changed or that its tools wrote; relative to the workspace where possible.
     pub files: Vec<String>,
 }
 
@@ -61,23 +62,22 @@ pub struct GateRun {
     pub duration_ms: u64,
 }
 
-/// What is remembered between two records.
+/// State carried from one record to the next.
 #[derive(Debug, Clone, Default)]
-struct Listening {
-    /// What is said next begins a message.
-    message_over: bool,
-    said_something: bool,
-    /// Calls that write a file, and which.
-    writing: VecDeque<(String, String)>,
+struct ScanState {
+    /// The next text starts a new message.
+    message_ended: bool,
+    /// Running calls that write a file: call id and path.
+    pending_writes: VecDeque<(String, String)>,
 }
 
-/// Of the final message, its end is kept.
-const LONGEST_MESSAGE: usize = 64 * 1024;
-const MOST_FILES: usize = 1000;
-const MOST_WRITING: usize = 64;
+/// How many bytes of the final message's end are stored.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+const MAX_FILES: usize = 1000;
+const MAX_PENDING_WRITES: usize = 64;
 
-/// Tools of the known agents that write one file, and where their input names it.
-const WRITERS: [&str; 9] = [
+/// Tools of the known agents that write one file.
+const FILE_WRITING_TOOLS: [&str; 9] = [
     "write",
     "edit",
     "multiedit",
@@ -88,10 +88,11 @@ const WRITERS: [&str; 9] = [
     "edit_file",
     "create",
 ];
-const PATHS: [&str; 5] = ["file_path", "filePath", "notebook_path", "absolute_path", "path"];
+/// Input fields of these tools that contain the path.
+const PATH_FIELDS: [&str; 5] = ["file_path", "filePath", "notebook_path", "absolute_path", "path"];
 
 impl RunSummary {
-    pub fn hear(&mut self, record: &Record) {
+    pub fn apply(&mut self, record: &Record) {
         self.began.get_or_insert(record.at);
         self.last = self.last.max(Some(record.at));
         match &record.event {
@@ -105,7 +106,7 @@ impl RunSummary {
                 attempt,
                 hat,
                 ..
-            } => self.turn_began(*iteration, *attempt, hat.as_ref(), record.at),
+            } => self.attempt_started(*iteration, *attempt, hat.as_ref(), record.at),
             RunEvent::Transcript { event, .. } => self.transcript(event),
             RunEvent::GateEnded {
                 name,
@@ -118,7 +119,7 @@ impl RunSummary {
                 duration_ms,
                 usage,
                 ..
-            } => self.turn_ended(outcome, *duration_ms, usage),
+            } => self.attempt_ended(outcome, *duration_ms, usage),
             RunEvent::RunEnded {
                 outcome,
                 iterations,
@@ -129,39 +130,29 @@ impl RunSummary {
                 (self.iterations, self.duration_ms) = (*iterations, *duration_ms);
                 self.usage = (**usage).clone();
             }
-            RunEvent::AgentStarted { .. }
-            | RunEvent::Stderr { .. }
-            | RunEvent::MarkerIgnored { .. }
-            | RunEvent::Topic { .. }
-            | RunEvent::TopicRerouted { .. }
-            | RunEvent::AgentEnded { .. }
-            | RunEvent::GateStarted { .. }
-            | RunEvent::Waiting { .. }
-            | RunEvent::WaitEnded
-            | RunEvent::CommandReceived { .. }
-            | RunEvent::Progress { .. }
-            | RunEvent::Paused
-            | RunEvent::Asking
-            | RunEvent::Stopping { .. }
-            | RunEvent::Notice { .. } => {}
+            // Not part of the summary.
+            _ => {}
         }
     }
 
     /// The gates that passed in the last iteration.
     pub fn passed_gates(&self) -> PassedGates {
-        let Some(turn) = self.turns.last() else {
+        let Some(attempt) = self.attempts.last() else {
             return PassedGates::default();
         };
-        let passed = turn.gates.iter().filter(|gate| gate.result == GateResult::Passed);
+        let passed = attempt
+            .gates
+            .iter()
+            .filter(|gate| gate.result == GateResult::Passed);
         PassedGates::new(passed.map(|gate| gate.name.clone()).collect())
     }
 
-    fn turn_began(&mut self, iteration: u64, attempt: u64, hat: Option<&String>, at: Timestamp) {
-        self.listening = Listening {
-            message_over: true,
-            ..Listening::default()
+    fn attempt_started(&mut self, iteration: u64, attempt: u64, hat: Option<&String>, at: Timestamp) {
+        self.scan = ScanState {
+            message_ended: true,
+            ..ScanState::default()
         };
-        self.turns.push(AttemptSummary {
+        self.attempts.push(AttemptSummary {
             iteration,
             attempt,
             hat: hat.cloned(),
@@ -170,17 +161,17 @@ impl RunSummary {
         });
     }
 
-    fn turn_ended(&mut self, outcome: &IterationOutcome, duration_ms: u64, usage: &Usage) {
-        if let Some(turn) = self.turns.last_mut() {
-            turn.outcome = Some(outcome.clone());
-            turn.duration_ms = duration_ms;
-            turn.usage = usage.clone();
+    fn attempt_ended(&mut self, outcome: &IterationOutcome, duration_ms: u64, usage: &Usage) {
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.outcome = Some(outcome.clone());
+            attempt.duration_ms = duration_ms;
+            attempt.usage = usage.clone();
         }
     }
 
     fn gate_ended(&mut self, name: &str, result: GateResult, duration_ms: u64) {
-        if let Some(turn) = self.turns.last_mut() {
-            turn.gates.push(GateRun {
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.gates.push(GateRun {
                 name: name.to_owned(),
                 result,
                 duration_ms,
@@ -195,15 +186,12 @@ impl RunSummary {
                 text,
                 flow,
                 parent: None,
-            } => self.said(text, *flow),
-            TranscriptEvent::ToolStart { tool } => self.tool_began(tool),
+            } => self.append_message(text, *flow),
+            TranscriptEvent::ToolStart { tool } => self.tool_started(tool),
             TranscriptEvent::ToolEnd { tool } => self.tool_ended(tool),
             TranscriptEvent::Meta {
                 meta: Meta::FileChange { path, .. },
-            } => self.changed(path),
-            TranscriptEvent::Meta {
-                meta: Meta::Finished { text: Some(text), .. },
-            } if !self.listening.said_something => self.said(text, Flow::Message),
+            } => self.add_file(path),
             TranscriptEvent::Text { .. }
             | TranscriptEvent::ToolOutput { .. }
             | TranscriptEvent::Usage { .. }
@@ -211,17 +199,16 @@ impl RunSummary {
         }
     }
 
-    fn said(&mut self, text: &str, flow: Flow) {
-        let begins = std::mem::take(&mut self.listening.message_over) || flow == Flow::Message;
-        if begins {
+    fn append_message(&mut self, text: &str, flow: Flow) {
+        let starts_message = std::mem::take(&mut self.scan.message_ended) || flow == Flow::Message;
+        if starts_message {
             self.final_message.clear();
         } else if flow == Flow::Line {
             self.final_message.push('\n');
         }
         self.final_message.push_str(text);
-        self.listening.said_something |= !text.trim().is_empty();
-        if self.final_message.len() > 2 * LONGEST_MESSAGE {
-            let mut from = self.final_message.len() - LONGEST_MESSAGE;
+        if self.final_message.len() > 2 * MAX_MESSAGE_BYTES {
+            let mut from = self.final_message.len() - MAX_MESSAGE_BYTES;
             while !self.final_message.is_char_boundary(from) {
                 from += 1;
             }
@@ -229,55 +216,59 @@ impl RunSummary {
         }
     }
 
-    fn tool_began(&mut self, tool: &ToolStart) {
-        self.listening.message_over |= tool.parent.is_none();
-        let Some(turn) = self.turns.last_mut() else { return };
-        turn.tools += 1;
-        if let Some(path) = written_by(tool) {
-            self.listening.writing.truncate(MOST_WRITING - 1);
-            self.listening.writing.push_front((tool.id.clone(), path));
+    fn tool_started(&mut self, tool: &ToolStart) {
+        self.scan.message_ended |= tool.parent.is_none();
+        let Some(attempt) = self.attempts.last_mut() else {
+            return;
+        };
+        attempt.tools += 1;
+        if let Some(path) = written_path(tool) {
+            self.scan.pending_writes.truncate(MAX_PENDING_WRITES - 1);
+            self.scan.pending_writes.push_front((tool.id.clone(), path));
         }
     }
 
     fn tool_ended(&mut self, tool: &ToolEnd) {
-        let Some(turn) = self.turns.last_mut() else { return };
-        turn.failed_tools += u64::from(tool.status == ToolStatus::Fail);
-        let writing = &mut self.listening.writing;
-        let known = writing.iter().position(|(id, _)| *id == tool.id);
-        let path = known
-            .and_then(|index| writing.remove(index))
+        let Some(attempt) = self.attempts.last_mut() else {
+            return;
+        };
+        attempt.failed_tools += u64::from(tool.status == ToolStatus::Fail);
+        let pending = &mut self.scan.pending_writes;
+        let index = pending.iter().position(|(id, _)| *id == tool.id);
+        let path = index
+            .and_then(|index| pending.remove(index))
             .map(|(_, path)| path);
         if let Some(path) = path.filter(|_| tool.status != ToolStatus::Fail) {
-            self.changed(&path);
+            self.add_file(&path);
         }
     }
 
-    fn changed(&mut self, path: &str) {
+    fn add_file(&mut self, path: &str) {
         let workspace = self.header.as_ref().map(|header| header.workspace.as_str());
-        let inside = workspace
+        let relative = workspace
             .filter(|workspace| !workspace.is_empty())
             .and_then(|workspace| {
                 let rest = path.strip_prefix(workspace.trim_end_matches('/'))?;
                 rest.strip_prefix('/')
             });
-        let path = inside.unwrap_or(path);
-        if let Some(turn) = self.turns.last_mut()
-            && turn.files.len() < MOST_FILES
-            && !turn.files.iter().any(|file| file == path)
+        let path = relative.unwrap_or(path);
+        if let Some(attempt) = self.attempts.last_mut()
+            && attempt.files.len() < MAX_FILES
+            && !attempt.files.iter().any(|file| file == path)
         {
-            turn.files.push(path.to_owned());
+            attempt.files.push(path.to_owned());
         }
     }
 }
 
-/// The file that a call writes, where the tool is one that writes one file.
-fn written_by(tool: &ToolStart) -> Option<String> {
+/// The path of the file that the call writes, for known tools that write one file.
+fn written_path(tool: &ToolStart) -> Option<String> {
     let name = tool.name.to_ascii_lowercase();
-    if !WRITERS.contains(&name.as_str()) {
+    if !FILE_WRITING_TOOLS.contains(&name.as_str()) {
         return None;
     }
     let input = tool.input.as_ref()?.value();
-    let path = PATHS
+    let path = PATH_FIELDS
         .iter()
         .find_map(|key| input.get(key).and_then(Value::as_str));
     path.map(str::to_owned)
@@ -289,25 +280,25 @@ mod tests {
     use crate::event::{FileChangeKind, ToolRef};
     use serde_json::json;
 
-    fn hear(account: &mut RunSummary, event: TranscriptEvent) {
+    fn apply(summary: &mut RunSummary, event: TranscriptEvent) {
         let (seq, at) = (1, Timestamp::UNIX_EPOCH);
-        account.hear(&Record {
+        summary.apply(&Record {
             seq,
             at,
             event: RunEvent::Transcript { iteration: 1, event },
         });
     }
 
-    fn begun() -> RunSummary {
-        let mut account = RunSummary::default();
+    fn started_run() -> RunSummary {
+        let mut summary = RunSummary::default();
         let golden = include_str!("../../tests/golden/events.v1.jsonl");
         for line in golden.lines().take(2) {
-            account.hear(&serde_json::from_str(line).unwrap());
+            summary.apply(&serde_json::from_str(line).unwrap());
         }
-        account
+        summary
     }
 
-    fn call(account: &mut RunSummary, name: &str, path: &str, status: ToolStatus) {
+    fn call(summary: &mut RunSummary, name: &str, path: &str, status: ToolStatus) {
         let id = format!("{name}-{path}");
         let tool = ToolStart {
             id: id.clone(),
@@ -315,9 +306,9 @@ mod tests {
             input: Some(json!({ "file_path": path, "content": "…" }).into()),
             parent: None,
         };
-        hear(account, TranscriptEvent::ToolStart { tool });
-        hear(
-            account,
+        apply(summary, TranscriptEvent::ToolStart { tool });
+        apply(
+            summary,
             TranscriptEvent::ToolOutput {
                 tool: ToolRef { id: id.clone() },
                 text: "ok".into(),
@@ -328,57 +319,57 @@ mod tests {
             status,
             duration_ms: None,
         };
-        hear(account, TranscriptEvent::ToolEnd { tool });
+        apply(summary, TranscriptEvent::ToolEnd { tool });
     }
 
     #[test]
-    fn files_come_from_writing_tools_that_succeed_and_from_what_the_agent_says() {
-        let mut account = begun();
-        call(&mut account, "Write", "/home/me/project/src/a.rs", ToolStatus::Ok);
+    fn files_come_from_successful_writing_tools_and_file_change_events() {
+        let mut summary = started_run();
+        call(&mut summary, "Write", "/home/me/project/src/a.rs", ToolStatus::Ok);
         call(
-            &mut account,
+            &mut summary,
             "Edit",
             "/home/me/project/src/a.rs",
             ToolStatus::Unknown,
         );
-        call(&mut account, "Edit", "/home/me/project/no.rs", ToolStatus::Fail);
-        call(&mut account, "Read", "/home/me/project/read.rs", ToolStatus::Ok);
+        call(&mut summary, "Edit", "/home/me/project/no.rs", ToolStatus::Fail);
+        call(&mut summary, "Read", "/home/me/project/read.rs", ToolStatus::Ok);
         let (path, change) = ("/etc/x".into(), FileChangeKind::Added);
-        hear(
-            &mut account,
+        apply(
+            &mut summary,
             TranscriptEvent::meta(Meta::FileChange { path, change }),
         );
-        let turn = &account.turns[0];
-        assert_eq!(turn.files, ["src/a.rs", "/etc/x"]);
-        assert_eq!((turn.tools, turn.failed_tools), (4, 1));
+        let attempt = &summary.attempts[0];
+        assert_eq!(attempt.files, ["src/a.rs", "/etc/x"]);
+        assert_eq!((attempt.tools, attempt.failed_tools), (4, 1));
     }
 
     #[test]
-    fn the_final_message_is_the_last_one_whole() {
-        let mut account = begun();
-        hear(&mut account, TranscriptEvent::message(Tag::Ai, "first"));
-        call(&mut account, "Read", "x", ToolStatus::Ok);
-        hear(&mut account, TranscriptEvent::message(Tag::Think, "hm"));
-        hear(&mut account, TranscriptEvent::line(Tag::Ai, "one"));
-        hear(&mut account, TranscriptEvent::line(Tag::Ai, "two"));
-        assert_eq!(account.final_message, "one\ntwo");
-        hear(
-            &mut account,
+    fn final_message_is_the_whole_last_message() {
+        let mut summary = started_run();
+        apply(&mut summary, TranscriptEvent::message(Tag::Ai, "first"));
+        call(&mut summary, "Read", "x", ToolStatus::Ok);
+        apply(&mut summary, TranscriptEvent::message(Tag::Think, "hm"));
+        apply(&mut summary, TranscriptEvent::line(Tag::Ai, "one"));
+        apply(&mut summary, TranscriptEvent::line(Tag::Ai, "two"));
+        assert_eq!(summary.final_message, "one\ntwo");
+        apply(
+            &mut summary,
             TranscriptEvent::message(Tag::Ai, "ü".repeat(200_000)),
         );
-        assert!(account.final_message.len() <= 2 * LONGEST_MESSAGE);
+        assert!(summary.final_message.len() <= 2 * MAX_MESSAGE_BYTES);
     }
 
     #[test]
-    fn a_run_of_every_kind_of_record_is_summed_up() {
-        let mut account = RunSummary::default();
+    fn every_kind_of_record_is_summarized() {
+        let mut summary = RunSummary::default();
         for line in include_str!("../../tests/golden/events.v1.jsonl").lines() {
-            account.hear(&serde_json::from_str(line).unwrap());
+            summary.apply(&serde_json::from_str(line).unwrap());
         }
-        assert_eq!(account.outcome, None, "it goes on");
-        assert_eq!(account.iterations, 5);
-        assert_eq!(account.turns[0].gates.len(), 1);
-        let value = serde_json::to_value(&account).unwrap();
+        assert_eq!(summary.outcome, None, "the run was resumed");
+        assert_eq!(summary.iterations, 5);
+        assert_eq!(summary.attempts[0].gates.len(), 1);
+        let value = serde_json::to_value(&summary).unwrap();
         assert_eq!(value["turns"][0]["outcome"], "limit_reached");
     }
 }

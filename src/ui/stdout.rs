@@ -1,9 +1,10 @@
-//! Stdout, for whoever must not hang on it: who reads it may stop reading (a pager, a stopped program, a frozen terminal)
-//! and is waited for, but not when ralph is told to end.
+//! A writer for stdout that stops blocking at shutdown, even if the reader (a pager, a stopped program, a frozen
+//! terminal) no longer reads.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,56 +13,73 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::stdio::stdout;
 
-/// Ralph is told to end. It has one stdout, so there is one such word.
-static SHUTTING_DOWN: AtomicBool = AtomicBool::new(false);
-/// How often somebody who waits for a reader looks for that word.
-const LOOK: Timespec = Timespec {
+/// How often a blocked write checks for shutdown.
+const SHUTDOWN_POLL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,
 };
-/// What a reader who may have been busy gets then.
-const PATIENCE: Timespec = Timespec {
+/// How long a blocked write waits for the reader during shutdown.
+const SHUTDOWN_GRACE: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
 
-/// From now on a reader who does not read is waited for no longer: writing fails with `TimedOut`.
-pub fn begin_shutdown() {
-    SHUTTING_DOWN.store(true, Ordering::Release);
+/// Whether the process shuts down, as its writers to stdout see it. Clones share the state.
+#[derive(Debug, Clone, Default)]
+pub struct StdoutShutdown(Arc<AtomicBool>);
+
+impl StdoutShutdown {
+    /// From now on, a write that stays blocked for `SHUTDOWN_GRACE` fails with `TimedOut`.
+    pub fn begin(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 pub(super) struct StdoutWriter {
-    way: Way,
-    given_up: bool,
+    target: StdoutTarget,
+    shutdown: StdoutShutdown,
+    timed_out: bool,
 }
 
-enum Way {
-    /// The same pipe or terminal, opened anew: those who share ours are not to find that it does not wait.
-    Opened(File),
+enum StdoutTarget {
+    /// A second open of the same pipe or terminal. `O_NONBLOCK` on the shared descriptor would affect other processes.
+    Reopened(File),
     Socket,
-    /// A file takes everything at once; what cannot be opened anew is waited for as long as it takes.
+    /// Regular files never block. A pipe or terminal that cannot be reopened blocks as usual.
     Blocking,
 }
 
 impl StdoutWriter {
-    pub(super) fn stdout() -> Self {
+    pub(super) fn new(shutdown: StdoutShutdown) -> Self {
         Self {
-            way: Way::to(stdout()),
-            given_up: false,
+            target: StdoutTarget::of(stdout()),
+            shutdown,
+            timed_out: false,
         }
     }
 
-    fn wait_for_room(&mut self) -> io::Result<()> {
-        let fd = match &self.way {
-            Way::Opened(file) => file.as_fd(),
-            Way::Socket | Way::Blocking => stdout(),
+    fn wait_until_writable(&mut self) -> io::Result<()> {
+        let fd = match &self.target {
+            StdoutTarget::Reopened(file) => file.as_fd(),
+            StdoutTarget::Socket | StdoutTarget::Blocking => stdout(),
         };
         loop {
-            let hurried = SHUTTING_DOWN.load(Ordering::Acquire);
+            let shutting_down = self.shutdown.has_begun();
             let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-            match poll(&mut fds, Some(if hurried { &PATIENCE } else { &LOOK })) {
-                Ok(0) if hurried => {
-                    self.given_up = true;
+            match poll(
+                &mut fds,
+                Some(if shutting_down {
+                    &SHUTDOWN_GRACE
+                } else {
+                    &SHUTDOWN_POLL
+                }),
+            ) {
+                Ok(0) if shutting_down => {
+                    self.timed_out = true;
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 Ok(0) | Err(Errno::INTR) => {}
@@ -72,14 +90,14 @@ impl StdoutWriter {
     }
 }
 
-impl Way {
-    fn to(fd: BorrowedFd<'_>) -> Self {
+impl StdoutTarget {
+    fn of(fd: BorrowedFd<'_>) -> Self {
         let kind = rustix::fs::fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
         match kind {
             Ok(FileType::Fifo | FileType::CharacterDevice) => {
                 let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-                let opened = rustix::fs::open("/proc/self/fd/1", flags, Mode::empty());
-                opened.map_or(Self::Blocking, |fd| Self::Opened(fd.into()))
+                let reopened = rustix::fs::open("/proc/self/fd/1", flags, Mode::empty());
+                reopened.map_or(Self::Blocking, |fd| Self::Reopened(fd.into()))
             }
             Ok(FileType::Socket) => Self::Socket,
             _ => Self::Blocking,
@@ -88,7 +106,7 @@ impl Way {
 
     fn write(&self, bytes: &[u8]) -> Result<usize, Errno> {
         match self {
-            Self::Opened(file) => rustix::io::write(file, bytes),
+            Self::Reopened(file) => rustix::io::write(file, bytes),
             Self::Socket => rustix::net::send(stdout(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
             Self::Blocking => rustix::io::write(stdout(), bytes),
         }
@@ -97,12 +115,12 @@ impl Way {
 
 impl Write for StdoutWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.given_up {
+        if self.timed_out {
             return Err(io::ErrorKind::TimedOut.into());
         }
         loop {
-            match self.way.write(bytes) {
-                Err(Errno::AGAIN) => self.wait_for_room()?,
+            match self.target.write(bytes) {
+                Err(Errno::AGAIN) => self.wait_until_writable()?,
                 Err(Errno::INTR) => {}
                 written => return Ok(written?),
             }

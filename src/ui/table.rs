@@ -1,4 +1,4 @@
-//! A small left-aligned table for listings. Knows widths and tones; what the rows mean is the caller's.
+//! A left-aligned table for listings.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Tone, clean::clean};
 
-/// One cell: its text, and how it looks.
+/// The text of one cell and its tone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
     text: String,
@@ -14,7 +14,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The text is cleaned, and kept on one line.
+    /// Cleans the text and joins its lines.
     pub fn new(text: &str, tone: Tone) -> Self {
         let text = clean(text).replace(['\n', '\t'], " ");
         Self { text, tone }
@@ -33,13 +33,13 @@ impl From<String> for Cell {
     }
 }
 
-/// A header and rows; each column as wide as its widest cell.
+/// A header and rows. Each column is as wide as its widest cell.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
 
 impl Table {
@@ -59,7 +59,7 @@ impl Table {
         for row in &self.rows {
             let mut pending = 0;
             for (cell, width) in row.iter().zip(&widths) {
-                // Spaces are written only before a cell that has something to show, never at the end of a line.
+                // Writing spaces only before a non-empty cell avoids trailing spaces.
                 if !cell.text.is_empty() {
                     let style = cell.tone.style(colour);
                     write!(writer, "{:pending$}{style}{}{style:#}", "", cell.text)?;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_align_by_what_is_seen() {
+    fn columns_align_by_display_width() {
         let mut table = Table::new(["AGENT", "VERSION", "NOTE"]);
         table.row(["claude".into(), "2.1.0".into(), "selected".into()]);
         table.row(["日本".into(), "".into(), "two\nlines \u{1b}[2J".into()]);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_never_changes_the_alignment() {
+    fn colour_does_not_change_the_alignment() {
         let mut table = Table::new(["RUN", "END"]);
         table.row([Cell::new("a", Tone::Accent), Cell::new("complete", Tone::Good)]);
         assert_eq!(

@@ -1,54 +1,57 @@
-//! The user's terminal, as commands use it: where text goes, in which colours, how wide. What a command prints goes
-//! to stdout; warnings and failures go to stderr.
+//! The user's terminal: colours, size, prompts and front ends. Output goes to stdout, warnings and errors to stderr.
 
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::stdout::StdoutWriter;
-use super::tui::{Guard, OnEnd, OpenRunFiles, Role, Tui, TuiOptions};
+use super::tui::{OnEnd, OpenRunFiles, Role, TerminalGuard, Tui, TuiOptions};
 use super::{
-    FrontEnd, JsonLines, LiveLines, LiveLinesOptions, Plain, PlainOptions, Table, Tone, Verbosity, clean,
+    FrontEnd, JsonLines, LiveLines, LiveLinesOptions, Plain, PlainOptions, Table, Tone, UiHost, Verbosity,
+    clean,
 };
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColourChoice {
-    /// On a terminal, unless `NO_COLOR` or `TERM=dumb` says otherwise.
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
     Auto,
     Always,
     Never,
 }
 
-/// The answer to a question.
+/// The answer to a yes-or-no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Confirmed {
     Yes,
     No,
-    NobodyToAsk,
+    /// There is no terminal to ask on.
+    NoTerminal,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct Terminal {
     colour: ColourChoice,
+    host: UiHost,
 }
 
-/// Where there is no terminal to ask.
-const USUAL_WIDTH: u16 = 80;
-const USUAL_HEIGHT: u16 = 24;
+/// The size if the terminal does not report it, or if there is none.
+const DEFAULT_WIDTH: u16 = 80;
+const DEFAULT_HEIGHT: u16 = 24;
 
-/// Many small lines go out together.
+/// Buffer size for output of many small lines.
 const OUTPUT_BUFFER: usize = 64 * 1024;
 
 impl Terminal {
-    pub fn new(colour: ColourChoice) -> Self {
-        Self { colour }
+    pub fn new(colour: ColourChoice, host: UiHost) -> Self {
+        Self { colour, host }
     }
 
-    /// A face that tells the run to a person, on stdout.
-    pub fn plain_face(&self, verbosity: Verbosity) -> Box<dyn FrontEnd> {
+    /// A front end that prints plain text to stdout.
+    pub fn plain_front_end(&self, verbosity: Verbosity) -> Box<dyn FrontEnd> {
         let stdout = io::stdout();
         let live = stdout.is_terminal() && !is_dumb();
         let options = PlainOptions {
@@ -57,42 +60,48 @@ impl Terminal {
             width: width(&stdout),
             verbosity,
         };
-        Box::new(Plain::new(StdoutWriter::stdout(), options))
+        Box::new(Plain::new(StdoutWriter::new(self.host.stdout.clone()), options))
     }
 
-    /// A face that tells the run to a program, on stdout.
-    pub fn json_face(&self) -> Box<dyn FrontEnd> {
-        Box::new(JsonLines::new(StdoutWriter::stdout()))
+    /// A front end that prints JSON lines to stdout.
+    pub fn json_front_end(&self) -> Box<dyn FrontEnd> {
+        Box::new(JsonLines::new(StdoutWriter::new(self.host.stdout.clone())))
     }
 
-    /// What goes on beside what a command prints, on stderr.
-    pub fn board(&self) -> LiveLines<io::Stderr> {
+    /// A front end that writes JSON lines to a file.
+    pub fn record_file(&self, file: File) -> Box<dyn FrontEnd> {
+        Box::new(JsonLines::new(io::BufWriter::with_capacity(OUTPUT_BUFFER, file)))
+    }
+
+    /// Progress lines on stderr.
+    pub fn live_lines(&self) -> LiveLines<io::Stderr> {
         let stderr = io::stderr();
         let size = rustix::termios::tcgetwinsize(&stderr).ok();
-        let of = |figure: Option<u16>, usual| figure.filter(|figure| *figure > 0).unwrap_or(usual);
+        let known = |cells: Option<u16>, default| cells.filter(|cells| *cells > 0).unwrap_or(default);
         let options = LiveLinesOptions {
             colour: self.colours(&stderr),
             live: stderr.is_terminal() && !is_dumb(),
-            columns: of(size.map(|size| size.ws_col), USUAL_WIDTH),
-            rows: of(size.map(|size| size.ws_row), USUAL_HEIGHT),
+            columns: known(size.map(|size| size.ws_col), DEFAULT_WIDTH),
+            rows: known(size.map(|size| size.ws_row), DEFAULT_HEIGHT),
         };
         LiveLines::new(stderr, options)
     }
 
-    /// Whether the whole terminal can be used: it is one, in both directions, knows its sequences, and is ours.
-    pub fn can_be_taken(&self) -> bool {
-        let is_ours =
+    /// Whether the TUI can run: stdin and stdout are a terminal that supports escape sequences, and ralph is in its
+    /// foreground process group.
+    pub fn supports_tui(&self) -> bool {
+        let in_foreground =
             rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
-        io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb() && is_ours
+        io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb() && in_foreground
     }
 
-    /// A face on the whole terminal.
+    /// A full-screen front end.
     pub fn tui(
         &self,
         role: Role,
         on_end: OnEnd,
-        open_shelf: OpenRunFiles,
-        guard: Option<Guard>,
+        open_run_files: OpenRunFiles,
+        guard: Option<TerminalGuard>,
     ) -> io::Result<Tui> {
         let stdout = io::stdout();
         Tui::open(TuiOptions {
@@ -100,12 +109,13 @@ impl Terminal {
             role,
             on_end,
             width: width(&stdout),
-            open_shelf,
+            open_run_files,
             guard,
+            host: self.host.clone(),
         })
     }
 
-    /// Values for a program, one JSON line each, on stdout. What was written is seen when it is flushed.
+    /// A buffered writer of JSON lines to stdout. The caller must flush it.
     pub fn json_lines(&self) -> JsonLines<impl Write + use<>> {
         JsonLines::new(io::BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout()))
     }
@@ -116,12 +126,12 @@ impl Terminal {
         stdout.flush()
     }
 
-    /// Where a long text goes that is written piece by piece.
+    /// A writer to stdout, for long texts.
     pub fn writer(&self) -> impl Write + use<> {
         io::stdout().lock()
     }
 
-    /// Bytes as they are. What a terminal would obey does not reach one.
+    /// Copies bytes to stdout; on a terminal, removes everything that it would interpret.
     pub fn print_raw(&self, input: &mut dyn Read) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         if !stdout.is_terminal() {
@@ -142,16 +152,16 @@ impl Terminal {
         stdout.flush()
     }
 
-    /// Whether anybody can still read what goes to stdout: a pipe may have lost its other end.
-    pub fn is_read(&self) -> bool {
+    /// False once the reading end of a stdout pipe is closed.
+    pub fn stdout_is_open(&self) -> bool {
         let stdout = io::stdout();
-        let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
-        let polled = poll(&mut ends, Some(&Timespec::default()));
-        let lost = PollFlags::ERR | PollFlags::HUP;
-        polled.is_err() || !ends[0].revents().intersects(lost)
+        let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+        let polled = poll(&mut fds, Some(&Timespec::default()));
+        let closed = PollFlags::ERR | PollFlags::HUP;
+        polled.is_err() || !fds[0].revents().intersects(closed)
     }
 
-    /// A table as text, in this terminal's colours.
+    /// A table as text, with colours if stdout supports them.
     pub fn render(&self, table: &Table) -> String {
         let mut text = Vec::new();
         // Writing to memory does not fail.
@@ -159,21 +169,21 @@ impl Terminal {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// A piece of text for stdout, in a tone.
-    pub fn tinted(&self, text: &str, tone: Tone) -> String {
+    /// Text for stdout, in the style of a tone.
+    pub fn styled(&self, text: &str, tone: Tone) -> String {
         let style = tone.style(self.colours(&io::stdout()));
         format!("{style}{text}{style:#}")
     }
 
-    /// Whether there is somebody who sees a question and can answer it.
+    /// Whether the user can see a question and answer it.
     pub fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && (io::stdout().is_terminal() || io::stderr().is_terminal())
     }
 
-    /// Asks a question that is answered with y or n; everything but a yes is a no.
+    /// Asks a yes-or-no question; every answer other than yes counts as no.
     pub fn confirm(&self, question: &str) -> io::Result<Confirmed> {
         if !self.can_ask() {
-            return Ok(Confirmed::NobodyToAsk);
+            return Ok(Confirmed::NoTerminal);
         }
         let mut stderr = io::stderr().lock();
         stderr.write_all(clean::clean(question).as_bytes())?;
@@ -187,30 +197,31 @@ impl Terminal {
     }
 
     pub fn warn(&self, text: &str) -> io::Result<()> {
-        self.complain("warning", Tone::Warning, text)
+        self.print_diagnostic("warning", Tone::Warning, text)
     }
 
-    /// Says what went wrong, why, and what helps.
-    pub fn fail(&self, error: &dyn Error, hints: &[String]) -> io::Result<()> {
+    /// Prints an error with its causes, then the hints. An indented line continues the line before it.
+    pub fn print_error(&self, error: &dyn Error, hints: &[String]) -> io::Result<()> {
         let mut text = error.to_string();
         let mut cause = error.source();
         while let Some(source) = cause {
-            let more = source.to_string();
-            if !text.contains(&more) {
-                text = format!("{text}: {more}");
+            let message = source.to_string();
+            if !text.contains(&message) {
+                text = format!("{text}: {message}");
             }
             cause = source.source();
         }
         for hint in hints {
-            text.push_str(&format!("\n  {hint}"));
+            let prefix = if hint.starts_with(' ') { "" } else { "hint: " };
+            text.push_str(&format!("\n{prefix}{hint}"));
         }
-        self.complain("error", Tone::Bad, &text)
+        self.print_diagnostic("error", Tone::Bad, &text)
     }
 
-    fn complain(&self, word: &str, tone: Tone, text: &str) -> io::Result<()> {
+    fn print_diagnostic(&self, severity: &str, tone: Tone, text: &str) -> io::Result<()> {
         let mut stderr = io::stderr().lock();
         let style = tone.style(self.colours(&stderr));
-        writeln!(stderr, "{style}{word}{style:#}: {}", clean::clean(text))
+        writeln!(stderr, "{style}{severity}{style:#}: {}", clean::clean(text))
     }
 
     fn colours(&self, stream: &impl IsTerminal) -> bool {
@@ -218,8 +229,8 @@ impl Terminal {
             ColourChoice::Always => true,
             ColourChoice::Never => false,
             ColourChoice::Auto => {
-                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-                stream.is_terminal() && !refused && !is_dumb()
+                let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                stream.is_terminal() && !no_color && !is_dumb()
             }
         }
     }
@@ -233,5 +244,5 @@ fn width(stdout: &io::Stdout) -> u16 {
     let size = rustix::termios::tcgetwinsize(stdout).ok();
     size.map(|size| size.ws_col)
         .filter(|columns| *columns > 0)
-        .unwrap_or(USUAL_WIDTH)
+        .unwrap_or(DEFAULT_WIDTH)
 }

@@ -1,24 +1,11 @@
-//! What a colour means. Styles are chosen here and nowhere else; no meaning rests on a style alone.
+//! The terminal style for each tone. Output stays unambiguous without colours.
 
 use anstyle::{AnsiColor, Style};
 
-/// Why a piece of text looks different from the rest.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Tone {
-    #[default]
-    Plain,
-    Strong,
-    /// Beside the point: reasoning, rules, gutters.
-    Faint,
-    Good,
-    Bad,
-    Warning,
-    /// A tool, a name, something to find again.
-    Accent,
-}
+use crate::event::Tone;
 
 impl Tone {
-    /// Only the eight base colours, which every palette, light or dark, keeps readable.
+    /// Uses only the eight base colours, because light and dark palettes keep them readable.
     pub(super) fn style(self, colour: bool) -> Style {
         let style = Style::new();
         if !colour {

@@ -1,18 +1,20 @@
-//! What a cell is: a workspace of its own, the real loop, the task's own verdict, within what it may cost.
+//! Cells of a bench: isolated workspaces, verification and cost limits.
 
 use std::fs;
+
+use ralph::store::StateDirectory;
 
 use crate::bench::{COST, fake};
 use crate::sandbox::Sandbox;
 
 const DONE: &str = "read-stdin\nwrite out.txt made\nsay LOOP_COMPLETE\n";
 
-fn done_for_a_quarter() -> String {
+fn done_for_25_cents() -> String {
     format!("read-stdin\nsay {COST}\nsay LOOP_COMPLETE\n")
 }
 
 #[test]
-fn only_the_exit_status_of_verify_decides() {
+fn the_exit_status_of_verify_decides_the_verdict() {
     let tasks =
         "limits: {max_iterations: 1}\ntasks:\n  - {name: silent, prompt: p, verify: test -f out.txt}\n";
     let sandbox = fake("read-stdin\nwrite out.txt made\nsay still at it\n", tasks);
@@ -26,30 +28,31 @@ fn only_the_exit_status_of_verify_decides() {
 }
 
 #[test]
-fn a_setup_that_fails_is_not_the_agents_fault_and_is_tried_again() {
+fn a_failed_setup_gives_no_verdict_and_runs_again() {
     let tasks = "tasks:\n  - {name: one, prompt: p, setup: 'echo no seed; test -f \"$RALPH_BENCH_DIR/seed\"', verify: 'true'}\n";
     let sandbox = fake(DONE, tasks);
-    let told = sandbox.bench(&["run", "tasks.yml"]).exits_with(1);
+    let output = sandbox.bench(&["run", "tasks.yml"]).exits_with(1);
     assert!(
-        told.stderr
+        output
+            .stderr
             .contains("! one · fake · 0 iterations · 0ms · setup failed: exit code 1: no seed"),
         "{}",
-        told.stderr
+        output.stderr
     );
-    assert!(told.stdout.contains("0/0 (+1 not judged)"), "{}", told.stdout);
+    assert!(output.stdout.contains("0/0 (+1 no verdict)"), "{}", output.stdout);
     assert!(!sandbox.was_called(1));
     fs::write(sandbox.work().join("seed"), "").expect("a seed");
-    let told = sandbox.bench(&["run", "--continue"]).exits_with(0);
-    assert!(told.stdout.contains("fake   1/1"), "{}", told.stdout);
+    let output = sandbox.bench(&["run", "--continue"]).exits_with(0);
+    assert!(output.stdout.contains("fake   1/1"), "{}", output.stdout);
 }
 
 #[test]
-fn a_workspace_is_apart_from_everything_else() {
+fn a_workspace_is_isolated() {
     let sandbox = fake(
         DONE,
         "tasks:\n  - {name: one, prompt: do this, verify: '! git status'}\n",
     );
-    // The bench is kept inside a repository, above which nothing may be seen.
+    // The bench is inside a repository, which the cells must not see.
     sandbox.git(&["init", "--quiet"]);
     let own = sandbox.path("home").join(".config/ralph");
     fs::create_dir_all(&own).expect("a directory");
@@ -73,7 +76,7 @@ fn a_workspace_is_apart_from_everything_else() {
     assert_eq!(
         sandbox.agent_variable(1, "RALPH_BENCH_DIR"),
         None,
-        "where the checks are is not told"
+        "the agent does not know the directory of the checks"
     );
     assert!(sandbox.prompt(1).contains("do this"));
     let log = fs::read_to_string(place.join("cells/one/1-fake/1/ralph.log")).expect("a log");
@@ -81,7 +84,7 @@ fn a_workspace_is_apart_from_everything_else() {
 }
 
 #[test]
-fn a_clone_is_checked_out_and_has_no_way_back() {
+fn a_clone_is_checked_out_and_has_no_remote() {
     let sandbox = fake(
         DONE,
         "tasks:\n  - {name: one, prompt: p, clone: repo, ref: old, verify: 'cat a.txt; git remote; grep -qx one a.txt && test -z \"$(git remote)\"'}\n",
@@ -103,24 +106,25 @@ fn a_clone_is_checked_out_and_has_no_way_back() {
 }
 
 #[test]
-fn the_bench_stops_at_its_cost_says_so_and_goes_on_with_more() {
+fn a_bench_stops_at_its_cost_limit_and_resumes_with_a_higher_one() {
     let tasks =
         "repeat: 5\nlimits: {max_cost_usd: 0.4}\ntasks:\n  - {name: one, prompt: p, verify: 'true'}\n";
-    let sandbox = fake(&done_for_a_quarter(), tasks);
-    let told = sandbox
+    let sandbox = fake(&done_for_25_cents(), tasks);
+    let output = sandbox
         .bench(&["run", "tasks.yml", "--max-cost", "0.75"])
         .exits_with(3);
     assert!(
-        told.stdout
-            .contains("Not complete: 2 not tried yet, 1 could not be judged"),
+        output
+            .stdout
+            .contains("Incomplete: 2 not run yet, 1 without a verdict"),
         "{}",
-        told.stdout
+        output.stdout
     );
-    insta::assert_snapshot!(told.stderr.lines().skip(4).collect::<Vec<_>>().join("\n"), @"
-    warning: stopped: $0.75 of $0.75 are spent
-      to go on with more: ralph bench run --continue --max-cost 1.5
+    insta::assert_snapshot!(output.stderr.lines().skip(4).collect::<Vec<_>>().join("\n"), @"
+    warning: stopped: $0.75 of $0.75 spent
+      to resume with a higher limit: ralph bench run --continue --max-cost 1.5
     ");
-    // The third had only the rest, and used it up before its end was seen.
+    // The third cell got only the remainder and exhausted it before it ended.
     let report = sandbox
         .bench(&["run", "--continue", "--max-cost", "9", "--json"])
         .exits_with(0)
@@ -132,53 +136,52 @@ fn the_bench_stops_at_its_cost_says_so_and_goes_on_with_more() {
 }
 
 #[test]
-fn a_cell_whose_money_ran_out_is_not_judged() {
+fn a_cell_that_exhausts_the_budget_gets_no_verdict() {
     let tasks = "repeat: 2\ntasks:\n  - {name: one, prompt: p, verify: 'false'}\n";
     let sandbox = fake(&format!("read-stdin\nsay {COST}\nsleep 600000\n"), tasks);
-    let told = sandbox
+    let output = sandbox
         .bench(&["run", "tasks.yml", "--max-cost", "0.2", "--json"])
         .exits_with(3);
-    let report = told.json();
+    let report = output.json();
     assert_eq!(report["cells"][0]["verdict"], "out_of_budget", "{report}");
     assert_eq!(report["agents"][0]["failed"], 0);
 }
 
 #[test]
-fn a_limit_that_cannot_be_held_is_said_to_be_none() {
+fn an_unenforceable_cost_limit_is_reported() {
     let sandbox = fake(
         DONE,
         "max_cost_usd: 1\ntasks:\n  - {name: one, prompt: p, verify: 'true'}\n",
     );
-    let told = sandbox.bench(&["run", "tasks.yml"]).exits_with(0);
+    let output = sandbox.bench(&["run", "tasks.yml"]).exits_with(0);
     assert!(
-        told.stdout
-            .contains("The limit of $1.00 does not hold for fake: no costs were reported"),
+        output
+            .stdout
+            .contains("The limit of $1.00 is not enforced for fake: no costs were reported"),
         "{}",
-        told.stdout
+        output.stdout
     );
 }
 
 #[test]
-fn of_a_discarded_workspace_the_journal_stays() {
+fn a_discarded_workspace_keeps_its_journal() {
     let sandbox = fake(
         DONE,
         "tasks:\n  - {name: one, prompt: p, verify: test -f out.txt}\n",
     );
-    let told = sandbox.bench(&["run", "tasks.yml", "--discard"]).exits_with(0);
+    let output = sandbox.bench(&["run", "tasks.yml", "--discard"]).exits_with(0);
     let cell = sandbox.bench_directory().join("cells/one/1-fake/1");
-    assert!(!cell.join("workspace").exists(), "{}", told.stdout);
-    let runs = fs::read_dir(cell.join(".agent/runs")).expect("runs").count();
-    assert_eq!(runs, 1);
+    assert!(!cell.join("workspace").exists(), "{}", output.stdout);
+    let projects = StateDirectory::at(cell.join("state")).projects();
+    assert_eq!(projects.len(), 1);
+    assert!(projects[0].find_run("latest").is_ok());
 }
 
 #[test]
-fn benches_are_listed_and_nothing_is_there_before_the_first() {
+fn benches_are_listed() {
     let sandbox = fake(DONE, "tasks:\n  - {name: one, prompt: p, verify: 'true'}\n");
     let none = sandbox.bench(&["list"]).exits_with(0).stdout;
-    assert_eq!(
-        none,
-        "There is no bench yet. To begin one: ralph bench run tasks.yml\n"
-    );
+    assert_eq!(none, "No benches yet. To start one: ralph bench run tasks.yml\n");
     assert_eq!(
         sandbox.bench(&["list", "--json"]).exits_with(0).json(),
         serde_json::json!([])
@@ -193,19 +196,19 @@ fn benches_are_listed_and_nothing_is_there_before_the_first() {
 }
 
 #[test]
-fn an_agent_that_is_not_logged_in_is_not_judged() {
-    let said = r#"say {"type":"result","subtype":"success","is_error":true,"result":"Invalid API key · Please run /login"}"#;
+fn an_agent_without_login_gets_no_verdict() {
+    let line = r#"say {"type":"result","subtype":"success","is_error":true,"result":"Invalid API key · Please run /login"}"#;
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &format!("{said}\nexit 1\n"))
+        .with_script("default", &format!("{line}\nexit 1\n"))
         .with_file(
             "tasks.yml",
             "tasks:\n  - {name: one, prompt: p, verify: 'true'}\n",
         );
-    let told = sandbox
+    let output = sandbox
         .bench(&["run", "tasks.yml", "--agent", "claude@opus", "--json"])
         .exits_with(1);
-    let cell = &told.json()["cells"][0];
+    let cell = &output.json()["cells"][0];
     assert_eq!(
         (&cell["verdict"], &cell["ended"]),
         (&"broken".into(), &"auth".into()),

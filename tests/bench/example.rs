@@ -1,15 +1,15 @@
-//! The suite in `examples/bench`: six tasks, two scripted agents, three tries.
+//! The suite in `examples/bench`: six tasks, two scripted agents, three repeats.
 
-use crate::bench::{begun_and_ended, comparable, example, without_times};
+use crate::bench::{comparable, example, start_and_end_counts, without_times};
 use crate::sandbox::Sandbox;
 
 #[test]
-fn six_tasks_two_agents_three_tries_give_the_right_table() {
+fn the_example_suite_gives_the_expected_table() {
     let sandbox = Sandbox::new();
-    let told = sandbox.bench(&["run", &example(), "--trust"]).exits_with(0);
-    let table: String = without_times(&sandbox.without_places(&told.stdout));
+    let output = sandbox.bench(&["run", &example(), "--trust"]).exits_with(0);
+    let table: String = without_times(&sandbox.redact_paths(&output.stdout));
     let table = table.split_once("\n\n").expect("a title").1;
-    let table = table.split_once("\nEverything").expect("an end").0;
+    let table = table.split_once("\nFiles:").expect("an end").0;
     insta::assert_snapshot!(table, @"
     TASK AGENT PASSED CLAIMED DONE ITERATIONS TIME TOKENS COST
     greet careful 3/3 3/3 1 T 2,100 $0.0200
@@ -30,29 +30,29 @@ fn six_tasks_two_agents_three_tries_give_the_right_table() {
     sloppy 6/18 15/18 24 T 26.4k $0.24
 
     Not passed:
-    ✗ greet · sloppy #1 #2 #3: said done, but verify failed: exit code 1: FAILED greet : wanted 'Hello, world!', got 'Hello, !'
-    ✗ commit · sloppy #1 #2 #3: said done, but verify failed: exit code 1: notes.txt was not committed
+    ✗ greet · sloppy #1 #2 #3: claimed done, but verify failed: exit code 1: FAILED greet : wanted 'Hello, world!', got 'Hello, !'
+    ✗ commit · sloppy #1 #2 #3: claimed done, but verify failed: exit code 1: notes.txt was not committed
     ✗ fizz · sloppy #1 #2 #3: Stopped at the limit of 3 iterations. verify failed: exit code 1: fizz.sh printed: fizz
-    ✗ slug · sloppy #1 #2 #3: said done, but verify failed: exit code 1: there is no slug.sh
+    ✗ slug · sloppy #1 #2 #3: claimed done, but verify failed: exit code 1: there is no slug.sh
     ");
-    let cells = begun_and_ended(&sandbox.results());
+    let cells = start_and_end_counts(&sandbox.results());
     assert_eq!(cells.len(), 36);
     assert!(cells.values().all(|counts| *counts == (1, 1)), "{cells:?}");
-    let lines = told.stderr.lines().count();
+    let lines = output.stderr.lines().count();
     assert_eq!(
         lines, 37,
         "a line at the start and one for each cell:\n{}",
-        told.stderr
+        output.stderr
     );
-    // The same again, from what was kept.
+    // `bench report` prints the same from the stored results.
     let report = sandbox.bench(&["report", "latest"]).exits_with(0);
-    assert_eq!(report.stdout, told.stdout);
+    assert_eq!(report.stdout, output.stdout);
 }
 
 #[test]
-fn the_report_for_a_program_has_every_cell_and_every_figure() {
+fn the_json_report_has_every_cell_and_figure() {
     let sandbox = Sandbox::new();
-    let told = sandbox.bench(&[
+    let output = sandbox.bench(&[
         "run",
         &example(),
         "--trust",
@@ -62,7 +62,7 @@ fn the_report_for_a_program_has_every_cell_and_every_figure() {
         "--only",
         "fizz,slug",
     ]);
-    let report = told.exits_with(0).json();
+    let report = output.exits_with(0).json();
     assert_eq!(report["complete"], true);
     assert_eq!(report["cells"].as_array().map(Vec::len), Some(4));
     let [careful, sloppy] = &report["agents"].as_array().expect("agents")[..] else {
@@ -84,14 +84,14 @@ fn the_report_for_a_program_has_every_cell_and_every_figure() {
     assert_eq!(comparable(again), comparable(report));
 }
 
-/// What is on disk stays readable: a new field gets a default, and a new golden directory.
+/// Guards the on-disk format: new fields need defaults and a new golden directory.
 #[test]
-fn a_bench_of_the_first_version_is_still_read() {
+fn a_bench_of_version_1_is_readable() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bench.v1");
-    let told = Sandbox::new().bench(&["report", golden]).exits_with(0);
-    insta::assert_snapshot!(told.stdout.replace(env!("CARGO_MANIFEST_DIR"), "[ROOT]"), @"
+    let output = Sandbox::new().bench(&["report", golden]).exits_with(0);
+    insta::assert_snapshot!(output.stdout.replace(env!("CARGO_MANIFEST_DIR"), "[ROOT]"), @"
     Bench bench.v1 · /home/ada/tasks.yml
-    Figures are the median of the tries; below, for each agent, the sum.
+    Figures per task are medians over the repeats; totals per agent are sums.
 
     TASK  AGENT  PASSED  CLAIMED DONE  ITERATIONS  TIME  TOKENS  COST
     one   opus   1/2     2/2           1           4.0s  11      $0.50
@@ -102,6 +102,6 @@ fn a_bench_of_the_first_version_is_still_read() {
     Not passed:
       ✗ one · opus #2: said done, but verify failed: exit code 1: no
 
-    Everything is kept in [ROOT]/tests/golden/bench.v1
+    Files: [ROOT]/tests/golden/bench.v1
     ");
 }

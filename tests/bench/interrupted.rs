@@ -1,12 +1,12 @@
-//! A bench that is cut off: nothing is left running, nothing is lost, nothing is done twice.
+//! Interrupted benches: no process is left, no result is lost, and no cell is repeated.
 
 use std::fs;
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::bench::{COST, begun_and_ended, comparable, example, fake};
-use crate::process::stage::wait_until;
+use crate::bench::{COST, comparable, example, fake, start_and_end_counts};
+use crate::process::helpers::wait_until;
 use crate::sandbox::{DEADLINE, Sandbox};
 
 const TWO: &str =
@@ -17,8 +17,8 @@ fn ended(sandbox: &Sandbox) -> usize {
     sandbox.results().iter().filter(is_end).count()
 }
 
-/// Processes that work on something in this sandbox.
-fn at_work_in(sandbox: &Sandbox) -> Vec<String> {
+/// Returns the processes that refer to this sandbox's bench.
+fn processes_of(sandbox: &Sandbox) -> Vec<String> {
     let place = sandbox.bench_directory().to_string_lossy().into_owned();
     let processes = fs::read_dir("/proc").expect("processes").flatten();
     let of = |name: &str, process: &fs::DirEntry| {
@@ -32,7 +32,7 @@ fn at_work_in(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn killed_in_the_middle_and_gone_on_with_it_comes_to_the_same_table() {
+fn a_killed_and_resumed_bench_gives_the_same_table() {
     let undisturbed = Sandbox::new();
     let expected = undisturbed
         .bench(&["run", &example(), "--trust", "--json"])
@@ -41,7 +41,7 @@ fn killed_in_the_middle_and_gone_on_with_it_comes_to_the_same_table() {
 
     let sandbox = Sandbox::new();
     let running = sandbox.start(&["bench", "run", &example(), "--trust", "--json"]);
-    let benches = sandbox.path("home").join(".local/state/ralph/bench");
+    let benches = sandbox.path("state/bench");
     wait_until("a third of the results", DEADLINE, || {
         benches.exists()
             && fs::read_dir(&benches).is_ok_and(|mut all| all.next().is_some())
@@ -51,29 +51,29 @@ fn killed_in_the_middle_and_gone_on_with_it_comes_to_the_same_table() {
     let before = ended(&sandbox);
     assert!((12..36).contains(&before), "{before} had ended");
     wait_until("the end of all that it had started", DEADLINE, || {
-        at_work_in(&sandbox).is_empty()
+        processes_of(&sandbox).is_empty()
     });
 
     let report = sandbox.bench(&["run", "--continue", "--json"]).exits_with(0);
-    assert!(report.stderr.contains("are done already"), "{}", report.stderr);
-    let cells = begun_and_ended(&sandbox.results());
+    assert!(report.stderr.contains("already done"), "{}", report.stderr);
+    let cells = start_and_end_counts(&sandbox.results());
     assert_eq!(cells.len(), 36);
     assert!(
         cells.values().all(|(_, ended)| *ended == 1),
         "each has ended once: {cells:?}"
     );
-    let cut = cells.values().filter(|(begun, _)| *begun == 2).count();
-    assert!(cut <= 2, "only what ran at that moment began again: {cells:?}");
-    assert!(cells.values().all(|(begun, _)| *begun <= 2));
+    let restarted = cells.values().filter(|(started, _)| *started == 2).count();
+    assert!(restarted <= 2, "only running cells start again: {cells:?}");
+    assert!(cells.values().all(|(started, _)| *started <= 2));
     assert_eq!(comparable(report.json()), comparable(expected));
-    // There is nothing left to do.
+    // All cells are done.
     let again = sandbox.bench(&["run", "--continue"]).exits_with(0);
-    assert_eq!(begun_and_ended(&sandbox.results()), cells);
+    assert_eq!(start_and_end_counts(&sandbox.results()), cells);
     assert!(again.stdout.contains("careful  18/18"), "{}", again.stdout);
 }
 
 #[test]
-fn a_kill_leaves_no_agent_behind_and_what_it_had_spent_is_not_forgotten() {
+fn a_kill_leaves_no_agent_running_and_keeps_its_cost() {
     let sandbox = fake(
         &format!("read-stdin\nsay {COST}\nfork-setsid 600\nsleep 600000\n"),
         TWO,
@@ -86,47 +86,47 @@ fn a_kill_leaves_no_agent_behind_and_what_it_had_spent_is_not_forgotten() {
         spent(&sandbox) == Some(0.5)
     });
     running.kill();
-    sandbox.wait_until_all_are_gone(DEADLINE);
+    sandbox.wait_until_processes_exit(DEADLINE);
     assert_eq!(spent(&sandbox), Some(0.5));
     sandbox.script("default", &format!("read-stdin\nsay {COST}\nsay LOOP_COMPLETE\n"));
-    let told = sandbox
+    let output = sandbox
         .bench(&["run", "tasks.yml", "--continue", "--json"])
         .exits_with(0);
-    assert_eq!(told.json()["spent_usd"], 1.0);
+    assert_eq!(output.json()["spent_usd"], 1.0);
     assert_eq!(
-        told.json()["agents"][0]["figures"]["cost_usd"],
+        output.json()["agents"][0]["figures"]["cost_usd"],
         0.5,
-        "of the tries that count"
+        "only the attempts with a verdict"
     );
 }
 
 #[test]
-fn ctrl_c_stops_every_cell_says_how_to_go_on_and_records_nothing_half_done() {
+fn ctrl_c_stops_every_cell_and_records_no_result() {
     let sandbox = fake("read-stdin\nfork-setsid 600\nsleep 600000\n", TWO);
     let running = sandbox.start(&["bench", "run", "tasks.yml", "--jobs", "2"]);
     sandbox.wait_for_processes(4);
     running.signal(Signal::INT);
-    let told = running.finish().exits_with(130);
+    let output = running.finish().exits_with(130);
     assert!(
-        sandbox.all_are_gone_within(Duration::ZERO),
-        "they were waited for"
+        sandbox.processes_exit_within(Duration::ZERO),
+        "ralph waited for all processes"
     );
     assert_eq!(ended(&sandbox), 0);
     assert!(
-        told.stdout.contains(
-            "Not complete: 2 not tried yet, 0 could not be judged. To go on: ralph bench run --continue"
+        output.stdout.contains(
+            "Incomplete: 2 not run yet, 0 without a verdict. To resume: ralph bench run --continue"
         ),
         "{}",
-        told.stdout
+        output.stdout
     );
-    // While it runs, nobody else can go on with it.
+    // A second process cannot resume a running bench.
     let running = sandbox.start(&["bench", "run", "--continue"]);
     sandbox.wait_for_processes(6);
-    let told = sandbox.bench(&["run", "--continue"]).exits_with(5);
+    let output = sandbox.bench(&["run", "--continue"]).exits_with(5);
     assert!(
-        told.stderr.contains("another ralph is at work"),
+        output.stderr.contains("another ralph is running"),
         "{}",
-        told.stderr
+        output.stderr
     );
     running.signal(Signal::TERM);
     running.finish().exits_with(143);

@@ -1,4 +1,4 @@
-//! `ralph bench` as a user gets it: the real binary, the real loop in every cell, scripted agents.
+//! Tests of `ralph bench` with the real binary, the real loop and scripted agents.
 
 mod cells;
 mod errors;
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::process::stage::fake_agent;
-use crate::sandbox::{Sandbox, Told};
+use crate::process::helpers::fake_agent;
+use crate::sandbox::{CommandOutput, Sandbox};
 
-/// What the example's tasks file is called.
+/// Returns the path of the example's tasks file.
 fn example() -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     root.join("examples/bench/tasks.yml")
@@ -25,9 +25,9 @@ fn example() -> String {
 const COST: &str =
     r#"@@RALPH@@ {"type":"usage","usage":{"prompt_tokens":100,"completion_tokens":10,"cost_usd":0.25}}"#;
 
-/// A bench of the fake agent, which plays `script` in every cell; `tasks` are the lines of its tasks.
+/// Creates a tasks file for the fake agent, which runs `script` in every cell.
 fn fake(script: &str, tasks: &str) -> Sandbox {
-    let sandbox = Sandbox::new().playing("default", script);
+    let sandbox = Sandbox::new().with_script("default", script);
     let text = format!(
         "agents:\n  - name: fake\n    command: {}\n    prompt_mode: stdin\n    transcript: rtf1\n{tasks}",
         fake_agent().display()
@@ -36,13 +36,13 @@ fn fake(script: &str, tasks: &str) -> Sandbox {
 }
 
 impl Sandbox {
-    fn bench(&self, arguments: &[&str]) -> Told {
+    fn bench(&self, arguments: &[&str]) -> CommandOutput {
         self.ralph(&[&["bench"], arguments].concat())
     }
 
-    /// Where the only bench of this sandbox is.
+    /// Returns the directory of the only bench.
     fn bench_directory(&self) -> PathBuf {
-        let benches = self.path("home").join(".local/state/ralph/bench");
+        let benches = self.path("state/bench");
         let mut found = fs::read_dir(&benches).expect("benches").flatten();
         let only = found.next().expect("a bench").path();
         assert!(found.next().is_none(), "there is more than one bench");
@@ -57,8 +57,8 @@ impl Sandbox {
     }
 }
 
-/// How often each cell has begun, and ended.
-fn begun_and_ended(results: &[Value]) -> BTreeMap<String, (usize, usize)> {
+/// Returns how often each cell was started and ended.
+fn start_and_end_counts(results: &[Value]) -> BTreeMap<String, (usize, usize)> {
     let mut cells: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for entry in results {
         let cell = format!("{} {} {}", entry["task"], entry["agent"], entry["repeat"]);
@@ -72,7 +72,7 @@ fn begun_and_ended(results: &[Value]) -> BTreeMap<String, (usize, usize)> {
     cells
 }
 
-/// A report without what no two benches have in common.
+/// Removes the values of a report that differ between equal benches.
 fn comparable(mut report: Value) -> Value {
     for key in ["bench", "directory", "began", "spent_usd"] {
         report[key] = Value::Null;
@@ -90,7 +90,7 @@ fn comparable(mut report: Value) -> Value {
     report
 }
 
-/// Text without times, whose columns are as wide as they are, and the sandbox's places.
+/// Replaces times by `T` and collapses whitespace, because times change the column widths.
 fn without_times(text: &str) -> String {
     let is_time = |word: &str| {
         let figure = word.trim_end_matches("ms").trim_end_matches('s');

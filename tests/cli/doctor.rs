@@ -1,15 +1,15 @@
-//! `ralph doctor`, in a workspace in which nothing is wrong, and in ones in which one thing is.
+//! `ralph doctor` in a healthy workspace, and with one problem at a time.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, Told, claude};
+use crate::sandbox::{CommandOutput, Sandbox, claude};
 
-/// Without what differs from one minute and one machine to the next.
-pub(crate) fn steady(sandbox: &Sandbox, text: &str) -> String {
-    let steady = |line: &str| {
+/// Redacts paths and the lines that depend on time and machine.
+pub(crate) fn redact_varying_lines(sandbox: &Sandbox, text: &str) -> String {
+    let redact = |line: &str| {
         let varies = ["free space", "time"];
         let subject = line.get(6..).unwrap_or_default();
         match varies.iter().find(|name| subject.starts_with(**name)) {
@@ -17,11 +17,11 @@ pub(crate) fn steady(sandbox: &Sandbox, text: &str) -> String {
             None => format!("{line}\n"),
         }
     };
-    sandbox.without_places(text).lines().map(steady).collect()
+    sandbox.redact_paths(text).lines().map(redact).collect()
 }
 
 fn git(sandbox: &Sandbox, arguments: &[&str]) {
-    let who = [
+    let identity = [
         "-c",
         "user.name=x",
         "-c",
@@ -30,16 +30,16 @@ fn git(sandbox: &Sandbox, arguments: &[&str]) {
         "init.defaultBranch=main",
     ];
     let mut command = Command::new("git");
-    command.args(who).args(arguments).current_dir(sandbox.work());
+    command.args(identity).args(arguments).current_dir(sandbox.work());
     let output = command.env("HOME", sandbox.path("home")).output().expect("git");
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A repository in which all is well.
+/// Creates a repository without problems.
 fn healthy() -> Sandbox {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"))
+        .with_script("default", &claude::session("LOOP_COMPLETE"))
         .with_file(
             "ralph.yml",
             "cli:\n  backend: claude\ngates:\n  - {name: t, run: 'true'}\n",
@@ -50,62 +50,69 @@ fn healthy() -> Sandbox {
     sandbox
 }
 
-fn doctor(sandbox: &Sandbox, arguments: &[&str]) -> Told {
+fn doctor(sandbox: &Sandbox, arguments: &[&str]) -> CommandOutput {
     let words: Vec<&str> = ["doctor"].into_iter().chain(arguments.iter().copied()).collect();
     let mut command = sandbox.command(&words);
     command.env("LC_ALL", "C.UTF-8").env("RALPH_MAX_ITERATIONS", "7");
     crate::sandbox::Running::start(&mut command).finish()
 }
 
-/// The one finding about this subject. Whatever is not good has a remedy.
+/// Returns the finding about a subject. Asserts that every finding that is not good has a remedy.
 fn finding(sandbox: &Sandbox, subject: &str) -> Value {
     let findings = doctor(sandbox, &["--json"]).json();
     let findings = findings.as_array().expect("findings");
     for finding in findings.iter().filter(|finding| finding["state"] != "good") {
         assert!(finding["remedy"].is_string(), "{finding}");
     }
-    let about = |finding: &&Value| finding["subject"] == subject;
+    let has_subject = |finding: &&Value| finding["subject"] == subject;
     findings
         .iter()
-        .find(about)
+        .find(has_subject)
         .unwrap_or_else(|| panic!("{findings:#?}"))
         .clone()
 }
 
 #[test]
-fn where_all_is_well_the_doctor_says_so() {
+fn a_healthy_workspace_has_no_warnings() {
     let sandbox = healthy();
-    let told = doctor(&sandbox, &["--model", "opus"]).exits_with(0);
-    insta::assert_snapshot!(steady(&sandbox, &told.stdout), @"
+    let output = doctor(&sandbox, &["--model", "opus"]).exits_with(0);
+    insta::assert_snapshot!(redact_varying_lines(&sandbox, &output.stdout), @"
     configuration
-      ✓ [WORKSPACE]/ralph.yml decides cli.backend, gates
-      ✓ environment      decides event_loop.max_iterations
-      ✓ command line     decides cli.model
+      ✓ [WORKSPACE]/ralph.yml sets cli.backend, gates
+      ✓ environment      sets event_loop.max_iterations
+      ✓ command line     sets cli.model
 
     agents
       ✓ claude           fake-agent 9.9.9
       · kiro             not found in PATH
+      · agy              not found in PATH
       · gemini           not found in PATH
       · codex            not found in PATH
       · amp              not found in PATH
       · opencode         not found in PATH
       · copilot          not found in PATH
       · cursor           not found in PATH
-      ✓ an agent to run  claude can be used
+      · qwen             not found in PATH
+      · pi               not found in PATH
+      · kimi             not found in PATH
+      · vibe             not found in PATH
+      · cline            not found in PATH
+      ✓ an agent to run  claude is available
 
     gates
       ✓ t                true
 
     trust
-      ✓ ralph.yml        yours (tracked, in a repository without a remote); would run: the gate t: true
+      ✓ ralph.yml        yours (tracked, in a repository without a remote); would run: gate t: true
 
     workspace
       ✓ directory        [WORKSPACE]
       ✓ git              main, clean
       ✓ lock             free
+      ✓ state            [SANDBOX]/state
 
     terminal
-      · screen           none: runs are told line by line
+      · screen           no terminal: output will be plain text
       ✓ locale           C.UTF-8
 
     disk
@@ -118,7 +125,7 @@ fn where_all_is_well_the_doctor_says_so() {
 }
 
 #[test]
-fn changed_files_and_a_place_without_git_are_told() {
+fn changed_files_and_a_missing_repository_are_reported() {
     let sandbox = healthy().with_file("new.txt", "x");
     let changed = finding(&sandbox, "git");
     assert_eq!(
@@ -131,16 +138,16 @@ fn changed_files_and_a_place_without_git_are_told() {
 }
 
 #[test]
-fn who_holds_the_workspace_is_told() {
-    let sandbox = healthy().playing("1", "say hello\nsleep 60000\n");
+fn the_lock_holder_is_reported() {
+    let sandbox = healthy().with_script("1", "say hello\nsleep 60000\n");
     assert_eq!(finding(&sandbox, "lock")["detail"], "free");
     let running = sandbox.start(&["run", "--no-tui", "-p", "x"]);
-    crate::process::stage::wait_until("the lock", crate::sandbox::DEADLINE, || {
+    crate::process::helpers::wait_until("the lock", crate::sandbox::DEADLINE, || {
         finding(&sandbox, "lock")["state"] == "warning"
     });
     let detail = finding(&sandbox, "lock")["detail"]
         .as_str()
-        .expect("words")
+        .expect("text")
         .to_owned();
     assert!(detail.starts_with("held by process "), "{detail}");
     doctor(&sandbox, &[]).exits_with(0);
@@ -148,65 +155,70 @@ fn who_holds_the_workspace_is_told() {
 }
 
 #[test]
-fn runs_that_git_would_commit_are_told() {
+fn state_directory_and_runs_are_reported() {
     let sandbox = healthy();
     sandbox.ralph(&["run", "-q", "--no-tui", "-p", "x"]).exits_with(0);
     let kept = finding(&sandbox, "runs kept");
     assert!(
-        kept["detail"].as_str().expect("words").starts_with("1 run, "),
+        kept["detail"].as_str().expect("text").starts_with("1 run, "),
         "{kept}"
     );
-    let findings = doctor(&sandbox, &[]).exits_with(0);
-    assert!(!findings.stdout.contains(".agent"), "{}", findings.stdout);
-    fs::remove_file(sandbox.work().join(".agent/.gitignore")).expect("ralph's own .gitignore");
-    assert_eq!(finding(&sandbox, ".agent")["state"], "warning");
+    let state = sandbox.path("state").display().to_string();
+    assert_eq!(finding(&sandbox, "state")["detail"], state);
+    fs::remove_dir_all(sandbox.path("state")).expect("removed");
+    fs::write(sandbox.path("state"), "a file in the way").expect("a file");
+    doctor(&sandbox, &[]).exits_with(1);
+    assert_eq!(finding(&sandbox, "state")["state"], "broken");
 }
 
 #[test]
-fn what_is_not_allowed_yet_is_told() {
+fn untrusted_files_are_reported() {
     let sandbox = healthy();
     assert_eq!(finding(&sandbox, "ralph.yml")["state"], "good");
     git(
         &sandbox,
         &["remote", "add", "origin", "https://example.org/x.git"],
     );
-    let asked = finding(&sandbox, "ralph.yml");
-    assert_eq!(asked["state"], "warning", "{asked}");
+    let untrusted = finding(&sandbox, "ralph.yml");
+    assert_eq!(untrusted["state"], "warning", "{untrusted}");
     assert!(
-        asked["detail"].as_str().expect("words").contains("would run: "),
-        "{asked}"
+        untrusted["detail"]
+            .as_str()
+            .expect("text")
+            .contains("would run: "),
+        "{untrusted}"
     );
     sandbox.ralph(&["trust"]).exits_with(0);
     assert_eq!(finding(&sandbox, "ralph.yml")["state"], "good");
 }
 
 #[test]
-fn a_configured_agent_that_is_not_there_is_broken() {
+fn a_missing_configured_agent_is_broken() {
     let sandbox = healthy().with_file("ralph.yml", "cli:\n  backend: gemini\n");
-    let told = doctor(&sandbox, &[]).exits_with(1);
+    let output = doctor(&sandbox, &[]).exits_with(1);
     assert!(
-        told.stdout.contains("gemini is configured: not found in PATH"),
+        output.stdout.contains("gemini is configured: not found in PATH"),
         "{}",
-        told.stdout
+        output.stdout
     );
 }
 
 #[test]
-fn a_run_from_the_future_shows_a_wrong_clock() {
+fn a_run_in_the_future_is_a_clock_warning() {
     let sandbox = healthy();
-    fs::create_dir_all(sandbox.work().join(".agent/runs/29990101-000000-abcd")).expect("a run");
+    fs::create_dir_all(sandbox.runs().join("29990101-000000-abcd")).expect("a run");
     let clock = finding(&sandbox, "time");
     assert_eq!(clock["state"], "warning", "{clock}");
 }
 
 #[test]
-fn a_locale_without_utf8_is_told() {
+fn a_locale_without_utf8_is_reported() {
     let sandbox = healthy();
     let mut command = sandbox.command(&["doctor", "--json"]);
-    let told = crate::sandbox::Running::start(command.env("LC_ALL", "POSIX"))
+    let output = crate::sandbox::Running::start(command.env("LC_ALL", "POSIX"))
         .finish()
         .exits_with(0);
-    let findings = told.json();
+    let findings = output.json();
     let locale = findings
         .as_array()
         .expect("findings")

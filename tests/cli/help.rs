@@ -1,12 +1,12 @@
-//! Help fits a screen, and ends with what to type.
+//! Help texts fit a screen and end with examples.
 
 use super::{commands, words};
 use crate::sandbox::Sandbox;
 
 const COLUMNS: &str = "100";
-/// A screen, as most people have them.
+/// Lines of a typical terminal.
 const SCREEN: usize = 40;
-/// `ralph run` has too many options for one screen, so that its long help stands under headings.
+/// `ralph run --help` has too many options for one screen.
 const LONG: usize = 56;
 
 fn help(sandbox: &Sandbox, path: &[String], flag: &str) -> String {
@@ -19,20 +19,20 @@ fn help(sandbox: &Sandbox, path: &[String], flag: &str) -> String {
 }
 
 #[test]
-fn the_help_of_every_command_fits_a_screen_and_ends_with_an_example() {
+fn help_of_every_command_fits_a_screen_and_ends_with_examples() {
     let sandbox = Sandbox::new();
     let all = commands();
     assert!(all.len() > 30, "{} commands", all.len());
     for (path, _) in &all {
         for flag in ["-h", "--help"] {
             let text = help(&sandbox, path, flag);
-            let most = if path == &["run"] && flag == "--help" {
+            let max = if path == &["run"] && flag == "--help" {
                 LONG
             } else {
                 SCREEN
             };
             let lines = text.lines().count();
-            assert!(lines <= most, "{path:?} {flag} has {lines} lines:\n{text}");
+            assert!(lines <= max, "{path:?} {flag} has {lines} lines:\n{text}");
             for line in text.lines() {
                 assert!(line.chars().count() <= 100, "{path:?} {flag}: {line}");
             }
@@ -49,7 +49,7 @@ fn the_help_of_every_command_fits_a_screen_and_ends_with_an_example() {
 }
 
 #[test]
-fn the_long_help_of_run_has_everything_and_the_short_one_says_so() {
+fn long_help_of_run_lists_all_options_and_short_help_refers_to_it() {
     let sandbox = Sandbox::new();
     let run = ["run".to_owned()];
     let (short, long) = (help(&sandbox, &run, "-h"), help(&sandbox, &run, "--help"));
@@ -81,7 +81,7 @@ fn the_long_help_of_run_has_everything_and_the_short_one_says_so() {
     }
 }
 
-/// The examples are typed: what stands before a pipe or `>` parses.
+/// Parses the part of each example before a pipe or redirection.
 #[test]
 fn every_example_parses() {
     let mut seen = 0;
@@ -96,9 +96,9 @@ fn every_example_parses() {
             if !line.starts_with("ralph ") {
                 continue;
             }
-            let typed = line.split(['|', '>']);
-            let typed = typed.into_iter().next().expect("a line");
-            crate::cli::parses(typed).unwrap_or_else(|error| panic!("{path:?}: {line}\n{error}"));
+            let parts = line.split(['|', '>']);
+            let command_line = parts.into_iter().next().expect("a line");
+            crate::cli::parses(command_line).unwrap_or_else(|error| panic!("{path:?}: {line}\n{error}"));
             seen += 1;
         }
     }

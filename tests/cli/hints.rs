@@ -1,10 +1,10 @@
-//! Whatever is typed wrongly, the answer says what to do.
+//! Every invalid command line is answered with a hint.
 
 use super::{commands, words};
-use crate::sandbox::{Sandbox, Told, claude};
+use crate::sandbox::{CommandOutput, Sandbox, claude};
 
-/// A line for each.
-const WRONG: &str = "
+/// Invalid command lines, one per line.
+const INVALID: &str = "
     nonsense
     run
     run -p x --agent cluade
@@ -92,34 +92,34 @@ const WRONG: &str = "
     as-claude --agent cluade -p x
 ";
 
-/// A line after the first that is more than the picture of a mistake.
-fn has_remedy(told: &Told) -> bool {
-    let mut lines = told.stderr.lines().skip(1).map(str::trim_start);
+/// Returns whether stderr has a hint: a line after the first that is not part of a source excerpt.
+fn has_hint(output: &CommandOutput) -> bool {
+    let mut lines = output.stderr.lines().skip(1).map(str::trim_start);
     lines.any(|line| {
-        let picture = line.is_empty() || line.starts_with(['|', '-']) || line.contains(" | ");
-        !picture || line.starts_with("= help:")
+        let is_excerpt = line.is_empty() || line.starts_with(['|', '-']) || line.contains(" | ");
+        !is_excerpt || line.starts_with("= help:")
     })
 }
 
 #[test]
-fn an_unknown_option_is_refused_with_a_way_to_help() {
+fn an_unknown_option_is_answered_with_a_reference_to_help() {
     let sandbox = Sandbox::new();
     for (path, _) in commands() {
-        let told = sandbox.ralph(&words(&path, &["--no-such-option"])).exits_with(2);
-        let says = if path == ["as-claude"] {
+        let output = sandbox.ralph(&words(&path, &["--no-such-option"])).exits_with(2);
+        let expected = if path == ["as-claude"] {
             "usage: ralph as-claude"
         } else {
             "try '--help'"
         };
-        assert!(told.stderr.contains(says), "{path:?}: {}", told.stderr);
+        assert!(output.stderr.contains(expected), "{path:?}: {}", output.stderr);
     }
 }
 
 #[test]
-fn every_wrong_name_or_value_is_answered_with_a_remedy() {
+fn every_invalid_name_or_value_is_answered_with_a_hint() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"))
+        .with_script("default", &claude::session("LOOP_COMPLETE"))
         .with_file("hats.yml", "hats:\n  builder:\n    triggers: [task.start]\n")
         .with_file("gates.yml", "gates:\n  - {name: t, run: 'true'}\n")
         .with_file("mistake.yml", "event_loop:\n  max_iterations: 0\n")
@@ -128,27 +128,27 @@ fn every_wrong_name_or_value_is_answered_with_a_remedy() {
     sandbox
         .ralph(&["run", "-q", "--no-tui", "-p", "do it"])
         .exits_with(0);
-    let mut silent = String::new();
-    for line in WRONG.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    let mut without_hint = String::new();
+    for line in INVALID.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split(' ').collect();
-        let told = sandbox.ralph(&words);
-        let error = told.stderr.starts_with("error: ") || told.stderr.contains("Usage: ");
-        // A table of findings has its remedies in it.
-        let finding = told.stdout.contains("✗") && told.stdout.contains("→");
-        if told.exit() == 0 || !(finding || error && has_remedy(&told)) {
-            silent.push_str(&format!(
+        let output = sandbox.ralph(&words);
+        let error = output.stderr.starts_with("error: ") || output.stderr.contains("Usage: ");
+        // Findings have their remedies in the table.
+        let finding = output.stdout.contains("✗") && output.stdout.contains("→");
+        if output.exit() == 0 || !(finding || error && has_hint(&output)) {
+            without_hint.push_str(&format!(
                 "{line}: exit {}\n{}{}",
-                told.exit(),
-                told.stdout,
-                told.stderr
+                output.exit(),
+                output.stdout,
+                output.stderr
             ));
         }
     }
-    assert_eq!(silent, "", "answered without a remedy");
+    assert_eq!(without_hint, "", "answered without a hint");
 }
 
 #[test]
-fn a_wrong_variable_is_answered_with_a_remedy() {
+fn an_invalid_variable_is_answered_with_a_hint() {
     let sandbox = Sandbox::new().with_agent("claude");
     for (name, value) in [
         ("RALPH_MAX_ITERATIONS", "many"),
@@ -158,12 +158,12 @@ fn a_wrong_variable_is_answered_with_a_remedy() {
         ("RALPH_PROMPT_FILE", "nope.md"),
     ] {
         let mut command = sandbox.command(&["run"]);
-        let output = command.env(name, value).output().expect("ralph");
-        let told = Told {
+        let raw = command.env(name, value).output().expect("ralph");
+        let output = CommandOutput {
             stdout: String::new(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            status: output.status,
+            stderr: String::from_utf8_lossy(&raw.stderr).into_owned(),
+            status: raw.status,
         };
-        assert!(has_remedy(&told), "{name}={value}: {}", told.stderr);
+        assert!(has_hint(&output), "{name}={value}: {}", output.stderr);
     }
 }

@@ -1,17 +1,17 @@
-//! The whole door, walked: every command of the tree that clap has, through the real program.
+//! Tests of the command line: every command of the clap tree, with the real binary.
 
 mod doctor;
 mod help;
 mod hints;
-mod names;
+mod json_output;
 mod shells;
 
 use clap::Command;
 
-pub(crate) use doctor::steady;
-pub(crate) use names::{exists, parses};
+pub(crate) use doctor::redact_varying_lines;
+pub(crate) use json_output::{exists, parses};
 
-/// The words of every command, `[]` for the program itself, with its part of the tree.
+/// Returns the path of every command (`[]` for the program itself) with its clap command.
 fn commands() -> Vec<(Vec<String>, Command)> {
     let mut found = Vec::new();
     collect(Vec::new(), ralph::cli::command(), &mut found);

@@ -1,5 +1,4 @@
-//! Completion and the manual's pages, in the real shells and by the real `groff`. Where one of them is not installed,
-//! the test says SKIPPED: it would prove nothing about it.
+//! Completion in real shells, and manual pages with real `groff`. Tests print SKIPPED if a program is not installed.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -16,11 +15,12 @@ hats:
   reviewer: { triggers: [review] }
 ";
 
-/// A workspace with two runs, two hats, a gate and a driver, and `ralph` on the PATH. The runs, the newest first.
+/// Creates a workspace with two runs, two hats, a gate and a driver, and `ralph` on the PATH. Returns the run ids, newest
+/// first.
 fn workspace() -> (Sandbox, Vec<String>) {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"))
+        .with_script("default", &claude::session("LOOP_COMPLETE"))
         .with_file("ralph.yml", CONFIG);
     symlink(env!("CARGO_BIN_EXE_ralph"), sandbox.path("bin/ralph")).expect("ralph on the PATH");
     sandbox.ralph(&["drivers", "new", "mine"]).exits_with(0);
@@ -38,18 +38,16 @@ fn workspace() -> (Sandbox, Vec<String>) {
     (sandbox, ids)
 }
 
+#[track_caller]
 fn installed(program: &str) -> Option<PathBuf> {
     let found = which::which(program).ok();
     if found.is_none() {
-        let _ = std::io::Write::write_all(
-            &mut std::io::stderr(),
-            format!("SKIPPED: {program} is not installed\n").as_bytes(),
-        );
+        crate::sandbox::skip::skip(&format!("{program} is not installed"));
     }
     found
 }
 
-/// What each half-typed line is completed with; the last word is the one that is being typed.
+/// Returns command lines with their expected completions of the next word.
 fn expected(ids: &[String]) -> Vec<(&'static str, Vec<String>)> {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let mut runs = ids.to_vec();
@@ -64,19 +62,19 @@ fn expected(ids: &[String]) -> Vec<(&'static str, Vec<String>)> {
     expected
 }
 
-/// What bash would offer.
-fn in_bash(sandbox: &Sandbox, bash: &str, line: &str, begun: &str) -> Vec<String> {
+/// Returns the completions of bash.
+fn in_bash(sandbox: &Sandbox, bash: &str, line: &str, prefix: &str) -> Vec<String> {
     let script = "
         eval \"$(ralph completions bash)\"
         complete -p ralph >/dev/null || exit 9
-        begun=${@: -1}
+        prefix=${@: -1}
         COMP_WORDS=(ralph \"$@\")
         COMP_CWORD=$#
-        _clap_complete_ralph ralph \"$begun\"
+        _clap_complete_ralph ralph \"$prefix\"
         printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let mut command = sandbox.command_of(bash);
+    let mut command = sandbox.command_for(bash);
     command.args(["--norc", "--noprofile", "-c", script, "bash"]);
-    command.args(line.split_whitespace()).arg(begun);
+    command.args(line.split_whitespace()).arg(prefix);
     offered(&Running::start(&mut command).finish().exits_with(0).stdout)
 }
 
@@ -125,9 +123,9 @@ fn bash_completes_runs_agents_hats_gates_drivers_and_formats() {
         "{replay:?}"
     );
     let tell = in_bash(&sandbox, bash, "tell", "");
-    assert!(!tell.contains(&ids[0]), "no run is at work: {tell:?}");
-    // What cannot be known is not offered, and nothing is said about it.
-    std::fs::write(sandbox.work().join("ralph.yml"), "hats: [\n").expect("a mistake");
+    assert!(!tell.contains(&ids[0]), "no run is active: {tell:?}");
+    // With an invalid configuration, nothing is offered and no error is printed.
+    std::fs::write(sandbox.work().join("ralph.yml"), "hats: [\n").expect("an invalid configuration");
     assert_eq!(in_bash(&sandbox, bash, "hats show", "b"), Vec::<String>::new());
     assert_eq!(in_bash(&sandbox, bash, "show", &ids[0]), [ids[0].clone()]);
 }
@@ -137,7 +135,7 @@ fn fish_completes_runs_and_agents() {
     let Some(fish) = installed("fish") else { return };
     let (sandbox, ids) = workspace();
     let complete = |line: &str| {
-        let mut command = sandbox.command_of(fish.to_str().expect("a path"));
+        let mut command = sandbox.command_for(fish.to_str().expect("a path"));
         let script = format!("ralph completions fish | source; complete -C '{line}'");
         command.args(["--no-config", "-c", &script]);
         offered(&Running::start(&mut command).finish().exits_with(0).stdout)
@@ -148,9 +146,9 @@ fn fish_completes_runs_and_agents() {
     assert_eq!(complete("ralph hats show b"), ["builder"]);
 }
 
-/// zsh completes only where somebody types, so that one zsh is the terminal of another.
+/// zsh completes only in an interactive shell, so one zsh runs another on a pseudo-terminal.
 #[test]
-fn zsh_completes_runs_where_somebody_types() {
+fn zsh_completes_runs_and_agents() {
     let Some(zsh) = installed("zsh") else { return };
     let (sandbox, ids) = workspace();
     let script = "
@@ -165,29 +163,32 @@ fn zsh_completes_runs_where_somebody_types() {
         zpty -r inner seen '*cursor*' || exit 6
         print -r -- $seen
         zpty -d inner";
-    let mut command = sandbox.command_of(zsh.to_str().expect("a path"));
+    let mut command = sandbox.command_for(zsh.to_str().expect("a path"));
     command.args(["-f", "-c", script, "zsh", &ids[0]]);
     for tool in ["zsh", "expr"] {
         let found = which::which(tool).expect("a tool that zsh and its script call");
         symlink(found, sandbox.path("bin").join(tool)).expect("it on the PATH");
     }
-    let told = Running::start(&mut command).finish().exits_with(0);
-    assert!(told.stdout.contains(&ids[0]), "{}", told.stdout);
-    assert!(told.stdout.contains("cursor"), "{}", told.stdout);
+    let output = Running::start(&mut command).finish().exits_with(0);
+    assert!(output.stdout.contains(&ids[0]), "{}", output.stdout);
+    assert!(output.stdout.contains("cursor"), "{}", output.stdout);
 }
 
-fn on(program: &str, arguments: &[&str], page: &std::path::Path) -> Output {
+fn run_on(program: &str, arguments: &[&str], page: &std::path::Path) -> Output {
     let mut command = Command::new(program);
     command.args(arguments).arg(page).env("LC_ALL", "C.UTF-8");
     command.output().expect("it starts")
 }
 
 #[test]
-fn every_command_has_a_page_that_groff_reads_without_a_warning() {
+fn every_command_has_a_page_that_groff_renders_without_warnings() {
     let sandbox = Sandbox::new();
-    let told = sandbox.ralph(&["man", "--out", "pages"]).exits_with(0);
+    let output = sandbox.ralph(&["man", "--out", "pages"]).exits_with(0);
     let commands = commands();
-    assert_eq!(told.stdout, format!("Wrote {} pages to pages\n", commands.len()));
+    assert_eq!(
+        output.stdout,
+        format!("Wrote {} pages to pages\n", commands.len())
+    );
     let groff = installed("groff");
     for (path, command) in commands {
         let name = std::iter::once("ralph".to_owned())
@@ -214,22 +215,22 @@ fn every_command_has_a_page_that_groff_reads_without_a_warning() {
         if groff.is_none() {
             continue;
         }
-        let shown = on("groff", &["-man", "-ww", "-Tutf8", "-P-cbu"], &file);
-        assert!(shown.status.success(), "{name}: {shown:?}");
-        assert_eq!(String::from_utf8_lossy(&shown.stderr), "", "{name}");
-        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rendered = run_on("groff", &["-man", "-ww", "-Tutf8", "-P-cbu"], &file);
+        assert!(rendered.status.success(), "{name}: {rendered:?}");
+        assert_eq!(String::from_utf8_lossy(&rendered.stderr), "", "{name}");
+        let rendered = String::from_utf8_lossy(&rendered.stdout).into_owned();
+        let rendered = rendered.split_whitespace().collect::<Vec<_>>().join(" ");
         for option in command.get_arguments().filter_map(clap::Arg::get_long) {
             assert!(
-                shown.contains(&format!("--{option}")),
-                "{name}: {option}\n{shown}"
+                rendered.contains(&format!("--{option}")),
+                "{name}: {option}\n{rendered}"
             );
         }
         let about = command.get_about().map(ToString::to_string).unwrap_or_default();
         let first = about.split(' ').take(3).collect::<Vec<_>>().join(" ");
         assert!(
-            shown.contains(&first),
-            "{name} - {about} should be under NAME:\n{shown}"
+            rendered.contains(&first),
+            "{name} - {about} should be under NAME:\n{rendered}"
         );
     }
 }

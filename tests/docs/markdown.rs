@@ -1,23 +1,23 @@
-//! As much of Markdown as our own pages use: headings, fences, links, quoted code.
+//! Parses the subset of Markdown that the documentation uses: headings, fences, links, inline code.
 
 use std::path::{Path, PathBuf};
 
 pub(super) struct Page {
     pub(super) path: PathBuf,
     pub(super) blocks: Vec<Block>,
-    /// The line, and where it leads.
+    /// Line and target of each link.
     pub(super) links: Vec<(usize, String)>,
-    /// The line, and the code that a sentence quotes.
+    /// Line and text of each piece of inline code.
     pub(super) quoted: Vec<(usize, String)>,
-    /// Of its headings, as GitHub makes them.
+    /// Anchors of the headings, as GitHub generates them.
     pub(super) anchors: Vec<String>,
 }
 
-/// What stands in a fence.
+/// A fenced code block.
 pub(super) struct Block {
     path: PathBuf,
     line: usize,
-    /// What follows the opening fence.
+    /// The text after the opening fence.
     pub(super) info: String,
     pub(super) text: String,
 }
@@ -27,7 +27,7 @@ impl Block {
         self.info.split_whitespace().next().unwrap_or_default()
     }
 
-    pub(super) fn place(&self) -> String {
+    pub(super) fn location(&self) -> String {
         format!("{}:{}", self.path.display(), self.line)
     }
 }
@@ -67,7 +67,7 @@ impl Page {
                 (None, None) => page.read_line(number, line),
             }
         }
-        assert!(open.is_none(), "{}: a fence that is never closed", path.display());
+        assert!(open.is_none(), "{}: an unclosed fence", path.display());
         page
     }
 
@@ -83,7 +83,7 @@ impl Page {
                 count => format!("{slug}-{count}"),
             });
         }
-        // Every second piece is quoted.
+        // Every second piece is inline code.
         for (index, piece) in line.split('`').enumerate() {
             if index % 2 == 1 {
                 self.quoted.push((number, piece.to_owned()));
@@ -107,14 +107,14 @@ impl Page {
 
 fn is_repeated(known: &str, slug: &str) -> bool {
     let rest = known.strip_prefix(slug).and_then(|rest| rest.strip_prefix('-'));
-    rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|sign| sign.is_ascii_digit()))
+    rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|character| character.is_ascii_digit()))
 }
 
 fn slug(title: &str) -> String {
     let title = title.to_lowercase();
-    let kept = title.chars().filter_map(|sign| match sign {
+    let kept = title.chars().filter_map(|character| match character {
         ' ' => Some('-'),
-        sign if sign.is_alphanumeric() || "-_".contains(sign) => Some(sign),
+        character if character.is_alphanumeric() || "-_".contains(character) => Some(character),
         _ => None,
     });
     kept.collect()

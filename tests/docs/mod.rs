@@ -1,4 +1,4 @@
-//! What is written down is true: links lead somewhere, configurations load, command lines parse, code is code.
+//! Checks the documentation: links resolve, configurations load, command lines parse, code blocks are valid.
 
 mod markdown;
 
@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use crate::cli::{exists, parses};
 use crate::sandbox::Sandbox;
-use crate::schema::config_refused;
+use crate::sandbox::skip::skip;
+use crate::schema::config_violation;
 use markdown::{Block, Page};
 
-/// README, what stands beside it, and everything in docs/.
+/// Reads README.md, the pages next to it, and everything in docs/.
 fn pages() -> Vec<Page> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
@@ -37,14 +38,14 @@ fn blocks() -> Vec<Block> {
     pages().into_iter().flat_map(|page| page.blocks).collect()
 }
 
-/// All that is wrong at once: who writes documentation wants to see it all.
+/// Fails with all problems at once.
 #[track_caller]
-fn none(wrong: &[String]) {
+fn assert_none(wrong: &[String]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_resolves() {
     let pages = pages();
     let mut wrong = Vec::new();
     let mut links = 0;
@@ -60,9 +61,9 @@ fn every_link_leads_somewhere() {
                 "" => page.path.clone(),
                 path => page.path.parent().expect("a directory").join(path),
             };
-            let place = format!("{}:{line}: {target}", page.path.display());
+            let location = format!("{}:{line}: {target}", page.path.display());
             let Ok(path) = path.canonicalize() else {
-                wrong.push(format!("{place}: there is no such file"));
+                wrong.push(format!("{location}: no such file"));
                 continue;
             };
             if anchor.is_empty() {
@@ -70,40 +71,43 @@ fn every_link_leads_somewhere() {
             }
             let known = Page::read(&path).anchors;
             if !known.iter().any(|known| known == anchor) {
-                wrong.push(format!("{place}: no such heading among {known:?}"));
+                wrong.push(format!("{location}: no such heading among {known:?}"));
             }
         }
     }
-    none(&wrong);
+    assert_none(&wrong);
     assert!(links > 20, "{links} links");
 }
 
-/// A configuration is loaded as it stands there, by the real program, and looked at as an editor would. `yaml fragment`
-/// and `yaml tasks` are other things.
+/// The real program loads each configuration, and the schema accepts it. Blocks marked `yaml fragment` and `yaml tasks` are not
+/// configurations.
 #[test]
-fn every_configuration_loads_and_is_as_the_schema_says() {
+fn every_configuration_loads_and_matches_the_schema() {
     let mut seen = 0;
     for block in blocks().iter().filter(|block| block.language() == "yaml") {
         if block.info.contains("fragment") || block.info.contains("tasks") {
             continue;
         }
-        let place = block.place();
+        let location = block.location();
         let first = block.text.lines().find(|line| !line.starts_with('#'));
         let sandbox = if first.is_some_and(|line| line.starts_with("models:")) {
             Sandbox::new()
                 .with_file("prices.yml", &block.text)
                 .with_file("ralph.yml", "pricing: prices.yml\n")
         } else {
-            assert_eq!(config_refused(&block.text), None, "{place}");
+            assert_eq!(config_violation(&block.text), None, "{location}");
             let wrong = format!("{}\nnonsense: 1\n", block.text);
-            assert!(config_refused(&wrong).is_some(), "{place}, with a key too many");
+            assert!(
+                config_violation(&wrong).is_some(),
+                "{location}, with an unknown key"
+            );
             Sandbox::new().with_file("ralph.yml", &block.text)
         };
         let sandbox = sandbox.with_agent("claude").with_agent("ollama");
-        let told = sandbox.ralph(&["config", "show", "--json"]);
-        assert_eq!((told.exit(), told.stderr.as_str()), (0, ""), "{place}");
-        let told = sandbox.ralph(&["hats", "validate"]);
-        assert_eq!(told.exit(), 0, "{place}: {told:?}");
+        let output = sandbox.ralph(&["config", "show", "--json"]);
+        assert_eq!((output.exit(), output.stderr.as_str()), (0, ""), "{location}");
+        let output = sandbox.ralph(&["hats", "validate"]);
+        assert_eq!(output.exit(), 0, "{location}: {output:?}");
         seen += 1;
     }
     assert!(seen >= 6, "{seen} configurations");
@@ -116,64 +120,65 @@ fn every_command_line_parses() {
     for page in pages() {
         let shell = |block: &&Block| ["sh", "bash", "console"].contains(&block.language());
         let blocks = page.blocks.iter().filter(shell);
-        let lines = blocks.flat_map(|block| block.text.lines().map(|line| (block.place(), line.to_owned())));
-        // What a sentence quotes is a command line too, unless it is a sketch of one.
-        let sketch = |text: &str| text.contains(['[', '…', '{', '<']) || text.contains("...");
-        let quoted = page.quoted.iter().filter(|(_, text)| !sketch(text));
+        let lines =
+            blocks.flat_map(|block| block.text.lines().map(|line| (block.location(), line.to_owned())));
+        // Inline code is a command line too, unless it contains a placeholder.
+        let has_placeholder = |text: &str| text.contains(['[', '…', '{', '<']) || text.contains("...");
+        let quoted = page.quoted.iter().filter(|(_, text)| !has_placeholder(text));
         let quoted = quoted.map(|(line, text)| (format!("{}:{line}", page.path.display()), text.clone()));
-        let whole = lines.map(|(place, line)| (place, line, parses as fn(&str) -> Result<(), String>));
-        let named = quoted.map(|(place, line)| (place, line, exists as fn(&str) -> Result<(), String>));
-        for (place, line, check) in whole.chain(named) {
+        let whole = lines.map(|(location, line)| (location, line, parses as fn(&str) -> Result<(), String>));
+        let named = quoted.map(|(location, line)| (location, line, exists as fn(&str) -> Result<(), String>));
+        for (location, line, check) in whole.chain(named) {
             for call in calls_of(&line) {
                 seen += 1;
                 if let Err(error) = check(&call) {
                     let error = error.lines().next().unwrap_or_default().to_owned();
-                    wrong.push(format!("{place}: {call}\n    {error}"));
+                    wrong.push(format!("{location}: {call}\n    {error}"));
                 }
             }
         }
     }
-    none(&wrong);
+    assert_none(&wrong);
     assert!(seen > 60, "{seen} command lines");
 }
 
-/// The calls of ralph in a line of shell, without what follows a pipe, a redirection or a comment.
+/// Returns the calls of ralph in a shell command line, each without pipes, redirections and comments.
 fn calls_of(line: &str) -> Vec<String> {
     let mut calls = vec![String::new()];
     let mut quote = None;
     let mut before = ' ';
-    for sign in line.trim_start_matches("$ ").chars() {
-        match (quote, sign) {
-            (None, '\'' | '"') => quote = Some(sign),
-            (Some(open), sign) if open == sign => quote = None,
+    for character in line.trim_start_matches("$ ").chars() {
+        match (quote, character) {
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), character) if open == character => quote = None,
             (None, '#') if before == ' ' => break,
             (None, '|' | '>' | '<' | ';' | '&' | '(' | ')') => calls.push(String::new()),
             _ => {}
         }
         if let Some(call) = calls.last_mut()
-            && (quote.is_some() || !"|><;&()".contains(sign))
+            && (quote.is_some() || !"|><;&()".contains(character))
         {
-            call.push(sign);
+            call.push(character);
         }
-        before = sign;
+        before = character;
     }
     let calls = calls.iter().map(|call| call.trim().to_owned());
     calls.filter(|call| call.starts_with("ralph ")).collect()
 }
 
 #[test]
-fn every_piece_of_json_is_json() {
+fn every_json_block_is_valid() {
     let language = |block: &&Block| ["json", "jsonl"].contains(&block.language());
     for block in blocks().iter().filter(language) {
         let whole = serde_json::from_str::<Value>(&block.text).is_ok();
         let mut lines = block.text.lines().filter(|line| !line.trim().is_empty());
         let by_line = lines.all(|line| serde_json::from_str::<Value>(line).is_ok());
-        assert!(whole || by_line, "{}:\n{}", block.place(), block.text);
+        assert!(whole || by_line, "{}:\n{}", block.location(), block.text);
     }
 }
 
 #[test]
-fn every_script_is_one() {
+fn every_script_block_is_valid() {
     for (languages, program, arguments) in [
         (["sh", "bash"].as_slice(), "bash", ["-n"].as_slice()),
         (
@@ -183,6 +188,7 @@ fn every_script_is_one() {
         ),
     ] {
         if which::which(program).is_err() {
+            skip(&format!("{program} is not installed"));
             continue;
         }
         for block in blocks()
@@ -195,12 +201,12 @@ fn every_script_is_one() {
                 .stderr(Stdio::piped())
                 .spawn()
                 .expect("an interpreter");
-            let mut stdin = child.stdin.take().expect("its stdin");
+            let mut stdin = child.stdin.take().expect("stdin");
             std::io::Write::write_all(&mut stdin, block.text.as_bytes()).expect("the script");
             drop(stdin);
-            let output = child.wait_with_output().expect("its end");
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{}: {said}", block.place());
+            let output = child.wait_with_output().expect("the interpreter exits");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {stderr}", block.location());
         }
     }
 }

@@ -1,16 +1,16 @@
-//! A directory with driver scripts, and a host for them. Whatever could hang has a deadline.
+//! A project directory with driver scripts, and a bash host with a timeout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ralph::agent::driver::{Asking, Driver, DriverError, Globals, Host, Places};
+use ralph::agent::driver::{Driver, DriverDirs, DriverError, DriverHost, DriverQuery, DriverVariables};
 use tempfile::TempDir;
 
-use crate::process::stage::supervisors;
+use crate::process::helpers::supervisors;
 
-pub(crate) fn globals() -> Globals {
-    Globals {
+pub(crate) fn variables() -> DriverVariables {
+    DriverVariables {
         output_format: "json".into(),
         permission_mode: String::new(),
         allowed_tools: String::new(),
@@ -19,8 +19,8 @@ pub(crate) fn globals() -> Globals {
     }
 }
 
-pub(crate) fn host(cwd: &Path) -> Host {
-    Host {
+pub(crate) fn host(cwd: &Path) -> DriverHost {
+    DriverHost {
         bash: "bash".into(),
         supervisors: supervisors(),
         cwd: cwd.to_owned(),
@@ -28,9 +28,9 @@ pub(crate) fn host(cwd: &Path) -> Host {
     }
 }
 
-pub(crate) fn fixtures() -> Places {
-    Places {
-        named: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/drivers")),
+pub(crate) fn fixture_dirs() -> DriverDirs {
+    DriverDirs {
+        configured: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/drivers")),
         projects: Vec::new(),
     }
 }
@@ -40,8 +40,8 @@ pub(crate) struct Project {
     pub(crate) directory: TempDir,
 }
 
-/// All that a driver must define; a test defines some of it again.
-pub(crate) const WHOLE: &str = r#"
+/// A driver script with all required hooks. Tests append overrides.
+pub(crate) const COMPLETE_DRIVER: &str = r#"
 driver_name() { echo "x"; }
 driver_display_name() { echo "The X"; }
 driver_cli_binary() { echo "x-cli"; }
@@ -60,33 +60,33 @@ impl Project {
         project
     }
 
-    /// The whole contract, and this after it.
-    pub(crate) fn whole_and(more: &str) -> Self {
-        Self::with(format!("{WHOLE}\n{more}\n"))
+    /// A complete driver, followed by these lines.
+    pub(crate) fn complete_driver_with(more: &str) -> Self {
+        Self::with(format!("{COMPLETE_DRIVER}\n{more}\n"))
     }
 
     pub(crate) fn script(&self) -> PathBuf {
         self.directory.path().join(".ralph/drivers/x.sh")
     }
 
-    pub(crate) fn places(&self) -> Places {
-        Places {
-            named: None,
+    pub(crate) fn dirs(&self) -> DriverDirs {
+        DriverDirs {
+            configured: None,
             projects: vec![self.directory.path().to_owned()],
         }
     }
 
     pub(crate) fn load(&self) -> Result<Driver, DriverError> {
-        self.load_by(host(self.directory.path()))
+        self.load_with(host(self.directory.path()))
     }
 
-    pub(crate) fn load_by(&self, host: Host) -> Result<Driver, DriverError> {
-        Driver::load(&self.places().find("x")?, host, globals(), Asking::Check)
+    pub(crate) fn load_with(&self, host: DriverHost) -> Result<Driver, DriverError> {
+        Driver::load(&self.dirs().find("x")?, host, variables(), DriverQuery::Check)
     }
 
-    pub(crate) fn complaint(&self) -> String {
+    pub(crate) fn load_error(&self) -> String {
         let root = self.directory.path().display().to_string();
-        let error = self.load().expect_err("a driver that cannot be loaded");
+        let error = self.load().expect_err("the driver fails to load");
         error.to_string().replace(&root, "/project")
     }
 }

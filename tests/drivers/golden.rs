@@ -1,17 +1,17 @@
-//! Every measured case: the command line, the live command line, and what the filter prints, byte for byte.
+//! Compares command lines, live command lines and filter output with recorded cases, byte by byte.
 
 use std::ffi::OsString;
 use std::fs;
 
-use ralph::agent::driver::{Asking, Driver, Globals};
+use ralph::agent::driver::{Driver, DriverQuery, DriverVariables};
 use ralph::transcript::jq::Filter;
 use serde_json::Value;
 
-use super::fixture::{fixtures, globals, host};
+use super::fixture::{fixture_dirs, host, variables};
 
 fn cases() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/driver_cases.json");
-    serde_json::from_str(&fs::read_to_string(path).expect("the measured cases")).expect("JSON")
+    serde_json::from_str(&fs::read_to_string(path).expect("the recorded cases")).expect("JSON")
 }
 
 fn text(value: &Value) -> String {
@@ -23,27 +23,27 @@ fn words(value: &Value) -> Vec<OsString> {
     words.map(|word| OsString::from(text(word))).collect()
 }
 
-fn load(name: &str, globals: Globals, cwd: &std::path::Path) -> Driver {
-    let script = fixtures().find(name).expect("a driver of the fixtures");
-    Driver::load(&script, host(cwd), globals, Asking::Describe).expect("a driver that answers")
+fn load(name: &str, variables: DriverVariables, cwd: &std::path::Path) -> Driver {
+    let script = fixture_dirs().find(name).expect("a fixture driver");
+    Driver::load(&script, host(cwd), variables, DriverQuery::Describe).expect("the driver loads")
 }
 
 #[test]
-fn every_measured_command_line_is_reproduced() {
+fn recorded_command_lines_are_reproduced() {
     let cases = cases();
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("PROMPT.md"), text(&cases["prompt_text"])).unwrap();
     let builds = cases["build"].as_array().expect("cases");
     for case in builds {
-        let given = &case["globals"];
-        let globals = Globals {
-            output_format: text(&given["CLAUDE_OUTPUT_FORMAT"]),
-            permission_mode: text(&given["CLAUDE_PERMISSION_MODE"]),
-            allowed_tools: text(&given["CLAUDE_ALLOWED_TOOLS"]),
-            use_continue: text(&given["CLAUDE_USE_CONTINUE"]),
-            ..globals()
+        let values = &case["globals"];
+        let variables = DriverVariables {
+            output_format: text(&values["CLAUDE_OUTPUT_FORMAT"]),
+            permission_mode: text(&values["CLAUDE_PERMISSION_MODE"]),
+            allowed_tools: text(&values["CLAUDE_ALLOWED_TOOLS"]),
+            use_continue: text(&values["CLAUDE_USE_CONTINUE"]),
+            ..super::fixture::variables()
         };
-        let driver = load(case["driver"].as_str().unwrap(), globals, directory.path());
+        let driver = load(case["driver"].as_str().unwrap(), variables, directory.path());
         let (context, session) = (text(&case["loop_context"]), text(&case["session_id"]));
         let built = driver
             .build(text(&case["prompt_file"]).as_ref(), &context, &session)
@@ -61,41 +61,44 @@ fn every_measured_command_line_is_reproduced() {
 }
 
 #[test]
-fn every_measured_filter_output_is_reproduced() {
+fn recorded_filter_output_is_reproduced() {
     let cases = cases();
     let directory = tempfile::tempdir().unwrap();
     let cases = cases["stream_filter"].as_array().expect("cases").clone();
     assert!(cases.len() > 10);
     for case in cases {
-        let driver = load(case["driver"].as_str().unwrap(), globals(), directory.path());
+        let driver = load(case["driver"].as_str().unwrap(), variables(), directory.path());
         let filter = Filter::compile(driver.filter.as_deref().expect("a filter")).unwrap();
         let printed = filter
             .apply(&case["event"].to_string())
-            .expect("an event that the filter takes");
+            .expect("the filter accepts the event");
         assert_eq!(printed, text(&case["output"]), "{case:#}");
     }
 }
 
 #[test]
-fn the_session_comes_from_the_first_that_knows_it() {
+fn session_id_comes_from_the_first_source_that_has_one() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out");
-    let driver = load("opencode", globals(), directory.path());
-    let session = |text: &str, told: Option<&str>| {
+    let driver = load("opencode", variables(), directory.path());
+    let session = |text: &str, from_transcript: Option<&str>| {
         fs::write(&output, text).unwrap();
-        driver.session_of(&output, told)
+        driver.session_id_of(&output, from_transcript)
     };
     assert_eq!(
-        session("{\"session\":{\"id\":\"s1\"}}\n", Some("told")).as_deref(),
+        session("{\"session\":{\"id\":\"s1\"}}\n", Some("from-transcript")).as_deref(),
         Some("s1")
     );
-    assert_eq!(session("{}\n", Some("told")).as_deref(), Some("told"));
+    assert_eq!(
+        session("{}\n", Some("from-transcript")).as_deref(),
+        Some("from-transcript")
+    );
     assert_eq!(session("{\"session_id\":\"s2\"}\n", None).as_deref(), Some("s2"));
     assert_eq!(session("", Some("$(id)")).as_deref(), Some("from-the-list"));
-    let copilot = load("copilot", globals(), directory.path());
+    let copilot = load("copilot", variables(), directory.path());
     assert_eq!(
-        copilot.session_of(&output, Some("told")),
+        copilot.session_id_of(&output, Some("from-transcript")),
         None,
-        "it has no sessions"
+        "the driver has no sessions"
     );
 }

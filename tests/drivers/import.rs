@@ -1,10 +1,11 @@
-//! Repositories of other Ralphs: run as they are, and carried over into a `ralph.yml`.
+//! Tests of projects with `.ralphrc` or ralphex configuration: running them unchanged and converting them to
+//! `ralph.yml`.
 
 use std::fs;
 
 use super::sandbox::Sandbox;
 
-/// A session of codex that says one thing.
+/// A fake-agent script that prints one Codex message.
 fn codex(text: &str) -> String {
     let text = serde_json::to_string(text).expect("JSON").replace('\\', "\\\\");
     format!(
@@ -21,13 +22,13 @@ fn bmalph_project() -> Sandbox {
                     SESSION_CONTINUITY=true\nCLAUDE_TIMEOUT_MINUTES=15\nMAX_CALLS_PER_HOUR=100\n";
     Sandbox::new()
         .agent("codex", &codex("not yet"))
-        .file("stage/2.script", codex("All done.\nLOOP_COMPLETE"))
+        .file("agent/2.script", codex("All done.\nLOOP_COMPLETE"))
         .file("project/.ralph/.ralphrc", settings)
         .file("project/.ralph/PROMPT.md", "Do what the plan says.\n")
 }
 
 #[test]
-fn a_repository_with_a_ralphrc_runs_without_a_ralph_yml() {
+fn project_with_ralphrc_runs_without_ralph_yml() {
     let sandbox = bmalph_project();
     let done = sandbox.ralph(&["run"]);
     assert_eq!(done.code, 0, "{done:?}");
@@ -43,22 +44,22 @@ fn a_repository_with_a_ralphrc_runs_without_a_ralph_yml() {
         .any(|words| words[0] == "resume" && words[1].starts_with("0199a213"));
     assert!(resumed, "{second:?}");
     assert!(
-        done.stderr.contains("MAX_CALLS_PER_HOUR has no counterpart"),
+        done.stderr.contains("unsupported settings: MAX_CALLS_PER_HOUR"),
         "{done:?}"
     );
 }
 
 #[test]
-fn a_repository_with_ralphexs_config_runs_without_a_ralph_yml() {
-    let speak = |text: &str| {
+fn project_with_ralphex_config_runs_without_ralph_yml() {
+    let message = |text: &str| {
         format!(
             "say {{\"type\":\"content_block_delta\",\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\
                  say {{\"type\":\"result\",\"result\":\"\"}}\n"
         )
     };
     let sandbox = Sandbox::new()
-        .agent("my-claude", &speak("task 1 is done"))
-        .file("stage/2.script", speak("<<<RALPHEX:ALL_TASKS_DONE>>>"))
+        .agent("my-claude", &message("task 1 is done"))
+        .file("agent/2.script", message("<<<RALPHEX:ALL_TASKS_DONE>>>"))
         .file(
             "project/.ralphex/config",
             "claude_command = my-claude\nclaude_args = --quick \"two words\"\niteration_delay_ms = 1\n",
@@ -67,11 +68,11 @@ fn a_repository_with_ralphexs_config_runs_without_a_ralph_yml() {
     let done = sandbox.ralph(&["run", "-P", "docs/plans/plan.md"]);
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(sandbox.argv(2)[..3], ["--quick", "two words", "-p"]);
-    assert!(!sandbox.path("stage/3.argv").exists());
+    assert!(!sandbox.path("agent/3.argv").exists());
 }
 
 #[test]
-fn init_carries_a_file_over_and_overwrites_nothing() {
+fn init_converts_a_file_and_overwrites_nothing() {
     let sandbox = bmalph_project();
     let printed = sandbox.ralph(&["config", "convert", "--from", "ralphrc"]);
     let before = sandbox.ralph(&["config", "show", "--json"]);
@@ -81,7 +82,7 @@ fn init_carries_a_file_over_and_overwrites_nothing() {
     let written = fs::read_to_string(sandbox.project().join("ralph.yml")).unwrap();
     assert_eq!(written, printed.stdout, "one code path");
     assert!(
-        written.contains("# Not carried over: ") && written.contains("MAX_CALLS_PER_HOUR"),
+        written.contains("# Not converted: ") && written.contains("MAX_CALLS_PER_HOUR"),
         "{written}"
     );
     fs::remove_file(sandbox.project().join(".ralph/.ralphrc")).unwrap();
@@ -92,7 +93,7 @@ fn init_carries_a_file_over_and_overwrites_nothing() {
     let again = sandbox.ralph(&["init", "--from-ralphrc", ".ralphrc"]);
     assert_eq!(again.code, 1, "{again:?}");
     assert!(
-        again.stdout.contains("exists  ralph.yml (left as it is)"),
+        again.stdout.contains("exists  ralph.yml (unchanged)"),
         "{again:?}"
     );
     assert_eq!(
@@ -102,21 +103,21 @@ fn init_carries_a_file_over_and_overwrites_nothing() {
 }
 
 #[test]
-fn a_plain_init_beside_another_ralphs_file_keeps_its_task_and_says_how_to_carry_it_over() {
+fn plain_init_keeps_an_imported_prompt_and_explains_conversion() {
     let sandbox = bmalph_project();
     let done = sandbox.ralph(&["init"]);
     assert_eq!(done.code, 0, "{done:?}");
-    insta::assert_snapshot!(sandbox.anonymous(&done.stdout), @"
+    insta::assert_snapshot!(sandbox.redact(&done.stdout), @"
     wrote   ralph.yml
 
-    Now write the task into .ralph/PROMPT.md, then: ralph run
-    /box/project/.ralph/.ralphrc is read too, below ralph.yml; to carry it over, remove ralph.yml, then: ralph init --from-ralphrc
+    Next: describe the task in .ralph/PROMPT.md, then: ralph run
+    /box/project/.ralph/.ralphrc is also read, with lower precedence; to convert it, remove ralph.yml, then: ralph init --from-ralphrc
     ");
     assert!(!sandbox.project().join("PROMPT.md").exists());
     let shown = sandbox.ralph(&["config", "show", "--json"]);
     assert!(
         sandbox
-            .anonymous(&shown.stdout)
+            .redact(&shown.stdout)
             .contains("/box/project/.ralph/PROMPT.md"),
         "{shown:?}"
     );
@@ -124,7 +125,7 @@ fn a_plain_init_beside_another_ralphs_file_keeps_its_task_and_says_how_to_carry_
 }
 
 #[test]
-fn init_knows_where_ralphex_keeps_its_files() {
+fn init_finds_the_ralphex_files() {
     let users = Sandbox::new().file(
         "home/.config/ralphex/config",
         "claude_command = mine\nclaude_args =\n",
@@ -151,21 +152,21 @@ fn init_knows_where_ralphex_keeps_its_files() {
     );
 }
 
-/// One tool's answers as a stream of claude's, in the shape that ralphex documents: the prompt out of `-p`, whatever
-/// else is given ignored, a delta for each line, a result at the end.
+/// A wrapper as ralphex documents it: takes the prompt from `-p`, ignores other arguments, prints a delta for each
+/// line and a result at the end.
 fn wrapper(call: &str) -> String {
     format!(
         r#"#!/usr/bin/env bash
 set -euo pipefail
-asked=""
+prompt=""
 while (( $# > 0 )); do
-    if [[ "$1" == -p ]]; then asked="${{2:-}}"; shift; fi
+    if [[ "$1" == -p ]]; then prompt="${{2:-}}"; shift; fi
     shift
 done
-if [[ -z "$asked" ]]; then echo "nothing was asked" >&2; exit 1; fi
-{call} | while IFS= read -r said; do
-    said="${{said//\\/\\\\}}"; said="${{said//\"/\\\"}}"
-    printf '{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"%s\\n"}}}}\n' "$said"
+if [[ -z "$prompt" ]]; then echo "missing prompt" >&2; exit 1; fi
+{call} | while IFS= read -r line; do
+    line="${{line//\\/\\\\}}"; line="${{line//\"/\\\"}}"
+    printf '{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"%s\\n"}}}}\n' "$line"
 done
 printf '{{"type":"result","result":""}}\n'
 "#
@@ -173,11 +174,11 @@ printf '{{"type":"result","result":""}}\n'
 }
 
 #[test]
-fn wrappers_of_three_tools_run_a_whole_loop_and_their_signals_count() {
+fn wrappers_of_three_tools_complete_a_run_with_each_signal() {
     for (tool, call) in [
-        ("codex", "codex exec \"$asked\""),
-        ("gemini", "gemini -p \"$asked\" 2>/dev/null"),
-        ("ollama", "ollama run \"${OLLAMA_MODEL:-llama3}\" \"$asked\""),
+        ("codex", "codex exec \"$prompt\""),
+        ("gemini", "gemini -p \"$prompt\" 2>/dev/null"),
+        ("ollama", "ollama run \"${OLLAMA_MODEL:-llama3}\" \"$prompt\""),
     ] {
         for (signal, code) in [
             ("COMPLETED", 0),
@@ -188,7 +189,7 @@ fn wrappers_of_three_tools_run_a_whole_loop_and_their_signals_count() {
             let sandbox = Sandbox::new()
                 .agent(tool, "say looking at \"it\"\nsay a \\\\ too")
                 .file(
-                    "stage/3.script",
+                    "agent/3.script",
                     format!("say finally\nsay <<<RALPHEX:{signal}>>>"),
                 )
                 .program("project/wrap.sh", &wrapper(call))
@@ -199,18 +200,18 @@ fn wrappers_of_three_tools_run_a_whole_loop_and_their_signals_count() {
             let done = sandbox.ralph(&["run", "-p", "do it", "-n", "5"]);
             assert_eq!(done.code, code, "{tool} {signal}: {done:?}");
             assert!(done.stdout.contains("looking at \"it\""), "{tool}: {done:?}");
-            assert!(sandbox.path("stage/3.argv").exists() && !sandbox.path("stage/4.argv").exists());
+            assert!(sandbox.path("agent/3.argv").exists() && !sandbox.path("agent/4.argv").exists());
             assert!(sandbox.argv(1).last().unwrap().starts_with("do it"), "{tool}");
         }
     }
 }
 
-/// The tool fails, its words are thrown away, and the wrapper says that all is well.
+/// The tool fails, its output is discarded, and the wrapper exits successfully.
 #[test]
-fn a_wrapper_that_hides_its_tools_failure_burns_no_iterations() {
+fn wrapper_that_hides_a_failure_does_not_use_up_iterations() {
     for hiding in [
-        "tool \"$asked\" 2>/dev/null || true",
-        "{ tool \"$asked\" || :; } 2>/dev/null",
+        "tool \"$prompt\" 2>/dev/null || true",
+        "{ tool \"$prompt\" || :; } 2>/dev/null",
     ] {
         let sandbox = Sandbox::new()
             .agent("tool", "err quota exceeded\nexit 1")
@@ -226,7 +227,7 @@ fn a_wrapper_that_hides_its_tools_failure_burns_no_iterations() {
             done.stdout.contains("agent       claude by wrap.sh"),
             "{hiding}: {done:?}"
         );
-        assert!(!sandbox.path("stage/3.argv").exists(), "{hiding}");
+        assert!(!sandbox.path("agent/3.argv").exists(), "{hiding}");
     }
 }
 
@@ -238,9 +239,9 @@ fn delta(text: &str) -> String {
 
 const RESULT: &str = "say {\"type\":\"result\",\"result\":\"\"}\n";
 
-/// What a provider prints, and the exit code of a run of one iteration with it.
+/// The output of a wrapper, and the exit code of a run with one iteration.
 #[test]
-fn what_a_provider_prints_is_judged_as_documented() {
+fn wrapper_output_is_interpreted_as_documented() {
     let marker = "<<<RALPHEX:COMPLETED>>>";
     let repeated = format!("say {{\"type\":\"result\",\"result\":\"{marker}\"}}\n");
     let wrapped = format!("say {{\"type\":\"result\",\"result\":{{\"output\":\"{marker}\"}}}}\n");
@@ -282,7 +283,7 @@ fn what_a_provider_prints_is_judged_as_documented() {
             delta(marker) + "say {\"type\":\"result\",\"is_error\":true,\"result\":\"no\"}",
             1,
         ),
-        ("signs of life only", keepalive.repeat(50) + RESULT, 1),
+        ("keepalives only", keepalive.repeat(50) + RESULT, 1),
     ] {
         let sandbox = Sandbox::new().agent("other", &script).file(
             "project/ralph.yml",
@@ -299,9 +300,9 @@ fn what_a_provider_prints_is_judged_as_documented() {
     }
 }
 
-/// Silence would be too long, but there are signs of life.
+/// Empty deltas count as output for the idle timeout.
 #[test]
-fn signs_of_life_keep_a_slow_provider_alive() {
+fn keepalives_prevent_the_idle_timeout() {
     let script = (delta("") + "sleep 400\n").repeat(5) + &delta("<<<RALPHEX:COMPLETED>>>") + RESULT;
     let sandbox = Sandbox::new().agent("other", &script).file(
         "project/ralph.yml",

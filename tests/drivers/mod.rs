@@ -1,10 +1,10 @@
-//! Driver scripts under real bash: the measured command lines, and scripts that misbehave.
+//! Tests of driver scripts with a real bash: recorded command lines, misbehaving scripts, trust, and imports.
 
+mod faulty_script_runs;
+mod faulty_scripts;
 mod fixture;
 mod golden;
-mod hostile;
 mod import;
-mod misbehaving;
 mod runs;
 mod sandbox;
 mod shells;

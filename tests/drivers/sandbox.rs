@@ -1,4 +1,4 @@
-//! A project, a home and a PATH of its own, and the real `ralph` in them.
+//! Runs the real `ralph` with a temporary project, home directory and PATH.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 
-use crate::process::stage::{DEADLINE, fake_agent};
+use crate::process::helpers::{DEADLINE, fake_agent};
 
 pub(crate) struct Sandbox {
     root: TempDir,
@@ -28,7 +28,7 @@ pub(crate) struct Finished {
 impl Sandbox {
     pub(crate) fn new() -> Self {
         let root = TempDir::new().expect("a temporary directory");
-        for directory in ["project", "home", "bin", "stage"] {
+        for directory in ["project", "home", "bin", "agent"] {
             fs::create_dir(root.path().join(directory)).expect("a directory");
         }
         Self {
@@ -45,14 +45,14 @@ impl Sandbox {
         self.path("project")
     }
 
-    /// The fake agent under this name, playing this script whenever it is called.
+    /// Installs the fake agent under this name, with this script for every call.
     pub(crate) fn agent(self, name: &str, script: &str) -> Self {
         symlink(fake_agent(), self.path("bin").join(name)).expect("a link");
-        self.plays(script)
+        self.set_agent_script(script)
     }
 
-    pub(crate) fn plays(self, script: &str) -> Self {
-        fs::write(self.path("stage/default.script"), script).expect("a script");
+    pub(crate) fn set_agent_script(self, script: &str) -> Self {
+        fs::write(self.path("agent/default.script"), script).expect("a script");
         self
     }
 
@@ -74,9 +74,9 @@ impl Sandbox {
         self
     }
 
-    /// What call `number` of the fake agent was given.
+    /// The arguments of call `number` of the fake agent.
     pub(crate) fn argv(&self, number: u32) -> Vec<String> {
-        let path = self.path(&format!("stage/{number}.argv"));
+        let path = self.path(&format!("agent/{number}.argv"));
         let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let words = bytes.split(|byte| *byte == 0);
         let mut words: Vec<String> = words
@@ -87,7 +87,7 @@ impl Sandbox {
     }
 
     pub(crate) fn was_called(&self) -> bool {
-        self.path("stage/1.argv").exists()
+        self.path("agent/1.argv").exists()
     }
 
     pub(crate) fn git(&self, args: &[&str]) {
@@ -109,8 +109,8 @@ impl Sandbox {
         assert!(status.status.success(), "git {args:?}: {status:?}");
     }
 
-    /// The project, committed, in a repository that has a remote.
-    pub(crate) fn cloned(self) -> Self {
+    /// Commits the project and adds a remote, as in a cloned repository.
+    pub(crate) fn with_remote(self) -> Self {
         self.git(&["init", "-q"]);
         self.git(&["add", "-A"]);
         self.git(&["commit", "-qm", "all"]);
@@ -119,10 +119,10 @@ impl Sandbox {
     }
 
     pub(crate) fn ralph(&self, args: &[&str]) -> Finished {
-        self.ralph_reading("", args)
+        self.ralph_with_stdin("", args)
     }
 
-    pub(crate) fn ralph_reading(&self, stdin: &str, args: &[&str]) -> Finished {
+    pub(crate) fn ralph_with_stdin(&self, stdin: &str, args: &[&str]) -> Finished {
         let input = self.path("stdin");
         fs::write(&input, stdin).expect("an input");
         let (stdout, stderr) = (self.path("stdout"), self.path("stderr"));
@@ -143,8 +143,8 @@ impl Sandbox {
         }
     }
 
-    /// With a terminal for stdin and stderr, and somebody who types this; what was on the screen.
-    pub(crate) fn ralph_on_a_terminal(&self, typed: &str, args: &[&str]) -> (i32, String) {
+    /// Runs `ralph` with a terminal for stdin and stderr and types `typed`. Returns the exit code and the output.
+    pub(crate) fn ralph_on_terminal(&self, typed: &str, args: &[&str]) -> (i32, String) {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&master)
             .and_then(|()| unlockpt(&master))
@@ -155,7 +155,7 @@ impl Sandbox {
             let mut options = fs::File::options();
             options.read(true).write(true).open(path).expect("the other end")
         };
-        // Held open, so that the screen stays readable after the end.
+        // Keeps the terminal readable after the child exits.
         let held = slave();
         let mut child = self
             .command(args)
@@ -167,8 +167,8 @@ impl Sandbox {
         let mut screen = fs::File::from(master);
         let mut keyboard = screen.try_clone().expect("a keyboard");
         keyboard.write_all(typed.as_bytes()).expect("a keyboard");
-        // The end of a terminal is an error, after all that was written.
-        let watcher = thread::spawn(move || {
+        // Reading fails at the end of the output.
+        let reader = thread::spawn(move || {
             let mut seen = Vec::new();
             let mut chunk = [0; 4096];
             while let Ok(length @ 1..) = screen.read(&mut chunk) {
@@ -178,7 +178,7 @@ impl Sandbox {
         });
         let code = wait(&mut child, args);
         drop(held);
-        let seen = watcher.join().expect("a watcher");
+        let seen = reader.join().expect("a reader thread");
         (code, String::from_utf8_lossy(&seen).into_owned())
     }
 
@@ -191,13 +191,14 @@ impl Sandbox {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.path("home"))
-            .env("FAKE_AGENT", self.path("stage"))
+            .env("RALPH_STATE_DIR", self.path("state"))
+            .env("FAKE_AGENT", self.path("agent"))
             .envs(self.environment.iter().cloned());
         command
     }
 
-    /// Outputs with a fixed name for the temporary directory.
-    pub(crate) fn anonymous(&self, text: &str) -> String {
+    /// Replaces the temporary directory with a fixed name.
+    pub(crate) fn redact(&self, text: &str) -> String {
         text.replace(&self.root.path().display().to_string(), "/box")
     }
 }

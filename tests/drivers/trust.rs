@@ -1,49 +1,49 @@
-//! Whose files are they? Nothing of a repository with a remote runs before it is allowed, and what is allowed is a
-//! content, not a name.
+//! Tests of trust: commands of a repository with a remote run only after the user allows them, and the permission is
+//! tied to the contents of the files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::fixture::WHOLE;
+use super::fixture::COMPLETE_DRIVER;
 use super::sandbox::Sandbox;
 
 const CUSTOM: &str =
     "cli: {backend: custom, command: my-agent}\nevent_loop: {prompt: go, max_iterations: 1}\n";
 
-fn foreign() -> Sandbox {
+fn untrusted_project() -> Sandbox {
     Sandbox::new()
         .agent("my-agent", "say LOOP_COMPLETE")
         .file("project/ralph.yml", CUSTOM)
-        .cloned()
+        .with_remote()
 }
 
 #[test]
-fn a_tracked_file_of_a_repository_with_a_remote_is_asked_about() {
-    let sandbox = foreign();
+fn tracked_file_of_a_repository_with_a_remote_needs_trust() {
+    let sandbox = untrusted_project();
     let refused = sandbox.ralph(&["run"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(!sandbox.was_called());
-    insta::assert_snapshot!(sandbox.anonymous(&refused.stderr), @"
-    error: This repository's files would have ralph run:
+    insta::assert_snapshot!(sandbox.redact(&refused.stderr), @"
+    error: the files of this repository would run these commands:
       /box/project/ralph.yml (tracked, in a repository with a remote)
-        the agent: my-agent
-      they can come from somebody else, so nothing of it was started
-      to allow it, until one byte of it changes: ralph trust
-      for one call, or in CI: --trust, or RALPH_TRUST=1
+        agent: my-agent
+    hint: other people may have written these files; nothing was started
+    hint: to allow them until they change: ralph trust
+    hint: to allow them once, or in CI: --trust or RALPH_TRUST=1
     ");
     assert_eq!(refused.stdout, "");
 
     let allowed = sandbox.ralph(&["trust"]);
     assert_eq!(allowed.code, 0, "{allowed:?}");
-    assert!(allowed.stdout.contains("the agent: my-agent"), "{allowed:?}");
+    assert!(allowed.stdout.contains("agent: my-agent"), "{allowed:?}");
     assert_eq!(sandbox.ralph(&["run"]).code, 0);
-    assert!(sandbox.path("home/.local/state/ralph/trust.json").exists());
+    assert!(sandbox.path("state/trust/trust.json").exists());
 
     let changed = CUSTOM.replace("go", "gO");
     fs::write(sandbox.project().join("ralph.yml"), &changed).unwrap();
     assert_eq!(sandbox.ralph(&["run"]).code, 2, "one byte changed");
     fs::write(sandbox.project().join("ralph.yml"), CUSTOM).unwrap();
-    assert_eq!(sandbox.ralph(&["run"]).code, 0, "back to what was allowed");
+    assert_eq!(sandbox.ralph(&["run"]).code, 0, "the allowed contents again");
     let shown = sandbox.ralph(&["trust", "--show"]);
     assert!(shown.stdout.contains("allowed      "), "{shown:?}");
     assert_eq!(sandbox.ralph(&["trust", "--revoke"]).code, 0);
@@ -51,7 +51,7 @@ fn a_tracked_file_of_a_repository_with_a_remote_is_asked_about() {
 }
 
 #[test]
-fn the_program_of_an_agent_may_be_of_any_size() {
+fn agent_program_may_have_any_size() {
     let sandbox = Sandbox::new()
         .file("project/big-agent", "#!/bin/sh\necho LOOP_COMPLETE\nexit 0\n")
         .file("project/ralph.yml", CUSTOM.replace("my-agent", "./big-agent"));
@@ -63,28 +63,38 @@ fn the_program_of_an_agent_may_be_of_any_size() {
     program
         .set_permissions(fs::Permissions::from_mode(0o755))
         .unwrap();
-    // What is open for writing cannot be executed.
+    // A file that is open for writing cannot be executed.
     drop(program);
     let run = sandbox.ralph(&["run"]);
     assert_eq!(run.code, 0, "{run:?}");
 
-    let foreign = sandbox.cloned();
-    assert_eq!(foreign.ralph(&["run"]).code, 2);
-    assert_eq!(foreign.ralph(&["trust"]).code, 0);
-    assert_eq!(foreign.ralph(&["run"]).code, 0);
+    let untrusted = sandbox.with_remote();
+    assert_eq!(untrusted.ralph(&["run"]).code, 2);
+    assert_eq!(untrusted.ralph(&["trust"]).code, 0);
+    assert_eq!(untrusted.ralph(&["run"]).code, 0);
 }
 
 #[test]
-fn consent_can_be_given_for_one_call() {
-    let sandbox = foreign();
+fn trust_option_applies_to_one_call() {
+    let sandbox = untrusted_project();
     assert_eq!(sandbox.ralph(&["run", "--trust"]).code, 0);
-    assert_eq!(sandbox.ralph(&["run"]).code, 2, "and only for that one");
-    assert_eq!(foreign().set("RALPH_TRUST", "1").ralph(&["run"]).code, 0);
-    assert_eq!(foreign().set("RALPH_TRUST", "0").ralph(&["run"]).code, 2);
+    assert_eq!(
+        sandbox.ralph(&["run"]).code,
+        2,
+        "the option applied to one call only"
+    );
+    assert_eq!(
+        untrusted_project().set("RALPH_TRUST", "1").ralph(&["run"]).code,
+        0
+    );
+    assert_eq!(
+        untrusted_project().set("RALPH_TRUST", "0").ralph(&["run"]).code,
+        2
+    );
 }
 
 #[test]
-fn the_users_own_files_run_without_a_question() {
+fn users_own_files_need_no_trust() {
     let outside = Sandbox::new()
         .agent("my-agent", "say LOOP_COMPLETE")
         .file("project/ralph.yml", CUSTOM);
@@ -93,36 +103,37 @@ fn the_users_own_files_run_without_a_question() {
     let untracked = Sandbox::new()
         .agent("my-agent", "say LOOP_COMPLETE")
         .file("project/x", "")
-        .cloned();
+        .with_remote();
     let untracked = untracked.file("project/ralph.yml", CUSTOM);
     assert_eq!(untracked.ralph(&["run"]).code, 0, "untracked");
 
-    let lonely = foreign();
-    lonely.git(&["remote", "remove", "origin"]);
-    assert_eq!(lonely.ralph(&["run"]).code, 0, "no remote");
+    let without_remote = untrusted_project();
+    without_remote.git(&["remote", "remove", "origin"]);
+    assert_eq!(without_remote.ralph(&["run"]).code, 0, "no remote");
 
     let own = Sandbox::new()
         .agent("my-agent", "say LOOP_COMPLETE")
         .file("project/x", "")
-        .cloned()
+        .with_remote()
         .file("home/.config/ralph/ralph.yml", CUSTOM);
-    assert_eq!(own.ralph(&["run"]).code, 0, "the user's own configuration");
+    assert_eq!(own.ralph(&["run"]).code, 0, "the user's configuration");
 }
 
 #[test]
-fn what_executes_nothing_is_not_asked_about() {
+fn configuration_without_commands_needs_no_trust() {
     let sandbox = Sandbox::new()
         .agent("claude", "say {\"type\":\"result\",\"result\":\"LOOP_COMPLETE\"}")
         .file(
             "project/ralph.yml",
             "event_loop: {prompt: go, max_iterations: 1}\n",
         )
-        .cloned();
+        .with_remote();
     assert_eq!(sandbox.ralph(&["run"]).code, 0);
 }
 
-/// What a repository can have executed: a name, the configuration that says so, and a file whose bytes count.
-const EXECUTED: &[(&str, &str, &str)] = &[
+/// Commands that a repository can configure: a name, the configuration, and a file whose contents are part of the
+/// trust.
+const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "a custom command",
         "cli: {backend: custom, command: ./agent.sh}\n",
@@ -135,25 +146,25 @@ const EXECUTED: &[(&str, &str, &str)] = &[
     ("arguments", "adapters: {claude: {args: [--evil]}}\n", "ralph.yml"),
 ];
 
-fn executing(config: &str) -> Sandbox {
+fn project_with(config: &str) -> Sandbox {
     let agent = "#!/bin/sh\ntouch evil\necho '{\"type\":\"result\",\"result\":\"LOOP_COMPLETE\"}'\necho LOOP_COMPLETE\n";
     let say = "say {\"type\":\"result\",\"result\":\"LOOP_COMPLETE\"}\nrun touch evil";
     Sandbox::new()
         .agent("claude", say)
         .agent("x-cli", say)
         .program("project/agent.sh", agent)
-        .file("project/.ralph/drivers/x.sh", WHOLE)
+        .file("project/.ralph/drivers/x.sh", COMPLETE_DRIVER)
         .file(
             "project/ralph.yml",
             format!("{config}event_loop: {{prompt: go, max_iterations: 1}}\n"),
         )
-        .cloned()
+        .with_remote()
 }
 
 #[test]
-fn each_thing_that_a_repository_has_executed_waits_to_be_allowed_and_one_changed_byte_asks_again() {
-    for (what, config, file) in EXECUTED {
-        let sandbox = executing(config);
+fn every_command_needs_trust_again_after_one_changed_byte() {
+    for (what, config, file) in COMMANDS {
+        let sandbox = project_with(config);
         let evil = sandbox.project().join("evil");
         for command in [&["run"][..], &["gates", "run"]] {
             let refused = sandbox.ralph(command);
@@ -178,26 +189,29 @@ fn each_thing_that_a_repository_has_executed_waits_to_be_allowed_and_one_changed
 }
 
 #[test]
-fn each_of_them_is_shown_and_asked_about_on_a_terminal() {
-    for (what, config, _) in EXECUTED {
-        let sandbox = executing(config);
+fn every_command_is_shown_and_confirmed_on_a_terminal() {
+    for (what, config, _) in COMMANDS {
+        let sandbox = project_with(config);
         let evil = sandbox.project().join("evil");
-        let (code, screen) = sandbox.ralph_on_a_terminal("n\n", &["run"]);
+        let (code, screen) = sandbox.ralph_on_terminal("n\n", &["run"]);
         assert_eq!((code, evil.exists()), (2, false), "{what}: {screen}");
-        assert!(screen.contains("Run this? [y/N]"), "{what}: {screen}");
-        let (code, screen) = sandbox.ralph_on_a_terminal("y\n", &["run"]);
+        assert!(screen.contains("Allow these commands? [y/N]"), "{what}: {screen}");
+        let (code, screen) = sandbox.ralph_on_terminal("y\n", &["run"]);
         assert!(code != 2 && evil.exists(), "{what}: {screen}");
     }
 }
 
 #[test]
-fn nothing_of_a_driver_runs_before_it_is_allowed() {
+fn driver_does_not_run_before_it_is_trusted() {
     let sandbox = Sandbox::new()
         .agent("x-cli", "say LOOP_COMPLETE")
-        .file("project/.ralph/drivers/x.sh", format!("{WHOLE}\ntouch evil"))
+        .file(
+            "project/.ralph/drivers/x.sh",
+            format!("{COMPLETE_DRIVER}\ntouch evil"),
+        )
         .file("project/.ralphrc", "PLATFORM_DRIVER=x\n")
         .file("project/.ralph/PROMPT.md", "go")
-        .cloned();
+        .with_remote();
     for command in [
         &["run"][..],
         &["run", "--dry-run"],
@@ -217,14 +231,14 @@ fn nothing_of_a_driver_runs_before_it_is_allowed() {
     assert!(sandbox.project().join("evil").exists());
     let other = sandbox.ralph(&["doctor"]);
     assert!(other.stdout.contains("The X"), "{other:?}");
-    // What lies beside a driver counts with it.
+    // Other files in the driver's directory are part of the trust.
     let sandbox = sandbox.file("project/.ralph/drivers/wrapper.py", "new");
     assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 2);
 }
 
 #[test]
-fn asking_git_runs_nothing_of_the_repository() {
-    let sandbox = foreign().program("project/monitor.sh", "#!/bin/sh\ntouch evil\n");
+fn git_queries_run_no_commands_of_the_repository() {
+    let sandbox = untrusted_project().program("project/monitor.sh", "#!/bin/sh\ntouch evil\n");
     let monitor = sandbox.project().join("monitor.sh").display().to_string();
     sandbox.git(&["config", "core.fsmonitor", &monitor]);
     sandbox.git(&[
@@ -240,11 +254,11 @@ fn asking_git_runs_nothing_of_the_repository() {
 }
 
 #[test]
-fn a_program_of_the_repository_is_part_of_what_is_allowed() {
+fn program_in_the_repository_is_part_of_the_trust() {
     let sandbox = Sandbox::new()
         .program("project/agent.sh", "#!/bin/sh\necho LOOP_COMPLETE\n")
         .file("project/ralph.yml", CUSTOM.replace("my-agent", "./agent.sh"))
-        .cloned();
+        .with_remote();
     assert_eq!(sandbox.ralph(&["trust"]).code, 0);
     assert_eq!(sandbox.ralph(&["run"]).code, 0);
     let sandbox = sandbox.program("project/agent.sh", "#!/bin/sh\ntouch evil; echo LOOP_COMPLETE\n");
@@ -252,12 +266,12 @@ fn a_program_of_the_repository_is_part_of_what_is_allowed() {
 }
 
 #[test]
-fn escapes_in_a_command_do_not_reach_the_terminal() {
+fn escape_sequences_in_commands_are_removed() {
     let config = "gates: [{name: t, run: \"\\e]0;evil\\a\\e[2Jmake\"}]\nevent_loop: {prompt: go}\n";
     let sandbox = Sandbox::new()
         .agent("claude", "")
         .file("project/ralph.yml", config)
-        .cloned();
+        .with_remote();
     for done in [
         sandbox.ralph(&["run"]),
         sandbox.ralph(&["trust", "--show"]),
@@ -271,36 +285,36 @@ fn escapes_in_a_command_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn on_a_terminal_the_question_is_asked_and_the_answer_remembered() {
-    let sandbox = foreign();
-    let (code, screen) = sandbox.ralph_on_a_terminal("n\n", &["run"]);
+fn confirmation_on_a_terminal_is_remembered() {
+    let sandbox = untrusted_project();
+    let (code, screen) = sandbox.ralph_on_terminal("n\n", &["run"]);
     assert_eq!((code, sandbox.was_called()), (2, false), "{screen}");
     assert!(
-        screen.contains("the agent: my-agent") && screen.contains("Run this? [y/N]"),
+        screen.contains("agent: my-agent") && screen.contains("Allow these commands? [y/N]"),
         "{screen}"
     );
-    let (code, screen) = sandbox.ralph_on_a_terminal("y\n", &["run"]);
+    let (code, screen) = sandbox.ralph_on_terminal("y\n", &["run"]);
     assert_eq!(code, 0, "{screen}");
-    assert_eq!(sandbox.ralph(&["run"]).code, 0, "it was remembered");
+    assert_eq!(sandbox.ralph(&["run"]).code, 0, "the confirmation was remembered");
 }
 
 #[test]
-fn allowing_what_is_here_means_every_driver_that_is_here() {
+fn trust_applies_to_all_drivers_of_the_project() {
     let sandbox = Sandbox::new()
         .agent("x-cli", "say LOOP_COMPLETE")
-        .file("project/.ralph/drivers/x.sh", WHOLE)
-        .cloned();
+        .file("project/.ralph/drivers/x.sh", COMPLETE_DRIVER)
+        .with_remote();
     assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 2);
     assert_eq!(sandbox.ralph(&["trust"]).code, 0);
     assert_eq!(sandbox.ralph(&["drivers", "check", "x"]).code, 0);
 }
 
 #[test]
-fn an_agent_is_not_tested_before_it_is_allowed() {
-    let sandbox = foreign();
+fn agents_test_needs_trust() {
+    let sandbox = untrusted_project();
     let refused = sandbox.ralph(&["agents", "test"]);
     assert_eq!(refused.code, 2, "{refused:?}");
-    assert!(refused.stderr.contains("the agent: my-agent"), "{refused:?}");
+    assert!(refused.stderr.contains("agent: my-agent"), "{refused:?}");
     assert!(!sandbox.was_called());
     let allowed = sandbox.ralph(&["agents", "test", "--trust"]);
     assert!(sandbox.was_called(), "{allowed:?}");

@@ -1,6 +1,5 @@
-//! The examples that users copy: each is run by the very command that its README names, with the real binary, and shows
-//! what it says that it shows.
+//! Tests of the examples: runs the command of each README with the real binary and checks the result.
 
-mod copied;
+mod copy;
 mod notify;
 mod runs;

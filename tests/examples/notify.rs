@@ -1,4 +1,4 @@
-//! The hooks that come as examples: they deliver, and a server that refuses or hangs does no harm.
+//! Tests of the example hooks: they deliver notifications, and a failing server does not affect the run.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::copied::{copied, put_on_path};
-use crate::sandbox::{DEADLINE, Running, Sandbox, Told};
+use super::copy::{copy_example, put_on_path};
+use crate::sandbox::{CommandOutput, DEADLINE, Running, Sandbox};
 
-/// A request as it arrived.
+/// A received HTTP request.
 struct Request {
     head: String,
     body: String,
@@ -25,20 +25,18 @@ impl Request {
     }
 }
 
-/// What the server does with those who call.
+/// How the server responds.
 #[derive(Clone, Copy)]
-enum Manners {
+enum ServerBehavior {
     Answers(&'static str),
-    /// Reads the request and never says a word.
+    /// Reads the request and never responds.
     Hangs,
 }
 
-/// A web server on loopback, for as many requests as come within the deadline; they arrive at the other end.
-fn serve(manners: Manners) -> (String, Receiver<Request>) {
+/// Starts an HTTP server on loopback until the deadline; requests are sent to the receiver.
+fn serve(behavior: ServerBehavior) -> (String, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener
-        .set_nonblocking(true)
-        .expect("a listener that can be asked");
+    listener.set_nonblocking(true).expect("a non-blocking listener");
     let address = format!("http://{}", listener.local_addr().expect("its address"));
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -48,14 +46,14 @@ fn serve(manners: Manners) -> (String, Receiver<Request>) {
             match listener.accept() {
                 Ok((mut stream, _)) => {
                     let request = read(&mut stream);
-                    match manners {
-                        Manners::Answers(status) => {
-                            let answer = format!(
+                    match behavior {
+                        ServerBehavior::Answers(status) => {
+                            let response = format!(
                                 "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                             );
-                            let _ = stream.write_all(answer.as_bytes());
+                            let _ = stream.write_all(response.as_bytes());
                         }
-                        Manners::Hangs => held.push(stream),
+                        ServerBehavior::Hangs => held.push(stream),
                     }
                     if sender.send(request).is_err() {
                         return;
@@ -72,10 +70,10 @@ fn serve(manners: Manners) -> (String, Receiver<Request>) {
 }
 
 fn read(stream: &mut TcpStream) -> Request {
-    stream.set_nonblocking(false).expect("a stream that waits");
+    stream.set_nonblocking(false).expect("a blocking stream");
     stream.set_read_timeout(Some(DEADLINE)).expect("a deadline");
     let mut bytes = Vec::new();
-    let mut piece = [0; 4096];
+    let mut chunk = [0; 4096];
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
@@ -89,43 +87,44 @@ fn read(stream: &mut TcpStream) -> Request {
                 return Request { head, body };
             }
         }
-        match stream.read(&mut piece) {
-            Ok(count @ 1..) => bytes.extend_from_slice(&piece[..count]),
-            _ => panic!("half a request: {text}"),
+        match stream.read(&mut chunk) {
+            Ok(count @ 1..) => bytes.extend_from_slice(&chunk[..count]),
+            _ => panic!("incomplete request: {text}"),
         }
     }
 }
 
-/// The next request; the deadline ends the wait.
+/// Waits for the next request, until the deadline.
 #[track_caller]
 fn next(requests: &Receiver<Request>) -> Request {
     requests.recv_timeout(DEADLINE).expect("a request")
 }
 
-/// A user's project with the scripts in `notify`, and these hooks.
+/// Creates a project with the scripts of `notify` and the given hooks.
 fn project(hooks: &str) -> Sandbox {
-    let sandbox = copied("notify");
+    let sandbox = copy_example("notify");
     let config = "cli: {backend: custom, command: sh, args: [agent.sh]}\nevent_loop: {prompt: x, max_consecutive_failures: 1}\n";
     fs::write(sandbox.work().join("ralph.yml"), format!("{config}{hooks}")).expect("a configuration");
-    says(&sandbox, "echo LOOP_COMPLETE");
+    set_agent_script(&sandbox, "echo LOOP_COMPLETE");
     sandbox
 }
 
-/// What the agent of the project does.
-fn says(sandbox: &Sandbox, script: &str) {
+/// Replaces the script of the project's agent.
+fn set_agent_script(sandbox: &Sandbox, script: &str) {
     fs::write(sandbox.work().join("agent.sh"), script).expect("an agent");
 }
 
-fn run(sandbox: &Sandbox, environment: &[(&str, &str)]) -> Told {
+fn run(sandbox: &Sandbox, environment: &[(&str, &str)]) -> CommandOutput {
     let mut command = sandbox.command(&["run"]);
     command.envs(environment.iter().copied());
     Running::start(&mut command).finish()
 }
 
+#[track_caller]
 fn is_missing(tool: &str) -> bool {
     let missing = which::which(tool).is_err();
     if missing {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no {tool} here");
+        crate::sandbox::skip::skip(&format!("{tool} is not installed"));
     }
     missing
 }
@@ -135,10 +134,10 @@ fn webhook_posts_the_document_with_the_token() {
     if is_missing("curl") {
         return;
     }
-    let (address, requests) = serve(Manners::Answers("204 No Content"));
+    let (address, requests) = serve(ServerBehavior::Answers("204 No Content"));
     let sandbox = project(&format!("hooks: {{on_complete: ./webhook.sh {address}/ralph}}\n"));
-    let told = run(&sandbox, &[("WEBHOOK_TOKEN", "hush-hush-42")]).exits_with(0);
-    assert!(!told.text().contains("hook"), "nothing to complain of: {told:?}");
+    let output = run(&sandbox, &[("WEBHOOK_TOKEN", "hush-hush-42")]).exits_with(0);
+    assert!(!output.text().contains("hook"), "no hook warnings: {output:?}");
     let request = next(&requests);
     assert!(
         request.head.starts_with("POST /ralph HTTP/1.1\r\n"),
@@ -159,13 +158,13 @@ fn webhook_posts_the_document_with_the_token() {
 }
 
 #[test]
-fn webhook_speaks_as_chat_services_want_it_whatever_the_agent_said() {
+fn webhook_sends_the_chat_format_and_escapes_agent_text() {
     if is_missing("curl") {
         return;
     }
-    let (address, requests) = serve(Manners::Answers("200 OK"));
+    let (address, requests) = serve(ServerBehavior::Answers("200 OK"));
     let sandbox = project("hooks: {on_iteration: ./webhook.sh}\n");
-    says(
+    set_agent_script(
         &sandbox,
         r#"echo 'it said "\ $(touch stolen) `touch stolen`' >&2; exit 3"#,
     );
@@ -180,16 +179,16 @@ fn webhook_speaks_as_chat_services_want_it_whatever_the_agent_said() {
     );
     assert!(
         !sandbox.work().join("stolen").exists(),
-        "what an agent says is never run"
+        "agent text is never executed"
     );
 }
 
 #[test]
-fn ntfy_sends_the_sentence_with_its_title_and_priority() {
+fn ntfy_sends_message_title_and_priority() {
     if is_missing("curl") {
         return;
     }
-    let (address, requests) = serve(Manners::Answers("200 OK"));
+    let (address, requests) = serve(ServerBehavior::Answers("200 OK"));
     let sandbox =
         project("hooks: {on_complete: NTFY_TOPIC=night ./ntfy.sh, on_fail: NTFY_TOPIC=night ./ntfy.sh}\n");
     let settings = [("NTFY_SERVER", address.as_str()), ("NTFY_TOKEN", "tk_hush42")];
@@ -203,10 +202,10 @@ fn ntfy_sends_the_sentence_with_its_title_and_priority() {
     ] {
         assert!(request.has(header), "{header}: {}", request.head);
     }
-    let sentence = "Done, but unverified: no gates are configured. 1 iteration, ";
-    assert!(request.body.starts_with(sentence), "{}", request.body);
+    let message = "Done, but unverified: no gates are configured. 1 iteration, ";
+    assert!(request.body.starts_with(message), "{}", request.body);
 
-    says(&sandbox, "exit 3");
+    set_agent_script(&sandbox, "exit 3");
     run(&sandbox, &settings).exits_with(1);
     let request = next(&requests);
     assert!(request.has("priority: high"), "{}", request.head);
@@ -214,18 +213,18 @@ fn ntfy_sends_the_sentence_with_its_title_and_priority() {
 }
 
 #[test]
-fn a_server_that_refuses_fails_or_hangs_does_not_harm_the_run() {
+fn a_refusing_failing_or_hanging_server_does_not_affect_the_run() {
     if is_missing("curl") {
         return;
     }
-    let nobody = {
+    let closed = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         format!("http://{}", listener.local_addr().expect("its address"))
     };
-    let (failing, _failed) = serve(Manners::Answers("500 Internal Server Error"));
-    let (hanging, held) = serve(Manners::Hangs);
+    let (failing, _failed) = serve(ServerBehavior::Answers("500 Internal Server Error"));
+    let (hanging, held) = serve(ServerBehavior::Hangs);
     let hooks = "hooks:\n  on_start: ./webhook.sh\n  on_iteration: NTFY_TOPIC=x ./ntfy.sh\n  on_complete: ./webhook.sh\n";
-    for address in [&nobody, &failing, &hanging] {
+    for address in [&closed, &failing, &hanging] {
         let sandbox = project(hooks);
         let settings = [
             ("WEBHOOK_URL", address.as_str()),
@@ -234,29 +233,38 @@ fn a_server_that_refuses_fails_or_hangs_does_not_harm_the_run() {
             ("NTFY_TIMEOUT", "1"),
         ];
         let since = Instant::now();
-        let told = run(&sandbox, &settings).exits_with(0);
-        assert!(since.elapsed() < Duration::from_secs(30), "{told:?}");
+        let output = run(&sandbox, &settings).exits_with(0);
+        assert!(since.elapsed() < Duration::from_secs(30), "{output:?}");
         assert!(
-            !told.text().contains("the hook"),
-            "they fail in silence: {told:?}"
+            !output.text().contains("the hook"),
+            "no hook warnings: {output:?}"
         );
     }
-    assert_eq!(held.try_iter().count(), 3, "the hanging server was asked");
+    assert_eq!(
+        held.try_iter().count(),
+        3,
+        "the hanging server received all requests"
+    );
 
-    // A script that has more patience than ralph is ended by it.
+    // A hook that exceeds its timeout is stopped.
     let sandbox = project("hooks: {timeout: 1, on_complete: ./webhook.sh}\n");
-    let told = run(&sandbox, &[("WEBHOOK_URL", &hanging)]).exits_with(0);
+    let output = run(&sandbox, &[("WEBHOOK_URL", &hanging)]).exits_with(0);
     assert!(
-        told.text().contains("the hook on_complete was stopped after 1 s"),
-        "{told:?}"
+        output
+            .text()
+            .contains("the hook on_complete was stopped after 1 s"),
+        "{output:?}"
     );
 }
 
 #[test]
-fn desktop_shows_the_sentence_and_does_without_a_desktop() {
+fn desktop_shows_the_message_and_works_without_a_desktop() {
     let sandbox = project("hooks: {on_complete: ./desktop.sh, on_fail: ./desktop.sh}\n");
-    let told = run(&sandbox, &[]).exits_with(0);
-    assert!(!told.text().contains("the hook"), "no desktop, no harm: {told:?}");
+    let output = run(&sandbox, &[]).exits_with(0);
+    assert!(
+        !output.text().contains("the hook"),
+        "no hook warnings: {output:?}"
+    );
 
     let stub = sandbox.path("notify-send");
     fs::write(
@@ -266,7 +274,7 @@ fn desktop_shows_the_sentence_and_does_without_a_desktop() {
     .expect("a stub");
     make_executable(&stub);
     put_on_path(&sandbox, "notify-send", &stub);
-    says(&sandbox, "exit 3");
+    set_agent_script(&sandbox, "exit 3");
     run(&sandbox, &[]).exits_with(1);
     let shown = fs::read_to_string(sandbox.path("home").join("shown")).expect("a notification");
     let words: Vec<&str> = shown.lines().collect();

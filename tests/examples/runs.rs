@@ -1,27 +1,26 @@
-//! What each example claims to show.
+//! Runs each example and checks what its README claims.
 
 use std::fs;
-use std::io::Write;
 
 use serde_json::Value;
 
-use super::copied::{copied, directory, outcome, put_on_path, python, typed, written};
-use crate::sandbox::{Sandbox, Told};
+use super::copy::{copy_example, directory, outcome, put_on_path, python, read_file, run_readme_command};
+use crate::sandbox::{CommandOutput, Sandbox};
 
-/// The example, run to its end by the command of its README; it must end well after so many iterations.
+/// Runs the example's README command; asserts that it completes after exactly `iterations` iterations.
 #[track_caller]
-fn played(name: &str, sandbox: &Sandbox, iterations: u64) -> Told {
-    let told = typed(sandbox, name).exits_with(0);
+fn run_to_completion(name: &str, sandbox: &Sandbox, iterations: u64) -> CommandOutput {
+    let output = run_readme_command(sandbox, name).exits_with(0);
     let last = outcome(sandbox, &format!("{iterations:04}"));
-    assert_eq!(last["outcome"], "completed", "{told:?}");
+    assert_eq!(last["outcome"], "completed", "{output:?}");
     let next = sandbox
         .only_run()
         .join(format!("iterations/{:04}", iterations + 1));
-    assert!(!next.exists(), "no more than {iterations}: {told:?}");
-    told
+    assert!(!next.exists(), "no more than {iterations}: {output:?}");
+    output
 }
 
-/// The names and states of all tools, in their order.
+/// Returns the names and states of all tool calls, in order.
 fn tools(sandbox: &Sandbox) -> Vec<(String, String)> {
     let of_kind = |kind: &'static str| {
         let records = sandbox.records("transcript").into_iter();
@@ -41,25 +40,25 @@ fn tools(sandbox: &Sandbox) -> Vec<(String, String)> {
 }
 
 #[test]
-fn solo_does_one_item_at_a_time_and_has_nothing_left_to_do_the_second_time() {
-    let sandbox = copied("solo");
-    played("solo", &sandbox, 3);
+fn solo_does_one_item_per_iteration_and_completes_at_once_the_second_time() {
+    let sandbox = copy_example("solo");
+    run_to_completion("solo", &sandbox, 3);
     for iteration in ["0001", "0002"] {
         assert_eq!(outcome(&sandbox, iteration)["outcome"], "continued");
     }
-    assert!(!written(&sandbox, "TODO.md").contains("[ ]"));
-    assert_eq!(written(&sandbox, "greeting.txt"), "hello\n");
-    assert_eq!(written(&sandbox, "answer.txt"), "42\n");
-    assert_eq!(written(&sandbox, "farewell.txt"), "goodbye\n");
+    assert!(!read_file(&sandbox, "TODO.md").contains("[ ]"));
+    assert_eq!(read_file(&sandbox, "greeting.txt"), "hello\n");
+    assert_eq!(read_file(&sandbox, "answer.txt"), "42\n");
+    assert_eq!(read_file(&sandbox, "farewell.txt"), "goodbye\n");
 
-    let again = typed(&sandbox, "solo").exits_with(0);
+    let again = run_readme_command(&sandbox, "solo").exits_with(0);
     assert!(again.stdout.contains("iterations  1 of 10"), "{again:?}");
 }
 
 #[test]
-fn gates_send_a_hasty_agent_back_with_what_they_printed() {
-    let sandbox = copied("gates");
-    played("gates", &sandbox, 2);
+fn a_failed_gate_adds_its_output_to_the_next_prompt() {
+    let sandbox = copy_example("gates");
+    run_to_completion("gates", &sandbox, 2);
     assert_eq!(outcome(&sandbox, "0001")["rejected_by"], "sum");
     let prompt = String::from_utf8(sandbox.iteration_file("0002", "prompt.md")).expect("a prompt");
     assert!(prompt.contains("sum of 1 2 3 4: expected 10, got 3"), "{prompt}");
@@ -69,80 +68,83 @@ fn gates_send_a_hasty_agent_back_with_what_they_printed() {
 }
 
 #[test]
-fn hats_hand_the_work_to_each_other_and_back_after_a_rejection() {
-    let sandbox = copied("hats");
-    played("hats", &sandbox, 9);
+fn hats_activate_each_other_and_return_after_a_rejection() {
+    let sandbox = copy_example("hats");
+    run_to_completion("hats", &sandbox, 9);
     let started = sandbox.records("iteration_started");
-    let worn: Vec<&str> = started
+    let activated: Vec<&str> = started
         .iter()
         .filter_map(|record| record["hat"].as_str())
         .collect();
     let expected = "planner builder reviewer builder reviewer planner builder reviewer planner";
-    assert_eq!(worn.join(" "), expected);
+    assert_eq!(activated.join(" "), expected);
     let poem = "Round and round the same small hill.\nEvery time a bit less ill.\n";
-    assert_eq!(written(&sandbox, "poem.txt"), poem);
+    assert_eq!(read_file(&sandbox, "poem.txt"), poem);
     sandbox.ralph(&["hats", "validate"]).exits_with(0);
 }
 
 #[test]
 fn custom_agent_gets_its_prompt_on_stdin_and_answers_in_plain_text() {
-    let sandbox = copied("custom-agent");
-    let told = played("custom-agent", &sandbox, 1);
+    let sandbox = copy_example("custom-agent");
+    let output = run_to_completion("custom-agent", &sandbox, 1);
     assert!(
-        told.stdout
+        output
+            .stdout
             .contains("You ask: Answer in one sentence: what does a loop do?"),
-        "{told:?}"
+        "{output:?}"
     );
-    assert_eq!(tools(&sandbox), [], "nothing is guessed");
+    assert_eq!(tools(&sandbox), [], "plain text has no tools");
 }
 
 #[test]
-fn rtf1_bash_tells_its_tools_and_tokens() {
-    let sandbox = copied("rtf1-bash");
-    let told = played("rtf1-bash", &sandbox, 1);
+fn rtf1_bash_reports_its_tools_and_tokens() {
+    let sandbox = copy_example("rtf1-bash");
+    let output = run_to_completion("rtf1-bash", &sandbox, 1);
     let tool = |status: &str| ("shell".to_owned(), status.to_owned());
     assert_eq!(tools(&sandbox), [tool("fail"), tool("ok")]);
     assert_eq!(outcome(&sandbox, "0001")["usage"]["completion_tokens"], 40);
-    assert!(told.stdout.contains("session bash-1"), "{told:?}");
-    assert_eq!(written(&sandbox, "count.txt"), "1\n");
+    assert!(output.stdout.contains("session bash-1"), "{output:?}");
+    assert_eq!(read_file(&sandbox, "count.txt"), "1\n");
 }
 
 #[test]
-fn rtf1_python_tells_its_tools_and_tokens() {
+fn rtf1_python_reports_its_tools_and_tokens() {
     let Some(python) = python() else {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no python3 here");
-        return;
+        return crate::sandbox::skip::skip("python3 is not installed");
     };
-    let sandbox = copied("rtf1-python");
+    let sandbox = copy_example("rtf1-python");
     put_on_path(&sandbox, "python3", &python);
-    let told = played("rtf1-python", &sandbox, 1);
+    let output = run_to_completion("rtf1-python", &sandbox, 1);
     let tool = |name: &str| (name.to_owned(), "ok".to_owned());
     assert_eq!(tools(&sandbox), [tool("read"), tool("write")]);
     assert_eq!(outcome(&sandbox, "0001")["usage"]["completion_tokens"], 40);
-    assert!(told.stdout.contains("session python-1"), "{told:?}");
-    assert_eq!(written(&sandbox, "count.txt"), "10\n");
+    assert!(output.stdout.contains("session python-1"), "{output:?}");
+    assert_eq!(read_file(&sandbox, "count.txt"), "10\n");
 }
 
 #[test]
-fn driver_is_called_by_its_script_and_read_through_its_filter() {
-    let sandbox = copied("driver");
-    let told = played("driver", &sandbox, 1);
-    assert!(told.stdout.contains("wrote result.txt"), "{told:?}");
+fn driver_builds_the_command_and_filters_the_output() {
+    let sandbox = copy_example("driver");
+    let output = run_to_completion("driver", &sandbox, 1);
+    assert!(output.stdout.contains("wrote result.txt"), "{output:?}");
     assert!(
-        !told.stdout.contains("kind"),
-        "the filter leaves no JSON: {told:?}"
+        !output.stdout.contains("kind"),
+        "the filter leaves no JSON: {output:?}"
     );
-    assert_eq!(written(&sandbox, "result.txt"), "done\n");
+    assert_eq!(read_file(&sandbox, "result.txt"), "done\n");
     sandbox.ralph(&["drivers", "check", "scribe"]).exits_with(0);
 }
 
 #[test]
-fn provider_stands_in_the_place_of_claude() {
-    let sandbox = copied("provider");
-    let told = played("provider", &sandbox, 1);
+fn provider_replaces_claude() {
+    let sandbox = copy_example("provider");
+    let output = run_to_completion("provider", &sandbox, 1);
     assert_eq!(outcome(&sandbox, "0001")["usage"]["completion_tokens"], 12);
-    assert!(told.stdout.contains("$0.0020 reported, of $1.00"), "{told:?}");
-    assert_eq!(written(&sandbox, "motto.txt"), "Again, but better.\n");
+    assert!(
+        output.stdout.contains("$0.0020 of $1.00 (reported)"),
+        "{output:?}"
+    );
+    assert_eq!(read_file(&sandbox, "motto.txt"), "Again, but better.\n");
 }
 
 #[test]

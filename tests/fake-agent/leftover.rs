@@ -1,4 +1,4 @@
-//! Processes that the fake agent leaves behind: this program again, with a hidden first argument.
+//! Processes that the fake agent leaves behind: this program, started with a hidden first argument.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -16,25 +16,25 @@ pub(crate) const ARGUMENT: &str = "__leftover";
 pub(crate) enum Leftover {
     HoldingStdout,
     OwnSession,
-    /// Its parent is gone before the agent is.
+    /// Its parent exits before the agent does.
     Reparented,
 }
 
-const WORDS: &[(&str, Leftover)] = &[
+const NAMES: &[(&str, Leftover)] = &[
     ("holding-stdout", Leftover::HoldingStdout),
     ("own-session", Leftover::OwnSession),
     ("reparented", Leftover::Reparented),
 ];
 
 impl Leftover {
-    fn word(self) -> &'static str {
-        WORDS
+    fn name(self) -> &'static str {
+        NAMES
             .iter()
             .find(|(_, leftover)| *leftover == self)
-            .map_or("", |(word, _)| word)
+            .map_or("", |(name, _)| name)
     }
 
-    /// Returns once the process is what it is to be.
+    /// Starts the process and returns when it is set up.
     pub(crate) fn leave(self, directory: &Path, seconds: &str, ignored: &[String]) -> io::Result<()> {
         let mut command = command(self, seconds, ignored)?;
         if self == Self::HoldingStdout {
@@ -50,7 +50,7 @@ impl Leftover {
 
 fn command(leftover: Leftover, seconds: &str, ignored: &[String]) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args([ARGUMENT, leftover.word(), seconds]).args(ignored);
+    command.args([ARGUMENT, leftover.name(), seconds]).args(ignored);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -58,21 +58,21 @@ fn command(leftover: Leftover, seconds: &str, ignored: &[String]) -> io::Result<
     Ok(command)
 }
 
-/// The life of a process that was left behind: `WORD SECONDS [IGNORED SIGNALS…]`.
-pub(crate) fn be_one(arguments: &[OsString]) -> io::Result<()> {
+/// Runs as a leftover: `KIND SECONDS [IGNORED SIGNALS…]`.
+pub(crate) fn run(arguments: &[OsString]) -> io::Result<()> {
     let arguments: Vec<String> = arguments
         .iter()
-        .map(|word| word.to_string_lossy().into_owned())
+        .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
-    let [word, seconds, ignored @ ..] = arguments.as_slice() else {
-        return Err(io::Error::other("a leftover needs a kind and a time"));
+    let [kind, seconds, ignored @ ..] = arguments.as_slice() else {
+        return Err(io::Error::other("expected a kind and a number of seconds"));
     };
     let directory = PathBuf::from(std::env::var_os("FAKE_AGENT").unwrap_or_default());
-    let kind = WORDS
+    let kind = NAMES
         .iter()
-        .find(|(known, _)| known == word)
+        .find(|(name, _)| name == kind)
         .map(|(_, leftover)| *leftover);
-    match kind.ok_or_else(|| io::Error::other("no such kind of leftover"))? {
+    match kind.ok_or_else(|| io::Error::other("unknown kind of leftover"))? {
         Leftover::HoldingStdout => {}
         Leftover::OwnSession => {
             rustix::process::setsid()?;
@@ -83,14 +83,14 @@ pub(crate) fn be_one(arguments: &[OsString]) -> io::Result<()> {
         }
     }
     for name in ignored {
-        steps::disregard(steps::signal(name)?)?;
+        steps::ignore_signal(steps::signal(name)?)?;
     }
     record_pid(&directory)?;
     thread::sleep(Duration::from_secs(seconds.parse().map_err(io::Error::other)?));
     Ok(())
 }
 
-/// Adds this process to those that a test wants gone in the end.
+/// Adds this process to the list of processes that must not survive the test.
 pub(crate) fn record_pid(directory: &Path) -> io::Result<()> {
     let mut pids = OpenOptions::new()
         .create(true)

@@ -1,11 +1,12 @@
-//! The one scripted child that plays every agent in the tests.
+//! A scripted program that stands in for every agent in the tests.
 //!
-//! `FAKE_AGENT` names a directory. Invocation `n` (1, 2, …) leaves there what it was given (`n.argv`, `n.env`,
-//! `n.cwd`) and plays `n.script`, or else `default.script`; `--version` plays `version.script` or prints one
-//! line. Its own pid, and that of every process it leaves behind, is a line of `pids`. The steps of a script
-//! are in `steps.rs`.
+//! `FAKE_AGENT` names a directory. Invocation `n` (1, 2, …) records its arguments, environment and working directory there
+//! (`n.argv`, `n.env`, `n.cwd`) and runs `n.script`, or else `default.script`; `--version` runs `version.script` or prints
+//! one line. Its pid and the pid of every process that it leaves behind are lines of `pids`. `steps.rs` defines the steps.
 
 mod leftover;
+#[path = "../sandbox/signals.rs"]
+mod signals;
 mod steps;
 mod terminal;
 
@@ -16,31 +17,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const MISUSED: u8 = 64;
+const USAGE_ERROR: u8 = 64;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let code = if arguments.first().is_some_and(|first| first == leftover::ARGUMENT) {
-        leftover::be_one(&arguments[1..]).map(|()| 0)
+        leftover::run(&arguments[1..]).map(|()| 0)
     } else if arguments.first().is_some_and(|first| first == terminal::ARGUMENT) {
         terminal::hold(&arguments[1..])
     } else {
-        play(&arguments)
+        run_script(&arguments)
     };
     ExitCode::from(code.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "fake-agent: {error}");
-        MISUSED
+        USAGE_ERROR
     }))
 }
 
-fn play(arguments: &[OsString]) -> io::Result<u8> {
+fn run_script(arguments: &[OsString]) -> io::Result<u8> {
     if arguments.first().is_some_and(|first| first == "--version") {
         let script = directory().map(|directory| directory.join("version.script"));
         let Some(script) = script.ok().filter(|script| script.exists()) else {
             writeln!(io::stdout(), "fake-agent 9.9.9")?;
             return Ok(0);
         };
-        return steps::Player::new(directory()?, "version".into()).play(&fs::read_to_string(script)?);
+        return steps::Interpreter::new(directory()?, "version".into()).run(&fs::read_to_string(script)?);
     }
     let directory = directory()?;
     let number = claim(&directory)?;
@@ -54,7 +55,7 @@ fn play(arguments: &[OsString]) -> io::Result<u8> {
     };
     let script = fs::read_to_string(&script)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", script.display())))?;
-    steps::Player::new(directory, number).play(&script)
+    steps::Interpreter::new(directory, number).run(&script)
 }
 
 fn directory() -> io::Result<PathBuf> {
@@ -63,7 +64,7 @@ fn directory() -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::other("FAKE_AGENT is not set"))
 }
 
-/// The first number that no other invocation has taken.
+/// Claims the first number that no other invocation has taken.
 fn claim(directory: &Path) -> io::Result<String> {
     let mut number = 1_u64;
     loop {

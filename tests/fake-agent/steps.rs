@@ -1,6 +1,6 @@
-//! The steps of a script: one per line, a word and the rest of the line; `#` begins a comment line.
-//! In texts, `\n`, `\t`, `\\` and `\xNN` are understood. Paths are relative to the directory of the script,
-//! those of `write` to the working directory.
+//! The steps of a script, one per line: a name and its argument. Lines that start with `#` are comments.
+//! Texts may contain the escapes `\n`, `\t`, `\\` and `\xNN`. Paths are relative to the directory of the script, except
+//! those of `write`, which are relative to the working directory.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use rustix::termios::{OptionalActions, isatty, tcgetattr, tcgetwinsize, tcsetatt
 
 use crate::leftover::Leftover;
 
-type Step = fn(&mut Player, &str) -> io::Result<Flow>;
+type Step = fn(&mut Interpreter, &str) -> io::Result<Flow>;
 
 const STEPS: &[(&str, Step)] = &[
     ("say", |_, text| {
@@ -26,8 +26,11 @@ const STEPS: &[(&str, Step)] = &[
     ("err", |_, text| {
         put(&mut io::stderr(), &[&unescape(text)?, b"\n".as_slice()].concat())
     }),
-    ("file", |player, path| {
-        io::copy(&mut File::open(player.directory.join(path))?, &mut io::stdout())?;
+    ("file", |interpreter, path| {
+        io::copy(
+            &mut File::open(interpreter.directory.join(path))?,
+            &mut io::stdout(),
+        )?;
         put(&mut io::stdout(), b"")
     }),
     ("repeat", repeat),
@@ -37,14 +40,14 @@ const STEPS: &[(&str, Step)] = &[
         thread::sleep(Duration::from_millis(number(milliseconds)?));
         Ok(Flow::Next)
     }),
-    ("wait-for", |player, path| {
-        while !player.directory.join(path).exists() {
+    ("wait-for", |interpreter, path| {
+        while !interpreter.directory.join(path).exists() {
             thread::sleep(Duration::from_millis(5));
         }
         Ok(Flow::Next)
     }),
-    ("touch", |player, path| {
-        fs::write(player.directory.join(path), "").map(|()| Flow::Next)
+    ("touch", |interpreter, path| {
+        fs::write(interpreter.directory.join(path), "").map(|()| Flow::Next)
     }),
     ("write", |_, rest| {
         let (path, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -53,14 +56,14 @@ const STEPS: &[(&str, Step)] = &[
     ("say-in-iteration", say_in_iteration),
     ("run", run),
     ("ignore", ignore),
-    ("fork-and-hold-stdout", |player, seconds| {
-        player.leave(Leftover::HoldingStdout, seconds)
+    ("fork-and-hold-stdout", |interpreter, seconds| {
+        interpreter.leave(Leftover::HoldingStdout, seconds)
     }),
-    ("fork-setsid", |player, seconds| {
-        player.leave(Leftover::OwnSession, seconds)
+    ("fork-setsid", |interpreter, seconds| {
+        interpreter.leave(Leftover::OwnSession, seconds)
     }),
-    ("double-fork", |player, seconds| {
-        player.leave(Leftover::Reparented, seconds)
+    ("double-fork", |interpreter, seconds| {
+        interpreter.leave(Leftover::Reparented, seconds)
     }),
     ("stop-self", |_, _| {
         kill_process(getpid(), Signal::STOP)
@@ -102,16 +105,16 @@ pub(crate) enum Flow {
     Exit(u8),
 }
 
-/// One invocation on stage.
-pub(crate) struct Player {
+/// Runs the script of one invocation.
+pub(crate) struct Interpreter {
     directory: PathBuf,
-    /// What the names of this invocation's files begin with.
+    /// Prefix of this invocation's files.
     number: String,
-    /// Signals that are ignored, by what is left behind too.
+    /// Ignored signals, which leftovers ignore too.
     ignored: Vec<String>,
 }
 
-impl Player {
+impl Interpreter {
     pub(crate) fn new(directory: PathBuf, number: String) -> Self {
         Self {
             directory,
@@ -120,15 +123,15 @@ impl Player {
         }
     }
 
-    /// Plays a script to its end, or to its `exit`.
-    pub(crate) fn play(&mut self, script: &str) -> io::Result<u8> {
+    /// Runs a script until its last line or its `exit`.
+    pub(crate) fn run(&mut self, script: &str) -> io::Result<u8> {
         for line in script.lines().map(str::trim_start) {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             let Some((_, step)) = STEPS.iter().find(|(name, _)| *name == word) else {
-                return Err(io::Error::other(format!("no such step: {line}")));
+                return Err(io::Error::other(format!("unknown step: {line}")));
             };
             if let Flow::Exit(code) = step(self, rest)? {
                 return Ok(code);
@@ -144,31 +147,31 @@ impl Player {
     }
 }
 
-/// A signal by its name, with or without `SIG`.
+/// Returns the number of a signal; the prefix `SIG` is optional.
 pub(crate) fn signal(name: &str) -> io::Result<i32> {
-    let is_meant = |signal: &i32| {
+    let has_name = |signal: &i32| {
         signal_hook::low_level::signal_name(*signal)
             .is_some_and(|known| known.trim_start_matches("SIG") == name)
     };
     let name = name.trim_start_matches("SIG");
     (1..32)
-        .find(is_meant)
-        .ok_or_else(|| io::Error::other(format!("no such signal: {name}")))
+        .find(has_name)
+        .ok_or_else(|| io::Error::other(format!("unknown signal: {name}")))
 }
 
-/// Lets a signal do nothing.
-pub(crate) fn disregard(signal: i32) -> io::Result<()> {
+/// Installs a handler without an effect.
+pub(crate) fn ignore_signal(signal: i32) -> io::Result<()> {
     signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map(|_| ())
 }
 
-fn ignore(player: &mut Player, name: &str) -> io::Result<Flow> {
-    disregard(signal(name)?)?;
-    player.ignored.push(name.to_owned());
+fn ignore(interpreter: &mut Interpreter, name: &str) -> io::Result<Flow> {
+    ignore_signal(signal(name)?)?;
+    interpreter.ignored.push(name.to_owned());
     Ok(Flow::Next)
 }
 
-fn die(_: &mut Player, name: &str) -> io::Result<Flow> {
-    let signal = Signal::from_named_raw(signal(name)?).ok_or_else(|| io::Error::other("no such signal"))?;
+fn die(_: &mut Interpreter, name: &str) -> io::Result<Flow> {
+    let signal = Signal::from_named_raw(signal(name)?).ok_or_else(|| io::Error::other("unknown signal"))?;
     loop {
         kill_process(getpid(), signal)?;
     }
@@ -180,8 +183,8 @@ fn put(stream: &mut dyn Write, bytes: &[u8]) -> io::Result<Flow> {
     Ok(Flow::Next)
 }
 
-/// Many equal lines, as fast as the reader takes them.
-fn repeat(_: &mut Player, rest: &str) -> io::Result<Flow> {
+/// `repeat COUNT TEXT`: prints equal lines as fast as the reader takes them.
+fn repeat(_: &mut Interpreter, rest: &str) -> io::Result<Flow> {
     let (count, text) = rest.split_once(' ').unwrap_or((rest, ""));
     let line = [&unescape(text)?, b"\n".as_slice()].concat();
     let mut left = usize::try_from(number(count)?).map_err(io::Error::other)?;
@@ -196,12 +199,12 @@ fn repeat(_: &mut Player, rest: &str) -> io::Result<Flow> {
     Ok(Flow::Next)
 }
 
-/// `flood SECONDS RATE FILE`: the file again and again, for so long, at so many bytes a second.
-fn flood(player: &mut Player, rest: &str) -> io::Result<Flow> {
+/// `flood SECONDS RATE FILE`: prints the file repeatedly at this rate, in bytes per second.
+fn flood(interpreter: &mut Interpreter, rest: &str) -> io::Result<Flow> {
     let mut words = rest.splitn(3, ' ');
     let mut next = || words.next().unwrap_or_default();
     let (seconds, rate, path) = (number(next())?, number(next())?, next());
-    let block = fs::read(player.directory.join(path))?;
+    let block = fs::read(interpreter.directory.join(path))?;
     let mut stdout = io::stdout().lock();
     let start = Instant::now();
     let mut written = 0;
@@ -215,8 +218,8 @@ fn flood(player: &mut Player, rest: &str) -> io::Result<Flow> {
     Ok(Flow::Next)
 }
 
-/// `say-in-iteration 10 text`: only then.
-fn say_in_iteration(_: &mut Player, rest: &str) -> io::Result<Flow> {
+/// `say-in-iteration N TEXT`: prints a line in iteration N only.
+fn say_in_iteration(_: &mut Interpreter, rest: &str) -> io::Result<Flow> {
     let (iteration, text) = rest.split_once(' ').unwrap_or((rest, ""));
     if std::env::var("RALPH_ITERATION").is_ok_and(|now| now == iteration) {
         return put(&mut io::stdout(), &[&unescape(text)?, b"\n".as_slice()].concat());
@@ -224,8 +227,8 @@ fn say_in_iteration(_: &mut Player, rest: &str) -> io::Result<Flow> {
     Ok(Flow::Next)
 }
 
-/// A shell command in the working directory, which must succeed.
-fn run(_: &mut Player, command: &str) -> io::Result<Flow> {
+/// Runs a shell command in the working directory; it must succeed.
+fn run(_: &mut Interpreter, command: &str) -> io::Result<Flow> {
     let status = std::process::Command::new("/bin/sh")
         .args(["-c", command])
         .status()?;
@@ -236,22 +239,24 @@ fn run(_: &mut Player, command: &str) -> io::Result<Flow> {
     }
 }
 
-fn read_stdin(player: &mut Player, _: &str) -> io::Result<Flow> {
+fn read_stdin(interpreter: &mut Interpreter, _: &str) -> io::Result<Flow> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes)?;
-    // Whoever waits for the file finds it whole.
-    let path = player.directory.join(format!("{}.stdin", player.number));
+    // A test that waits for the file must not see a part of it.
+    let path = interpreter
+        .directory
+        .join(format!("{}.stdin", interpreter.number));
     fs::write(path.with_extension("unfinished"), bytes)?;
     fs::rename(path.with_extension("unfinished"), path)?;
     Ok(Flow::Next)
 }
 
-/// `read-keys-until text`: what is typed up to there is added to `N.keys`.
-fn read_keys_until(player: &mut Player, text: &str) -> io::Result<Flow> {
-    let awaited = unescape(text)?;
-    let path = player.directory.join(format!("{}.keys", player.number));
+/// `read-keys-until TEXT`: appends the typed keys up to this text to `N.keys`.
+fn read_keys_until(interpreter: &mut Interpreter, text: &str) -> io::Result<Flow> {
+    let expected = unescape(text)?;
+    let path = interpreter.directory.join(format!("{}.keys", interpreter.number));
     let mut typed = Vec::new();
-    while !typed.ends_with(&awaited) {
+    while !typed.ends_with(&expected) {
         let mut byte = [0];
         io::stdin().read_exact(&mut byte)?;
         typed.push(byte[0]);
@@ -261,7 +266,7 @@ fn read_keys_until(player: &mut Player, text: &str) -> io::Result<Flow> {
     Ok(Flow::Next)
 }
 
-fn tty_report(_: &mut Player, _: &str) -> io::Result<Flow> {
+fn tty_report(_: &mut Interpreter, _: &str) -> io::Result<Flow> {
     let size = tcgetwinsize(stdout()).ok();
     let report = format!(
         r#"{{"stdin":{},"stdout":{},"stderr":{},"controlling":{},"session_leader":{},"rows":{},"columns":{}}}"#,
@@ -299,7 +304,7 @@ fn unescape(text: &str) -> io::Result<Vec<u8>> {
                 let digits = String::from_utf8_lossy(&digits);
                 u8::from_str_radix(&digits, 16).map_err(io::Error::other)?
             }
-            _ => return Err(io::Error::other(format!("no such escape: {text}"))),
+            _ => return Err(io::Error::other(format!("unknown escape: {text}"))),
         });
     }
     Ok(bytes)

@@ -2,22 +2,22 @@
 
 use crate::sandbox::Sandbox;
 
-/// Transport through which ralph reads the fake Claude.
+/// What ralph connects to the agent's stdout.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum On {
+pub(super) enum AgentStdout {
     Pipe,
     Terminal,
 }
 
-pub(super) const EITHER: [On; 2] = [On::Pipe, On::Terminal];
+pub(super) const BOTH: [AgentStdout; 2] = [AgentStdout::Pipe, AgentStdout::Terminal];
 
 /// Returns a sandbox whose agent prints Claude's stream format.
-pub(super) fn speaking_claude(on: On) -> Sandbox {
-    match on {
-        On::Pipe => Sandbox::new()
+pub(super) fn claude_stream_on(stdout: AgentStdout) -> Sandbox {
+    match stdout {
+        AgentStdout::Pipe => Sandbox::new()
             .with_agent("my-ai")
             .with_file("ralph.yml", "cli:\n  command: my-ai\n  transcript: claude\n"),
         // Claude itself loses output on a pipe, so it is given a terminal.
-        On::Terminal => Sandbox::new().with_agent("claude"),
+        AgentStdout::Terminal => Sandbox::new().with_agent("claude"),
     }
 }

@@ -7,6 +7,7 @@ mod input;
 mod leftovers;
 #[cfg(debug_assertions)]
 mod panics;
+mod responsiveness;
 mod secrets;
 mod storage;
 mod streams;

@@ -1,4 +1,4 @@
-//! What must stay private: keys, and everything that a run writes.
+//! Secrets are redacted, files are private, and names do not lead out of their directory.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,15 +7,15 @@ use std::path::Path;
 use crate::sandbox::{Sandbox, claude};
 
 const KEY: &str = "kf-0123456789-very-private";
-const SHAPED: &str = "sk-ant-api03-Zz0123456789abcdefghijklmnop";
+const KEY_BY_FORMAT: &str = "sk-ant-api03-Zz0123456789abcdefghijklmnop";
 
-/// An agent that says and does things with two keys, one of the environment and one that it found somewhere.
-fn indiscreet() -> Sandbox {
+/// Returns an agent that prints two keys: one of the environment, and one with a recognisable format.
+fn agent_that_prints_keys() -> Sandbox {
     let script = [
         claude::init(),
-        claude::message("m1", &format!("the key is {KEY}, the other one {SHAPED}.")),
+        claude::message("m1", &format!("the key is {KEY}, the other one {KEY_BY_FORMAT}.")),
         claude::tool("m2", "t1", &format!("curl -H 'x-api-key: {KEY}' localhost")),
-        claude::tool_result("t1", &format!("ANTHROPIC_API_KEY={SHAPED}\n")),
+        claude::tool_result("t1", &format!("ANTHROPIC_API_KEY={KEY_BY_FORMAT}\n")),
         format!("err using {KEY}\n"),
         claude::message("m3", "LOOP_COMPLETE"),
         claude::result("LOOP_COMPLETE"),
@@ -24,55 +24,60 @@ fn indiscreet() -> Sandbox {
         .with_agent("claude")
         .with_file(
             "ralph.yml",
-            "hooks: { on_iteration: \"cat >> told.json\", on_complete: \"cat >> told.json\" }\n",
+            "hooks: { on_iteration: \"cat >> hooks.json\", on_complete: \"cat >> hooks.json\" }\n",
         )
-        .playing("default", &script.concat())
+        .with_script("default", &script.concat())
 }
 
 #[test]
 fn secrets_are_in_the_raw_output_and_nowhere_else() {
-    let sandbox = indiscreet();
+    let sandbox = agent_that_prints_keys();
     let mut command = sandbox.command(&["run", "--json", "-p", "x"]);
     command
         .env("SERVICE_API_KEY", KEY)
         .env("PATH", path_with_tools(&sandbox));
-    let told = crate::sandbox::Running::start(&mut command)
+    let output = crate::sandbox::Running::start(&mut command)
         .finish()
         .exits_with(0);
 
     let raw = String::from_utf8_lossy(&sandbox.iteration_file("0001", "stdout.raw")).into_owned();
-    assert!(raw.contains(KEY) && raw.contains(SHAPED));
+    assert!(raw.contains(KEY) && raw.contains(KEY_BY_FORMAT));
     let mut searched = 0;
-    each_file(&sandbox.work().join(".agent"), &mut |path| {
+    each_file(&sandbox.path("state"), &mut |path| {
         if path.extension().is_some_and(|extension| extension == "raw") {
             return;
         }
         let text = String::from_utf8_lossy(&fs::read(path).expect("a readable file")).into_owned();
         assert!(
-            !text.contains(KEY) && !text.contains(SHAPED),
+            !text.contains(KEY) && !text.contains(KEY_BY_FORMAT),
             "{}: {text}",
             path.display()
         );
         searched += 1;
     });
     assert!(searched >= 4, "only {searched} files");
-    let heard = fs::read_to_string(sandbox.work().join("told.json")).expect("what the hooks were told");
-    assert_eq!(heard.lines().count(), 2);
-    for text in [&told.stdout, &told.stderr, &heard] {
-        assert!(!text.contains(KEY) && !text.contains(SHAPED), "{text}");
+    let hook_input = fs::read_to_string(sandbox.work().join("hooks.json")).expect("the input of the hooks");
+    assert_eq!(hook_input.lines().count(), 2);
+    for text in [&output.stdout, &output.stderr, &hook_input] {
+        assert!(!text.contains(KEY) && !text.contains(KEY_BY_FORMAT), "{text}");
     }
-    assert_eq!(told.stdout.matches("[redacted]").count(), 5, "{}", told.stdout);
+    assert_eq!(
+        output.stdout.matches("[redacted]").count(),
+        5,
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
-fn whatever_a_run_writes_is_its_users_alone() {
-    let sandbox = indiscreet();
+fn only_the_user_can_read_the_files_of_a_run() {
+    let sandbox = agent_that_prints_keys();
     let mut command = sandbox.command(&["run", "-p", "x"]);
     command.env("PATH", path_with_tools(&sandbox));
     crate::sandbox::Running::start(&mut command)
         .finish()
         .exits_with(0);
-    let runs = sandbox.work().join(".agent/runs");
+    let runs = sandbox.runs();
     let mut seen = 0;
     each_file(&runs, &mut |path| {
         seen += 1;
@@ -84,10 +89,10 @@ fn whatever_a_run_writes_is_its_users_alone() {
     assert!(seen >= 6, "only {seen} files");
 }
 
-/// Names that would lead out of their directory are refused, whoever says them, and nothing is read or written there.
+/// Names of runs and drivers that would leave their directory are refused, and nothing is read or written there.
 #[test]
 fn no_name_leads_out_of_its_directory() {
-    let sandbox = indiscreet();
+    let sandbox = agent_that_prints_keys();
     fs::create_dir_all(sandbox.path("outside")).expect("a directory");
     fs::write(sandbox.path("outside/events.jsonl"), "").expect("a file");
     for name in ["../../../outside", "..", "../..", ".", ""] {
@@ -95,15 +100,19 @@ fn no_name_leads_out_of_its_directory() {
             vec!["tell", name, "hello"],
             vec!["run", "--continue", name, "-p", "x"],
         ] {
-            let told = sandbox.ralph(&words);
-            assert!(matches!(told.code(), Some(1..=2)), "{words:?}: {}", told.stderr);
+            let output = sandbox.ralph(&words);
+            assert!(
+                matches!(output.code(), Some(1..=2)),
+                "{words:?}: {}",
+                output.stderr
+            );
         }
     }
     for driver in ["../../outside/evil", "/etc/passwd", "..", "a/b"] {
-        let told = sandbox.ralph(&["run", "--agent", &format!("driver:{driver}"), "-p", "x"]);
-        assert_eq!(told.code(), Some(2), "{driver}: {}", told.stderr);
-        let told = sandbox.ralph(&["drivers", "new", driver]);
-        assert_eq!(told.code(), Some(2), "{driver}: {}", told.stderr);
+        let output = sandbox.ralph(&["run", "--agent", &format!("driver:{driver}"), "-p", "x"]);
+        assert_eq!(output.code(), Some(2), "{driver}: {}", output.stderr);
+        let output = sandbox.ralph(&["drivers", "new", driver]);
+        assert_eq!(output.code(), Some(2), "{driver}: {}", output.stderr);
     }
     let left: Vec<_> = fs::read_dir(sandbox.path("outside"))
         .expect("a directory")
@@ -111,10 +120,12 @@ fn no_name_leads_out_of_its_directory() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-/// Every user of the machine can read arguments: a key of the environment is not in those of ralph, keeper or agent.
+/// Every user of the machine can read arguments, so a key of the environment must not be in those of ralph, supervisor or agent.
 #[test]
 fn no_key_is_in_any_arguments() {
-    let sandbox = Sandbox::new().with_agent("claude").playing("default", "hang\n");
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_script("default", "hang\n");
     let mut command = sandbox.command(&["run", "-p", "x", "--agent", "claude"]);
     command.env("ANTHROPIC_API_KEY", KEY);
     let running = crate::sandbox::Running::start(&mut command);
@@ -127,20 +138,19 @@ fn no_key_is_in_any_arguments() {
     }
 }
 
-/// Not even where the user's own mask would let everybody in; and that goes for all that is not of a run, too: locks,
-/// notes to a run, what was trusted, temporary directories.
+/// Includes the files that do not belong to a run: locks, inbox, trust decisions, temporary directories.
 #[test]
-fn no_mask_makes_what_ralph_writes_readable_for_others() {
+fn files_of_ralph_are_private_under_any_umask() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing(
+        .with_script(
             "default",
             &format!("wait-for go\n{}", claude::session("LOOP_COMPLETE")),
         )
         .with_file("ralph.yml", "gates: [{ name: g, run: 'true' }]\n");
     let ralph = env!("CARGO_BIN_EXE_ralph");
     let masked = |words: &str| {
-        let mut command = sandbox.command_of("/bin/sh");
+        let mut command = sandbox.command_for("/bin/sh");
         command.arg("-c").arg(format!("umask 000; exec {ralph} {words}"));
         command.env("PATH", path_with_tools(&sandbox));
         crate::sandbox::Running::start(&mut command)
@@ -158,8 +168,8 @@ fn no_mask_makes_what_ralph_writes_readable_for_others() {
     for entry in &scratch {
         assert_eq!(of(&entry.path()) & 0o077, 0, "{}", entry.path().display());
     }
-    let look = |seen: &mut usize| {
-        for place in [sandbox.work().join(".agent"), sandbox.path("home")] {
+    let check = |seen: &mut usize| {
+        for place in [sandbox.path("state"), sandbox.path("home")] {
             each_file(&place, &mut |path| {
                 *seen += 1;
                 assert_eq!(of(path) & 0o077, 0, "{}", path.display());
@@ -173,20 +183,20 @@ fn no_mask_makes_what_ralph_writes_readable_for_others() {
         }
     };
     let mut seen = 0;
-    look(&mut seen);
-    fs::write(sandbox.path("play/go"), "").expect("a file");
+    check(&mut seen);
+    fs::write(sandbox.path("agent/go"), "").expect("a file");
     running.finish().exits_with(0);
-    look(&mut seen);
+    check(&mut seen);
     assert!(seen >= 12, "only {seen} files");
 }
 
-/// A repository can bring links along: nothing is written through them.
+/// A repository can contain symbolic links.
 #[test]
-fn nothing_is_written_through_a_link_that_came_with_the_repository() {
+fn nothing_is_written_through_a_symbolic_link_of_the_repository() {
     for name in ["lock", "runs/20200101-000000-aaaa/events.jsonl"] {
         let sandbox = Sandbox::new()
             .with_agent("claude")
-            .playing("default", &claude::session("LOOP_COMPLETE"));
+            .with_script("default", &claude::session("LOOP_COMPLETE"));
         let victim = sandbox.path("home/.profile");
         fs::write(&victim, "export PRECIOUS=1\n").expect("a file");
         let link = sandbox.work().join(".agent").join(name);
@@ -197,12 +207,7 @@ fn nothing_is_written_through_a_link_that_came_with_the_repository() {
             &["run", "--continue", "20200101"],
             &["tell", "20200101", "x"],
         ] {
-            let told = sandbox.ralph(words);
-            assert!(
-                name != "lock" || told.code() != Some(0),
-                "{words:?}: {}",
-                told.text()
-            );
+            sandbox.ralph(words);
         }
         assert_eq!(
             fs::read_to_string(&victim).expect("a file"),
@@ -212,14 +217,14 @@ fn nothing_is_written_through_a_link_that_came_with_the_repository() {
     }
 }
 
-/// The name of a hat and a topic that an agent publishes are words, not paths, and no part of a command.
+/// Names of hats and published topics are never used as paths or as part of a command.
 #[test]
-fn names_of_hats_and_topics_lead_nowhere() {
+fn names_of_hats_and_topics_are_not_used_as_paths() {
     let event = r#"<event topic="../../../outside/$(touch owned)">../../../outside/x; touch owned</event>"#;
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"))
-        .playing("1", &claude::session(event))
+        .with_script("default", &claude::session("LOOP_COMPLETE"))
+        .with_script("1", &claude::session(event))
         .with_file(
             "ralph.yml",
             "hats:\n  '../../../outside/hat':\n    description: x\n    \
@@ -227,8 +232,8 @@ fn names_of_hats_and_topics_lead_nowhere() {
              hooks: { on_iteration: 'cat > /dev/null' }\nevent_loop: { cooldown_seconds: 0 }\n",
         );
     fs::create_dir_all(sandbox.path("outside")).expect("a directory");
-    let told = sandbox.ralph(&["run", "-p", "x", "-n", "3"]);
-    assert_eq!(told.code(), Some(0), "{}", told.text());
+    let output = sandbox.ralph(&["run", "-p", "x", "-n", "3"]);
+    assert_eq!(output.code(), Some(0), "{}", output.text());
     let empty = fs::read_dir(sandbox.path("outside"))
         .expect("a directory")
         .next()
@@ -244,14 +249,13 @@ fn names_of_hats_and_topics_lead_nowhere() {
     assert_eq!(names, [""; 0]);
 }
 
-/// Every command that takes the name of a run takes it for a name, and what deletes takes it for nothing else.
 #[test]
-fn no_command_deletes_or_changes_what_a_runs_name_leads_to() {
-    let sandbox = indiscreet();
+fn no_command_deletes_or_changes_files_outside_of_the_runs_directory() {
+    let sandbox = agent_that_prints_keys();
     let outside = sandbox.path("outside");
     fs::create_dir_all(outside.join("iterations")).expect("a directory");
     fs::write(outside.join("events.jsonl"), "{}\n").expect("a file");
-    fs::create_dir_all(sandbox.work().join(".agent/runs")).expect("a directory");
+    fs::create_dir_all(sandbox.runs()).expect("a directory");
     for name in ["../../../outside", "..", "../../.."] {
         for words in [
             vec!["clean", name, "--yes"],
@@ -261,8 +265,8 @@ fn no_command_deletes_or_changes_what_a_runs_name_leads_to() {
             vec!["attach", name],
             vec!["tell", name, "x"],
         ] {
-            let told = sandbox.ralph(&words);
-            assert_ne!(told.code(), Some(0), "{words:?}: {}", told.text());
+            let output = sandbox.ralph(&words);
+            assert_ne!(output.code(), Some(0), "{words:?}: {}", output.text());
         }
     }
     let left = fs::read_to_string(outside.join("events.jsonl")).expect("still there");
@@ -281,13 +285,13 @@ fn path_with_tools(sandbox: &Sandbox) -> String {
     format!("{}:/usr/bin:/bin", sandbox.path("bin").display())
 }
 
-fn each_file(directory: &Path, look: &mut dyn FnMut(&Path)) {
+fn each_file(directory: &Path, visit: &mut dyn FnMut(&Path)) {
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let kind = entry.file_type().expect("a type");
         if kind.is_dir() {
-            each_file(&entry.path(), look);
+            each_file(&entry.path(), visit);
         } else if kind.is_file() {
-            look(&entry.path());
+            visit(&entry.path());
         }
     }
 }

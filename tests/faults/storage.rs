@@ -1,22 +1,25 @@
-//! Disks that are full, gone, or not to be written to; journals that are torn; locks of the dead.
+//! Faults of the storage: full, removed and read-only disks, torn journals, stale locks, clocks that jump.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::sandbox::skip::skip;
 use crate::sandbox::{Running, Sandbox, claude};
+
+/// The reason for which tests with mounts are skipped.
+const NO_MOUNTS: &str = "mount namespaces (unshare --user --mount) are not permitted";
 
 const SOON: Duration = Duration::from_secs(10);
 
 fn completing() -> Sandbox {
     Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"))
+        .with_script("default", &claude::session("LOOP_COMPLETE"))
 }
 
-/// Runs ralph in a mount namespace of its own, after these shell commands. None where that is not allowed.
-fn in_own_mounts(sandbox: &Sandbox, before: &str, words: &str) -> Option<Running> {
+/// Runs ralph in its own mount namespace, after these shell commands. Returns `None` where that is not permitted.
+fn start_with_mounts(sandbox: &Sandbox, before: &str, arguments: &str) -> Option<Running> {
     let possible = Command::new("/usr/bin/unshare")
         .args(["--user", "--map-root-user", "--mount", "true"])
         .stderr(Stdio::null())
@@ -25,83 +28,89 @@ fn in_own_mounts(sandbox: &Sandbox, before: &str, words: &str) -> Option<Running
         return None;
     }
     let ralph = env!("CARGO_BIN_EXE_ralph");
-    let script = format!("PATH=$PATH:/usr/bin:/bin:/usr/sbin:/sbin; {before} && exec {ralph} {words}");
-    let mut command = sandbox.command_of("/usr/bin/unshare");
+    let script = format!("PATH=$PATH:/usr/bin:/bin:/usr/sbin:/sbin; {before} && exec {ralph} {arguments}");
+    let mut command = sandbox.command_for("/usr/bin/unshare");
     command.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-c", &script]);
     Some(Running::start(&mut command))
 }
 
-/// A run whose agent plays this, and whose disk is full after a megabyte, ends and leaves nobody. Says what was told then.
-fn on_a_small_disk(play: &str) -> Option<String> {
-    let sandbox = Sandbox::new().with_agent("claude").playing("default", play);
-    fs::create_dir(sandbox.work().join(".agent")).expect("a directory");
-    let small = "mount -t tmpfs -o size=1m none .agent";
-    let told = in_own_mounts(&sandbox, small, "run -p x --agent claude")?.finish();
-    assert_eq!(told.code(), Some(1), "{}{}", told.stdout, told.stderr);
-    sandbox.wait_until_all_are_gone(SOON);
-    Some(told.stderr)
+/// Runs this script on a disk of one megabyte, asserts that the run fails and no process survives, and returns its stderr.
+fn stderr_on_a_full_disk(script: &str) -> Option<String> {
+    let sandbox = Sandbox::new().with_agent("claude").with_script("default", script);
+    let state = sandbox.path("state");
+    fs::create_dir(&state).expect("a directory");
+    let small = format!("mount -t tmpfs -o size=1m none {}", state.display());
+    let output = start_with_mounts(&sandbox, &small, "run -p x --agent claude")?.finish();
+    assert_eq!(output.code(), Some(1), "{}{}", output.stdout, output.stderr);
+    sandbox.wait_until_processes_exit(SOON);
+    Some(output.stderr)
 }
 
 #[test]
-fn a_full_disk_ends_the_run_and_its_agent_with_a_sentence() {
+fn a_full_disk_ends_the_run_and_its_agent_with_an_error() {
     let flood = claude::init() + "repeat 20000 " + &"x".repeat(200) + "\nhang\n";
-    match on_a_small_disk(&flood) {
-        Some(told) => assert!(told.contains("No space left on device"), "{told}"),
-        None => eprintln!("SKIPPED: no mount namespaces here"),
+    match stderr_on_a_full_disk(&flood) {
+        Some(stderr) => assert!(stderr.contains("No space left on device"), "{stderr}"),
+        None => skip(NO_MOUNTS),
     }
 }
 
-/// What says nothing is in no journal, and is kept as it came all the same.
+/// These lines produce no event, so only the raw output grows.
 #[test]
-fn output_that_cannot_be_kept_ends_the_run_and_its_agent_with_a_sentence() {
+fn raw_output_that_cannot_be_written_ends_the_run_and_its_agent_with_an_error() {
     let flood = claude::init() + "repeat 100000 " + r#"{"type":"keep_alive"}"# + "\nhang\n";
-    let why = "cannot keep the agent's output: No space left on device";
-    match on_a_small_disk(&flood) {
-        Some(told) => assert!(told.contains(why), "{told}"),
-        None => eprintln!("SKIPPED: no mount namespaces here"),
+    let why = "cannot store the agent's output: No space left on device";
+    match stderr_on_a_full_disk(&flood) {
+        Some(stderr) => assert!(stderr.contains(why), "{stderr}"),
+        None => skip(NO_MOUNTS),
     }
 }
 
 #[test]
-fn a_read_only_workspace_is_refused_before_anything_starts() {
+fn a_read_only_state_directory_is_refused_before_the_agent_starts() {
     let sandbox = completing();
-    // The directory that is open is still the writable one below: it has to be entered again.
-    let only = format!(
-        "mount -o bind . . && mount -o remount,bind,ro {0} && cd {0}",
-        sandbox.work().display()
+    let state = sandbox.path("state");
+    fs::create_dir(&state).expect("a directory");
+    let read_only = format!(
+        "mount -o bind {0} {0} && mount -o remount,bind,ro {0}",
+        state.display()
     );
-    let Some(running) = in_own_mounts(&sandbox, &only, "run -p x --agent claude") else {
-        eprintln!("SKIPPED: no mount namespaces here");
-        return;
+    let Some(running) = start_with_mounts(&sandbox, &read_only, "run -p x --agent claude") else {
+        return skip(NO_MOUNTS);
     };
-    let told = running.finish();
-    assert_eq!(told.code(), Some(1), "{}{}", told.stdout, told.stderr);
-    assert!(told.stderr.contains("Read-only file system"), "{}", told.stderr);
+    let output = running.finish();
+    assert_eq!(output.code(), Some(1), "{}{}", output.stdout, output.stderr);
+    assert!(
+        output.stderr.contains("Read-only file system"),
+        "{}",
+        output.stderr
+    );
+    assert!(output.stderr.contains("RALPH_STATE_DIR"), "{}", output.stderr);
     assert_eq!(sandbox.pids(), [0; 0]);
 }
 
-/// The open files are still there, so nothing is lost that has begun; what cannot be made anew ends the run.
+/// Open files stay usable; the run ends when ralph cannot create new ones.
 #[test]
-fn a_run_whose_directory_is_removed_ends_with_a_sentence_and_leaves_no_process() {
+fn a_run_whose_directory_is_removed_ends_with_an_error_and_leaves_no_process() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &format!("wait-for go\n{}", claude::session("not yet")));
+        .with_script("default", &format!("wait-for go\n{}", claude::session("not yet")));
     let running = sandbox.start(&["run", "-p", "x", "-n", "3"]);
     sandbox.wait_for_processes(1);
-    fs::remove_dir_all(sandbox.work().join(".agent")).expect("it can be removed");
-    fs::write(sandbox.path("play/go"), "").expect("a file");
-    let told = running.finish();
-    assert_eq!(told.code(), Some(1), "{}{}", told.stdout, told.stderr);
-    assert!(told.stderr.contains(".agent"), "{}", told.stderr);
-    sandbox.wait_until_all_are_gone(SOON);
+    fs::remove_dir_all(sandbox.path("state")).expect("it can be removed");
+    fs::write(sandbox.path("agent/go"), "").expect("a file");
+    let output = running.finish();
+    assert_eq!(output.code(), Some(1), "{}{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("/state/projects/"), "{}", output.stderr);
+    sandbox.wait_until_processes_exit(SOON);
 }
 
-/// However much of the last record reached the disk, the run goes on after it, and every other record is still there.
+/// However much of the last record reached the disk, the run resumes and every other record is intact.
 #[test]
-fn a_journal_torn_at_any_byte_of_its_last_record_can_be_gone_on_with() {
+fn a_run_whose_last_record_is_torn_at_any_byte_can_be_resumed() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("not yet"))
+        .with_script("default", &claude::session("not yet"))
         .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits_with(3);
     let path = sandbox.newest_run().join("events.jsonl");
@@ -112,7 +121,7 @@ fn a_journal_torn_at_any_byte_of_its_last_record_can_be_gone_on_with() {
         .expect("lines")
         + 1;
     let records = whole.iter().filter(|byte| **byte == b'\n').count();
-    // Every tenth byte, and those at both ends: the rest is alike.
+    // Every tenth byte and those at both ends; the others behave alike.
     let cuts = (last..whole.len()).filter(|at| at % 10 == 0 || *at < last + 3 || *at + 3 > whole.len());
     for cut in cuts {
         fs::write(&path, &whole[..cut]).expect("a torn journal");
@@ -142,10 +151,10 @@ fn a_journal_torn_at_any_byte_of_its_last_record_can_be_gone_on_with() {
 }
 
 #[test]
-fn garbage_between_the_records_is_passed_over() {
+fn garbage_between_records_is_ignored() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("not yet"))
+        .with_script("default", &claude::session("not yet"))
         .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits_with(3);
     let path = sandbox.newest_run().join("events.jsonl");
@@ -156,79 +165,81 @@ fn garbage_between_the_records_is_passed_over() {
         .collect();
     fs::write(&path, garbled).expect("a journal");
     sandbox.ralph(&["run", "--continue", "-n", "2"]).exits_with(3);
-    let told = sandbox.ralph(&["replay", "latest"]).exits_with(0);
-    assert!(told.stdout.contains("not yet"), "{}", told.stdout);
+    let output = sandbox.ralph(&["replay", "latest"]).exits_with(0);
+    assert!(output.stdout.contains("not yet"), "{}", output.stdout);
 }
 
 #[test]
-fn of_loops_that_start_in_the_same_instant_one_runs() {
-    let sandbox = Sandbox::new().with_agent("claude").playing(
+fn only_one_of_several_loops_that_start_together_runs() {
+    let sandbox = Sandbox::new().with_agent("claude").with_script(
         "default",
         &format!("wait-for go\n{}", claude::session("LOOP_COMPLETE")),
     );
     let all: Vec<Running> = (0..8).map(|_| sandbox.start(&["run", "-p", "x"])).collect();
     sandbox.wait_for_processes(1);
-    // The losers end by themselves, whatever the winner does.
-    let (mut won, mut lost) = (0, 0);
+    // The others exit while the one with the lock is still running.
+    let (mut completed, mut refused) = (0, 0);
     let mut waiting: Vec<Running> = Vec::new();
     for mut running in all {
         if running.has_ended_within(SOON) {
-            let told = running.finish();
-            assert_eq!(told.code(), Some(5), "{}", told.stderr);
-            lost += 1;
+            let output = running.finish();
+            assert_eq!(output.code(), Some(5), "{}", output.stderr);
+            refused += 1;
         } else {
             waiting.push(running);
         }
     }
-    fs::write(sandbox.path("play/go"), "").expect("a file");
+    fs::write(sandbox.path("agent/go"), "").expect("a file");
     for running in waiting {
         running.finish().exits_with(0);
-        won += 1;
+        completed += 1;
     }
-    assert_eq!((won, lost), (1, 7));
+    assert_eq!((completed, refused), (1, 7));
     assert_eq!(sandbox.pids().len(), 1);
 }
 
-/// A lock is a lock of the kernel's: what an earlier holder wrote into the file does not hold it.
+/// The kernel holds the lock; the contents of the lock file do not.
 #[test]
-fn a_lock_of_a_dead_process_whose_number_lives_again_is_no_lock() {
+fn a_lock_file_with_the_pid_of_another_process_does_not_lock() {
     let sandbox = completing();
     sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
-    let locks: Vec<_> = fs::read_dir(sandbox.work().join(".agent"))
+    let project = sandbox.project();
+    let mut locks: Vec<_> = fs::read_dir(sandbox.path("state/locks"))
         .expect("a directory")
         .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().contains("lock"))
+        .map(|entry| entry.path())
         .collect();
+    locks.push(project.directory().join("lock"));
     for lock in &locks {
         let mine = format!(
             "{{\"pid\":{},\"since\":\"2020-01-01T00:00:00Z\"}}\n",
             std::process::id()
         );
-        fs::write(lock.path(), mine).expect("a lock");
+        fs::write(lock, mine).expect("a lock");
     }
-    assert_eq!(locks.len(), 1);
+    assert!(locks.len() > 2 && locks.iter().all(|lock| lock.is_file()));
     sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
 }
 
 #[test]
-fn a_directory_that_is_not_ours_to_write_is_named_with_the_remedy() {
+fn a_file_in_place_of_the_runs_directory_is_named_in_the_error() {
     let sandbox = completing();
-    let agent = sandbox.work().join(".agent");
-    fs::create_dir(&agent).expect("a directory");
-    fs::write(agent.join("runs"), "a file where a directory should be").expect("a file");
-    fs::set_permissions(&agent, fs::Permissions::from_mode(0o700)).expect("permissions");
-    let told = sandbox.ralph(&["run", "-p", "x"]);
-    assert_eq!(told.code(), Some(1), "{}", told.stderr);
-    assert!(told.stderr.contains(".agent/runs"), "{}", told.stderr);
+    let runs = sandbox.runs();
+    fs::create_dir_all(sandbox.project().directory()).expect("a directory");
+    fs::write(&runs, "a file where a directory should be").expect("a file");
+    let output = sandbox.ralph(&["run", "-p", "x"]);
+    assert_eq!(output.code(), Some(1), "{}", output.stderr);
+    let runs = runs.display().to_string();
+    assert!(output.stderr.contains(&runs), "{}", output.stderr);
     assert_eq!(sandbox.pids(), [0; 0]);
 }
 
-/// Whatever of a journal reached the disk: what it says is a beginning of what the whole of it says.
+/// The state restored from a prefix of a journal is a prefix of its whole state.
 #[test]
-fn a_journal_cut_at_any_byte_is_a_journal() {
+fn a_journal_cut_at_any_byte_can_be_restored() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("not yet"))
+        .with_script("default", &claude::session("not yet"))
         .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
     sandbox.ralph(&["run", "-p", "x", "-n", "3"]).exits_with(3);
     let whole = fs::read(sandbox.newest_run().join("events.jsonl")).expect("a journal");
@@ -237,12 +248,12 @@ fn a_journal_cut_at_any_byte_is_a_journal() {
     for cut in 0..=whole.len() {
         fs::write(&path, &whole[..cut]).expect("a cut journal");
         let mut restored = ralph::engine::RestoredRun::default();
-        ralph::store::recall(&path, |recalled| match recalled {
-            ralph::store::RestoredRecord::Whole(record) => restored.fold(&record),
-            ralph::store::RestoredRecord::Passed { seq, at } => restored.seen(seq, at),
+        ralph::store::restore_records(&path, |restored_record| match restored_record {
+            ralph::store::RestoredRecord::Parsed(record) => restored.fold(&record),
+            ralph::store::RestoredRecord::Skipped { seq, at } => restored.skip(seq, at),
         })
         .expect("a readable journal");
-        // A last record is whole without its line ending.
+        // The last record is complete without its newline.
         let ends = whole[..cut].iter().filter(|byte| **byte == b'\n').count() as u64;
         assert!((ends..=ends + 1).contains(&restored.seq()), "cut at {cut}");
         let now = (restored.seq(), restored.iterations());
@@ -252,13 +263,13 @@ fn a_journal_cut_at_any_byte_is_a_journal() {
     assert_eq!(before.1, 3);
 }
 
-/// A journal whose clock was set back by an hour in its middle, and one that was written by a clock far ahead.
+/// A journal whose clock was set back in the middle, and one that was written by a clock far ahead.
 #[test]
-fn a_clock_that_jumps_harms_no_run() {
+fn a_run_can_be_listed_and_resumed_after_the_clock_jumped() {
     for (name, from, shift) in [("back", 4, "2001"), ("ahead", 0, "2098")] {
         let sandbox = Sandbox::new()
             .with_agent("claude")
-            .playing("default", &claude::session("not yet"))
+            .with_script("default", &claude::session("not yet"))
             .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
         sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(3);
         let path = sandbox.newest_run().join("events.jsonl");
@@ -282,12 +293,12 @@ fn a_clock_that_jumps_harms_no_run() {
             &["logs", "latest"],
             &["replay", "latest"],
         ] {
-            let told = sandbox.ralph(command);
-            assert_eq!(told.code(), Some(0), "{name}: {command:?}: {}", told.text());
+            let output = sandbox.ralph(command);
+            assert_eq!(output.code(), Some(0), "{name}: {command:?}: {}", output.text());
         }
         sandbox.script("default", &claude::session("LOOP_COMPLETE"));
-        let told = sandbox.ralph(&["run", "--continue", "-n", "9"]);
-        assert_eq!(told.code(), Some(0), "{name}: {}", told.text());
+        let output = sandbox.ralph(&["run", "--continue", "-n", "9"]);
+        assert_eq!(output.code(), Some(0), "{name}: {}", output.text());
         let ended = sandbox.records("run_ended");
         let last = ended.last().expect("an end");
         assert_eq!(
@@ -295,7 +306,7 @@ fn a_clock_that_jumps_harms_no_run() {
             (&"complete".into(), &3.into()),
             "{name}"
         );
-        // The run's own clock did not jump: minutes at most, whatever the dates say.
+        // Durations come from the monotonic clock: minutes at most, whatever the dates are.
         assert!(
             last["duration_ms"].as_u64().is_some_and(|time| time < 600_000),
             "{name}: {last}"
@@ -303,23 +314,23 @@ fn a_clock_that_jumps_harms_no_run() {
     }
 }
 
-/// A run that begins after the clock was set back is the newest one all the same.
+/// A run that starts after the clock was set back is still the newest one.
 #[test]
-fn after_a_clock_was_set_back_the_run_that_began_last_is_gone_on_with() {
+fn the_run_that_started_last_is_resumed_after_the_clock_was_set_back() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("not yet"))
+        .with_script("default", &claude::session("not yet"))
         .with_file("ralph.yml", "event_loop: { cooldown_seconds: 0 }\n");
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits_with(3);
     let first = sandbox.newest_run();
     let id = first.file_name().and_then(|name| name.to_str()).expect("an id");
-    fs::rename(&first, first.with_file_name(format!("2098{}", &id[4..]))).expect("a run of the future");
+    fs::rename(&first, first.with_file_name(format!("2098{}", &id[4..]))).expect("a run with a later date");
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits_with(3);
     let second = sandbox.newest_run();
     sandbox.ralph(&["run", "--continue", "-n", "2"]).exits_with(3);
     let journal = fs::read_to_string(second.join("events.jsonl")).expect("a journal");
     assert!(
         journal.contains("\"type\":\"run_resumed\""),
-        "the older run was gone on with"
+        "the older run was resumed"
     );
 }

@@ -1,7 +1,7 @@
-//! What the fuzzer holds to be true of any input, tried on the inputs that it begins with: the fuzzed code cannot drift
-//! away from the program, and its claims are true of every real capture.
+//! Runs the properties of the fuzz targets on their seeds and on every captured transcript, so that the fuzzed code keeps
+//! compiling and its properties hold for real input.
 
-#[expect(unreachable_pub, reason = "in the fuzzer's own crate they are public")]
+#[expect(unreachable_pub, reason = "public items of the fuzz crate")]
 #[path = "../../fuzz/src/lib.rs"]
 mod property;
 
@@ -13,7 +13,7 @@ use ralph::config::ImportedFile;
 use crate::transcript::fixtures;
 
 #[test]
-fn every_capture_holds_to_what_must_hold_for_any_bytes() {
+fn every_capture_satisfies_the_transcript_property() {
     for fixture in fixtures::all() {
         if fixture.format != "jq" {
             property::transcript(&fixture.format, fixture.text.as_bytes());
@@ -22,7 +22,7 @@ fn every_capture_holds_to_what_must_hold_for_any_bytes() {
 }
 
 #[test]
-fn so_do_the_seeds_of_every_other_target() {
+fn the_seeds_of_every_other_target_satisfy_its_property() {
     let seeds = |target: &str| {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("fuzz/seeds")
@@ -36,10 +36,10 @@ fn so_do_the_seeds_of_every_other_target() {
     seeds("config").iter().for_each(|seed| property::config(seed));
     seeds("ralphrc")
         .iter()
-        .for_each(|seed| property::foreign(ImportedFile::Ralphrc, seed));
+        .for_each(|seed| property::imported_config(ImportedFile::Ralphrc, seed));
     seeds("ralphex")
         .iter()
-        .for_each(|seed| property::foreign(ImportedFile::Ralphex, seed));
+        .for_each(|seed| property::imported_config(ImportedFile::Ralphex, seed));
     seeds("journal").iter().for_each(|seed| property::journal(seed));
-    seeds("jq").iter().for_each(|seed| property::filter(seed));
+    seeds("jq").iter().for_each(|seed| property::jq_filter(seed));
 }

@@ -1,4 +1,4 @@
-//! What is on disk stays readable: one record of every kind, as each version of the format writes it.
+//! Checks that records of all journal versions stay readable, with one record of every type.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,21 @@ use ralph::event::Record;
 const V1: &str = include_str!("events.v1.jsonl");
 
 #[test]
-fn records_of_version_1_are_read_and_written_as_they_are() {
+fn version_1_records_round_trip() {
     for (number, line) in V1.lines().enumerate() {
         let record: Record =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("line {}: {error}", number + 1));
-        assert_eq!(serde_json::to_string(&record).expect("JSON"), line);
+        assert_eq!(serde_json::to_string(&record).expect("the line is JSON"), line);
     }
 }
 
 #[test]
-fn the_golden_file_has_every_kind_of_record() {
+fn golden_file_has_every_record_type() {
     let kinds: BTreeSet<String> = V1
         .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["type"].to_string())
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).expect("the line is JSON")["type"].to_string()
+        })
         .collect();
     let source = include_str!("../../src/event/run.rs");
     let declared = source
@@ -27,7 +29,7 @@ fn the_golden_file_has_every_kind_of_record() {
         .nth(1)
         .and_then(|rest| rest.split("\n}").next());
     let variants = declared
-        .expect("the enum")
+        .expect("run.rs declares RunEvent")
         .lines()
         .filter(|line| line.starts_with("    ") && line.chars().nth(4).is_some_and(char::is_uppercase));
     assert_eq!(kinds.len(), variants.count(), "{kinds:?}");

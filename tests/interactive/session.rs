@@ -1,5 +1,4 @@
-//! A terminal of the test's own with `ralph` on it, and somebody who looks and types. Whatever could hang has a
-//! deadline.
+//! `TerminalSession`: ralph on a pseudo-terminal that the test reads and types into. Every wait has a deadline.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,22 +14,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use crate::process::stage::wait_until;
+use crate::process::helpers::wait_until;
 use crate::sandbox::{DEADLINE, Sandbox};
 
-pub(crate) struct Seat {
-    /// Our side; none when the terminal has been taken away.
+pub(crate) struct TerminalSession {
+    /// The controller side; `None` after a disconnect.
     keyboard: Option<File>,
-    /// The other side, held open so that it can be looked at to the end.
+    /// The other side, held open so that its attributes can be read until the end.
     terminal: Option<OwnedFd>,
-    eyes: Option<Eyes>,
+    reader: Option<ScreenReader>,
     seen: Arc<Mutex<Vec<u8>>>,
     child: Child,
     before: String,
 }
 
-/// What the terminal looked like from inside when `ralph` had ended.
-pub(crate) struct Left {
+/// Exit code and printed text of a finished session.
+pub(crate) struct SessionEnd {
     pub(crate) code: Option<i32>,
     pub(crate) seen: String,
 }
@@ -59,28 +58,28 @@ fn size(rows: u16, columns: u16) -> Winsize {
     }
 }
 
-/// Whoever looks at the terminal until this is dropped.
-struct Eyes {
+/// Reads the terminal in the background until it is dropped.
+struct ScreenReader {
     closed: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Drop for Eyes {
+impl Drop for ScreenReader {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
         let _ = self.thread.take().map(thread::JoinHandle::join);
     }
 }
 
-fn watch(mut screen: File, memory: &Arc<Mutex<Vec<u8>>>) -> Eyes {
+fn watch(mut screen: File, memory: &Arc<Mutex<Vec<u8>>>) -> ScreenReader {
     let closed = Arc::new(AtomicBool::new(false));
     let (memory, done) = (Arc::clone(memory), Arc::clone(&closed));
-    let look = move || {
+    let read = move || {
         let mut bytes = [0; 4096];
-        let moment = Timespec::try_from(Duration::from_millis(20)).expect("a moment");
+        let interval = Timespec::try_from(Duration::from_millis(20)).expect("an interval");
         while !done.load(Ordering::Relaxed) {
             let mut fds = [PollFd::new(&screen, PollFlags::IN)];
-            if poll(&mut fds, Some(&moment)) == Ok(1) {
+            if poll(&mut fds, Some(&interval)) == Ok(1) {
                 let Ok(count @ 1..) = screen.read(&mut bytes) else {
                     return;
                 };
@@ -88,19 +87,19 @@ fn watch(mut screen: File, memory: &Arc<Mutex<Vec<u8>>>) -> Eyes {
             }
         }
     };
-    Eyes {
+    ScreenReader {
         closed,
-        thread: Some(thread::spawn(look)),
+        thread: Some(thread::spawn(read)),
     }
 }
 
-impl Seat {
-    /// 30 rows and 100 columns.
-    pub(crate) fn at(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        Self::with(sandbox, arguments, &[])
+impl TerminalSession {
+    /// Starts ralph on a terminal of 30 rows and 100 columns.
+    pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        Self::start_with(sandbox, arguments, &[])
     }
 
-    pub(crate) fn with(sandbox: &Sandbox, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_with(sandbox: &Sandbox, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let (controller, terminal) = new_terminal();
         tcsetwinsize(&controller, size(30, 100)).expect("a size");
         let before = format!("{:?}", tcgetattr(&terminal).expect("attributes"));
@@ -111,11 +110,11 @@ impl Seat {
         let child = command.spawn().expect("ralph starts");
         drop(command);
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let eyes = watch(controller.try_clone().expect("eyes"), &seen);
+        let reader = watch(controller.try_clone().expect("a descriptor"), &seen);
         Self {
             keyboard: Some(controller),
             terminal: Some(terminal),
-            eyes: Some(eyes),
+            reader: Some(reader),
             seen,
             child,
             before,
@@ -133,14 +132,14 @@ impl Seat {
         while !found() {
             assert!(
                 std::time::Instant::now() < deadline,
-                "waited in vain for {text:?}; seen: {:?}",
+                "timed out waiting for {text:?}; seen: {:?}",
                 self.seen()
             );
             thread::sleep(Duration::from_millis(5));
         }
     }
 
-    pub(crate) fn types(&mut self, keys: &[u8]) {
+    pub(crate) fn type_keys(&mut self, keys: &[u8]) {
         self.keyboard
             .as_mut()
             .expect("a keyboard")
@@ -157,15 +156,15 @@ impl Seat {
         i32::try_from(self.child.id()).expect("a pid")
     }
 
-    /// The kernel tells those whose controlling terminal it is; this one is nobody's, so ralph is told here.
+    /// The kernel sends SIGWINCH only through a controlling terminal, which this one is not, so the test sends it.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         let keyboard = self.keyboard.as_ref().expect("a terminal");
         tcsetwinsize(keyboard, size(rows, columns)).expect("a size");
         self.signal(Signal::WINCH);
     }
 
-    /// Whether the terminal is set as it was before `ralph` came.
-    pub(crate) fn is_as_before(&self) -> bool {
+    /// Returns whether the terminal has the attributes that it had before ralph started.
+    pub(crate) fn is_restored(&self) -> bool {
         let terminal = self.terminal.as_ref().expect("a terminal");
         format!("{:?}", tcgetattr(terminal).expect("attributes")) == self.before
     }
@@ -179,47 +178,47 @@ impl Seat {
         });
     }
 
-    /// Nobody sits there any more: the window was closed.
-    pub(crate) fn is_taken_away(&mut self) {
-        self.eyes = None;
+    /// Closes the terminal, as a closed window does.
+    pub(crate) fn disconnect(&mut self) {
+        self.reader = None;
         self.keyboard = None;
         self.terminal = None;
     }
 
-    /// Waits for the end of `ralph`. Whatever the way, the terminal must be as it was.
+    /// Waits until ralph exits and asserts that the terminal is restored.
     #[track_caller]
-    pub(crate) fn ends(mut self) -> Left {
+    pub(crate) fn finish(mut self) -> SessionEnd {
         let deadline = std::time::Instant::now() + DEADLINE;
         let status = loop {
-            match self.child.try_wait().expect("its end") {
+            match self.child.try_wait().expect("a status") {
                 Some(status) => break status,
                 None if std::time::Instant::now() > deadline => {
                     let _ = self.child.kill();
-                    panic!("ralph did not end; seen: {:?}", self.seen());
+                    panic!("ralph did not exit; seen: {:?}", self.seen());
                 }
                 None => thread::sleep(Duration::from_millis(5)),
             }
         };
         if self.terminal.is_some() {
             assert!(
-                self.is_as_before(),
-                "the terminal is not as it was; seen: {:?}",
+                self.is_restored(),
+                "the terminal is not restored; seen: {:?}",
                 self.seen()
             );
         }
-        // With the last who could draw gone, all that was drawn has been seen when nothing more comes.
+        // No process has the terminal open any more, so the reader ends when it has read everything.
         self.terminal = None;
-        if let Some(thread) = self.eyes.as_ref().and_then(|eyes| eyes.thread.as_ref()) {
-            wait_until("the end of the drawing", DEADLINE, || thread.is_finished());
+        if let Some(thread) = self.reader.as_ref().and_then(|reader| reader.thread.as_ref()) {
+            wait_until("the end of the output", DEADLINE, || thread.is_finished());
         }
-        Left {
+        SessionEnd {
             code: status.code(),
             seen: self.seen(),
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for TerminalSession {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

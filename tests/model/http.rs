@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as the agents' programs need.
+//! The subset of HTTP/1.1 that the agent programs use.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::NAP;
+use super::POLL_INTERVAL;
 
 pub(super) struct Request {
     pub(super) method: String,
@@ -39,14 +39,14 @@ impl Connection {
         })
     }
 
-    /// The next request; `None` when there is none any more.
+    /// Returns the next request, or `None` when the client closed the connection.
     pub(super) fn request(&mut self) -> io::Result<Option<Request>> {
         let first = self.line()?;
-        let mut words = first.split_whitespace();
-        let (Some(method), Some(target)) = (words.next(), words.next()) else {
+        let mut parts = first.split_whitespace();
+        let (Some(method), Some(target)) = (parts.next(), parts.next()) else {
             return Ok(None);
         };
-        let (mut length, mut chunked, mut waits) = (0, false, false);
+        let (mut length, mut chunked, mut expects_continue) = (0, false, false);
         loop {
             let line = self.line()?;
             let Some((name, value)) = line.split_once(':') else {
@@ -56,11 +56,11 @@ impl Connection {
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.parse().map_err(io::Error::other)?,
                 "transfer-encoding" => chunked = value.eq_ignore_ascii_case("chunked"),
-                "expect" => waits = true,
+                "expect" => expects_continue = true,
                 _ => {}
             }
         }
-        if waits {
+        if expects_continue {
             self.writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
         let body = if chunked {
@@ -144,10 +144,10 @@ impl Connection {
         self.writer.write_all(b"0\r\n\r\n")
     }
 
-    /// Says nothing for as long as it may; then breaks off.
+    /// Sends nothing until the server closes, then aborts the connection.
     pub(super) fn hang(&mut self, mut open: impl FnMut() -> bool) -> io::Result<()> {
         while open() {
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
         Err(io::ErrorKind::ConnectionAborted.into())
     }

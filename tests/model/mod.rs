@@ -1,13 +1,14 @@
-//! A model on loopback: speaks the four wire dialects that the agents' programs speak, answers by a script, and keeps
-//! every request so that a test can say what arrived. Knows nothing of ralph.
+//! A model server on loopback for the real agent programs. It implements their four APIs, answers from a script and stores every
+//! request for the test.
 
 mod api;
 mod http;
 mod reply;
 mod request;
 
-pub(crate) use reply::{Block, Reply, Trouble, call_named, call_shell, call_write, say, think};
-pub(crate) use request::{Asked, Role};
+pub(crate) use api::{INPUT_TOKENS, OUTPUT_TOKENS};
+pub(crate) use reply::{Block, ErrorReply, Reply, call_named, call_shell, call_write, say, think};
+pub(crate) use request::{ModelRequest, Role};
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +17,12 @@ use std::thread;
 use std::time::Duration;
 
 use http::{Connection, Request};
-use request::Dialect;
+use request::Api;
 
-/// What the model does when it is asked.
-pub(crate) type Script = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
+/// Decides the reply to a request.
+pub(crate) type Script = Box<dyn Fn(&ModelRequest) -> Reply + Send + Sync>;
 
-/// A listening model; it goes when it is dropped.
+/// A running model server; dropping it stops it.
 pub(crate) struct Model {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -29,39 +30,44 @@ pub(crate) struct Model {
 
 struct Shared {
     script: Script,
-    asked: Mutex<Vec<Asked>>,
+    requests: Mutex<Vec<ModelRequest>>,
     closing: AtomicBool,
 }
 
 impl Model {
-    pub(crate) fn new(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(script: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
         let address = listener.local_addr().expect("the port's address");
         let shared = Arc::new(Shared {
             script: Box::new(script),
-            asked: Mutex::new(Vec::new()),
+            requests: Mutex::new(Vec::new()),
             closing: AtomicBool::new(false),
         });
-        let theirs = Arc::clone(&shared);
+        let for_listener = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                if theirs.closing.load(Ordering::SeqCst) {
+                if for_listener.closing.load(Ordering::SeqCst) {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
-                let shared = Arc::clone(&theirs);
+                let shared = Arc::clone(&for_listener);
                 thread::spawn(move || serve(&shared, stream));
             }
         });
         Self { address, shared }
     }
 
-    /// Conversations in the order in which they begin, each a list of turns; the last one is repeated.
-    pub(crate) fn playing(conversations: Vec<Vec<Vec<Block>>>) -> Self {
-        Self::new(move |asked| {
-            let conversation = &conversations[asked.conversation.min(conversations.len() - 1)];
-            let nothing_more = || vec![say("Nothing more to do.")];
-            Reply::Blocks(conversation.get(asked.turn).cloned().unwrap_or_else(nothing_more))
+    /// Answers from conversations in the order in which they start, each a list of turns; the last conversation is repeated.
+    pub(crate) fn with_conversations(conversations: Vec<Vec<Vec<Block>>>) -> Self {
+        Self::new(move |request| {
+            let conversation = &conversations[request.conversation.min(conversations.len() - 1)];
+            let default_turn = || vec![say("Nothing more to do.")];
+            Reply::Blocks(
+                conversation
+                    .get(request.turn)
+                    .cloned()
+                    .unwrap_or_else(default_turn),
+            )
         })
     }
 
@@ -69,22 +75,22 @@ impl Model {
         format!("http://{}", self.address)
     }
 
-    /// The questions so far, without titles, routing and the like.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        locked(&self.shared.asked).clone()
+    /// Returns the requests so far, except for titles, routing and other side requests.
+    pub(crate) fn requests(&self) -> Vec<ModelRequest> {
+        locked(&self.shared.requests).clone()
     }
 }
 
 impl Drop for Model {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::SeqCst);
-        // The listener wakes up for one more connection, and sees.
+        // One more connection wakes the listener, which then sees the flag.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// An address on which nobody listens.
-pub(crate) fn nobody() -> String {
+/// Returns an address on which no server listens.
+pub(crate) fn unreachable_url() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
     format!("http://{}", listener.local_addr().expect("the port's address"))
 }
@@ -93,7 +99,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// One connection, request by request, until the other side has had enough.
+/// Serves one connection until the client closes it.
 fn serve(shared: &Shared, stream: TcpStream) {
     let Ok(mut connection) = Connection::new(stream) else {
         return;
@@ -106,29 +112,29 @@ fn serve(shared: &Shared, stream: TcpStream) {
 }
 
 fn answer(shared: &Shared, request: &Request, connection: &mut Connection) -> std::io::Result<()> {
-    let Some(dialect) = Dialect::of(request) else {
+    let Some(api_kind) = Api::of(request) else {
         return api::answer_other(request, connection);
     };
     let body = request.json();
-    let mut asked = Asked::read(dialect, &request.path, &body);
-    if asked.is_aside() {
-        let text = api::aside(&body);
-        return api::speak(&asked, &[Block::Say(text)], connection, || true);
+    let mut request = ModelRequest::read(api_kind, &request.path, &body);
+    if request.is_side_request() {
+        let text = api::side_reply(&body);
+        return api::write_reply(&request, &[Block::Say(text)], connection, || true);
     }
     {
-        let mut all = locked(&shared.asked);
-        asked.number = all.len();
-        let begun = all.iter().filter(|earlier| earlier.turn == 0).count();
-        asked.conversation = begun.saturating_sub(usize::from(asked.turn > 0));
-        all.push(asked.clone());
+        let mut all = locked(&shared.requests);
+        request.number = all.len();
+        let started = all.iter().filter(|earlier| earlier.turn == 0).count();
+        request.conversation = started.saturating_sub(usize::from(request.turn > 0));
+        all.push(request.clone());
     }
     let open = || !shared.closing.load(Ordering::SeqCst);
-    match (shared.script)(&asked) {
-        Reply::Blocks(blocks) => api::speak(&asked, &blocks, connection, open),
-        Reply::Trouble(trouble) => api::refuse(&asked, &trouble, connection),
+    match (shared.script)(&request) {
+        Reply::Blocks(blocks) => api::write_reply(&request, &blocks, connection, open),
+        Reply::Error(error) => api::write_error(&request, &error, connection),
         Reply::Silence => connection.hang(open),
     }
 }
 
-/// How long a hanging model sleeps between two looks at whether it may go.
-const NAP: Duration = Duration::from_millis(50);
+/// Interval at which a hanging reply checks whether the server is closing.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What a model can answer, whatever the dialect.
+//! Replies of the model server, independent of the API.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 
 pub(crate) enum Reply {
     Blocks(Vec<Block>),
-    Trouble(Trouble),
-    /// The question is taken, and nothing ever comes back.
+    Error(ErrorReply),
+    /// The request is read, and no response is sent.
     Silence,
 }
 
-/// One part of an answer.
+/// One part of a reply.
 #[derive(Debug, Clone)]
 pub(crate) enum Block {
     Think(String),
     Say(String),
     Call(Tool),
     Pause(Duration),
-    /// The answer stops here and the connection stays open.
+    /// The reply stops here and the connection stays open.
     Hang,
 }
 
-/// A tool, by what it does; each program has its own name for it.
+/// A tool by its function; each program has another name for it.
 #[derive(Debug, Clone)]
 pub(crate) enum Tool {
     Shell(String),
@@ -31,21 +31,21 @@ pub(crate) enum Tool {
         path: String,
         content: String,
     },
-    /// By its name, whether it is offered or not.
+    /// A tool by its name, whether the program offers it or not.
     Named {
         name: String,
         arguments: Value,
     },
 }
 
-/// An answer that is an error.
+/// An error response.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Trouble {
+pub(crate) struct ErrorReply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// Instead of the usual words for this status.
+    /// Replaces the default message of this status.
     pub(crate) message: Option<String>,
-    /// More fields of the error object.
+    /// Additional fields of the error object.
     pub(crate) fields: Vec<(String, Value)>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn call_named(name: &str, arguments: Value) -> Block {
     })
 }
 
-impl Trouble {
+impl ErrorReply {
     pub(crate) fn status(status: u16) -> Self {
         Self {
             status,
@@ -88,19 +88,19 @@ impl Trouble {
         self
     }
 
-    /// One more field of the error object.
+    /// Adds a field to the error object.
     pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.fields.push((name.to_owned(), value.into()));
         self
     }
 
-    pub(crate) fn saying(mut self, message: &str) -> Self {
+    pub(crate) fn with_message(mut self, message: &str) -> Self {
         self.message = Some(message.to_owned());
         self
     }
 }
 
-/// A tool call in the program's own terms.
+/// A tool call with the name and the arguments that the program expects.
 pub(super) struct NamedCall {
     pub(super) name: String,
     pub(super) arguments: Arguments,
@@ -108,7 +108,7 @@ pub(super) struct NamedCall {
 
 pub(super) enum Arguments {
     Json(Value),
-    /// The dialect of `responses` has tools that take a text.
+    /// The Responses API has tools that take a text.
     Text(String),
 }
 
@@ -122,7 +122,7 @@ impl NamedCall {
 }
 
 impl Tool {
-    /// The call as the program understands it, which told us the names of its tools.
+    /// Returns the call for a program that offers these tools.
     pub(super) fn named(&self, offered: &[String]) -> NamedCall {
         let first = |names: &[&str]| {
             let known = names.iter().find(|name| offered.iter().any(|o| o == *name));

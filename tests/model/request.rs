@@ -1,11 +1,11 @@
-//! What a program asks the model, in whichever of the four dialects.
+//! Requests of the agent programs in the four APIs.
 
 use serde_json::Value;
 
 use super::http::Request;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum Api {
     /// Anthropic's Messages.
     Messages,
     /// OpenAI's Responses.
@@ -16,7 +16,7 @@ pub(super) enum Dialect {
     Gemini,
 }
 
-impl Dialect {
+impl Api {
     pub(super) fn of(request: &Request) -> Option<Self> {
         let path = &request.path;
         let known = [
@@ -28,14 +28,14 @@ impl Dialect {
                 Self::Gemini,
             ),
         ];
-        let dialect = known
+        let api_kind = known
             .into_iter()
-            .find_map(|(matches, dialect)| matches.then_some(dialect));
-        dialect.filter(|_| request.method == "POST")
+            .find_map(|(matches, api_kind)| matches.then_some(api_kind));
+        api_kind.filter(|_| request.method == "POST")
     }
 }
 
-/// Whose turn of the conversation it is.
+/// Role of a message in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     System,
@@ -44,39 +44,39 @@ pub(crate) enum Role {
     Tool,
 }
 
-/// One question, with the conversation that it carries.
+/// One request with its conversation.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    pub(super) dialect: Dialect,
+pub(crate) struct ModelRequest {
+    pub(super) api_kind: Api,
     pub(super) streaming: bool,
     pub(super) model: String,
     pub(super) tools: Vec<String>,
-    /// How many answers the model has given since the user last spoke.
+    /// Number of model replies since the last user message.
     pub(crate) turn: usize,
-    /// How many conversations had begun before this one.
+    /// Number of conversations that started before this one.
     pub(crate) conversation: usize,
-    /// How many questions came before.
+    /// Number of requests before this one.
     pub(crate) number: usize,
-    /// Everything in the conversation that is text, message by message.
+    /// The texts of the conversation, message by message.
     pub(crate) history: Vec<(Role, Vec<String>)>,
 }
 
-impl Asked {
-    pub(super) fn read(dialect: Dialect, path: &str, body: &Value) -> Self {
-        let history: Vec<(Role, Vec<String>)> = match dialect {
-            Dialect::Messages | Dialect::Chat => list(body, "messages").map(message).collect(),
-            Dialect::Responses => list(body, "input").filter_map(item).collect(),
-            Dialect::Gemini => list(body, "contents").map(content).collect(),
+impl ModelRequest {
+    pub(super) fn read(api_kind: Api, path: &str, body: &Value) -> Self {
+        let history: Vec<(Role, Vec<String>)> = match api_kind {
+            Api::Messages | Api::Chat => list(body, "messages").map(message).collect(),
+            Api::Responses => list(body, "input").filter_map(item).collect(),
+            Api::Gemini => list(body, "contents").map(content).collect(),
         };
-        let streaming = match dialect {
-            Dialect::Gemini => path.ends_with(":streamGenerateContent"),
-            Dialect::Messages | Dialect::Responses | Dialect::Chat => body["stream"] == true,
+        let streaming = match api_kind {
+            Api::Gemini => path.ends_with(":streamGenerateContent"),
+            Api::Messages | Api::Responses | Api::Chat => body["stream"] == true,
         };
         Self {
-            dialect,
+            api_kind,
             streaming,
             model: body["model"].as_str().unwrap_or("loopback").to_owned(),
-            tools: tools(dialect, body),
+            tools: tools(api_kind, body),
             turn: turn(&history),
             conversation: 0,
             number: 0,
@@ -84,33 +84,35 @@ impl Asked {
         }
     }
 
-    /// Not part of the work: a title, a summary, the choice of a model. Such questions offer no tools.
-    pub(super) fn is_aside(&self) -> bool {
+    /// Returns whether this is a request for a title, a summary or a model choice. Such requests offer no tools.
+    pub(super) fn is_side_request(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// The texts of what the user said last.
+    /// Returns the texts of the last user message.
     pub(crate) fn prompt(&self) -> &[String] {
         let last = self.history.iter().rev().find(|(role, _)| *role == Role::User);
         last.map_or(&[], |(_, texts)| texts)
     }
 
-    /// Whether somebody said this, word for word, anywhere in the conversation.
-    pub(crate) fn remembers(&self, who: Role, words: &str) -> bool {
-        let said = self.history.iter().filter(|(role, _)| *role == who);
-        said.flat_map(|(_, texts)| texts).any(|text| text.contains(words))
+    /// Returns whether a message of this role contains the text.
+    pub(crate) fn contains(&self, role: Role, text: &str) -> bool {
+        let messages = self.history.iter().filter(|(other, _)| *other == role);
+        messages
+            .flat_map(|(_, texts)| texts)
+            .any(|other| other.contains(text))
     }
 }
 
-/// Model answers after the last word of the user; consecutive items of the model are one answer.
+/// Counts the model replies after the last user message; consecutive items of the model are one reply.
 fn turn(history: &[(Role, Vec<String>)]) -> usize {
-    let (mut turns, mut speaking) = (0, false);
+    let (mut turns, mut in_reply) = (0, false);
     for (role, _) in history {
         match role {
-            Role::User => (turns, speaking) = (0, false),
-            Role::Model if speaking => {}
-            Role::Model => (turns, speaking) = (turns + 1, true),
-            Role::Tool => speaking = false,
+            Role::User => (turns, in_reply) = (0, false),
+            Role::Model if in_reply => {}
+            Role::Model => (turns, in_reply) = (turns + 1, true),
+            Role::Tool => in_reply = false,
             Role::System => {}
         }
     }
@@ -121,7 +123,7 @@ fn list<'a>(body: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     body[key].as_array().into_iter().flatten()
 }
 
-/// A text, or the texts of a list of parts.
+/// Returns a text, or the texts of a list of parts.
 fn texts(content: &Value) -> Vec<String> {
     match content {
         Value::String(text) => vec![text.clone()],
@@ -172,17 +174,17 @@ fn content(content: &Value) -> (Role, Vec<String>) {
     (role, texts(parts))
 }
 
-fn tools(dialect: Dialect, body: &Value) -> Vec<String> {
+fn tools(api_kind: Api, body: &Value) -> Vec<String> {
     let name = |tool: &Value| tool["name"].as_str().map(str::to_owned);
     let offered = list(body, "tools");
-    match dialect {
-        Dialect::Messages => offered.filter_map(name).collect(),
-        Dialect::Chat => offered.filter_map(|tool| name(&tool["function"])).collect(),
-        Dialect::Gemini => offered
+    match api_kind {
+        Api::Messages => offered.filter_map(name).collect(),
+        Api::Chat => offered.filter_map(|tool| name(&tool["function"])).collect(),
+        Api::Gemini => offered
             .flat_map(|tool| list(tool, "functionDeclarations"))
             .filter_map(name)
             .collect(),
-        Dialect::Responses => offered
+        Api::Responses => offered
             .flat_map(|tool| list(tool, "tools").chain([tool]))
             .filter_map(name)
             .collect(),

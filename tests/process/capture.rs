@@ -1,11 +1,11 @@
-//! Short programs whose output is wanted whole.
+//! Tests of `capture`, which runs a short program and returns its output.
 
 use std::time::{Duration, Instant};
 
 use ralph::event::ProcessEnd;
 use ralph::process::{Bounds, Captured, Omitted, capture};
 
-use super::stage::{DEADLINE, Stage, supervisors};
+use super::helpers::{ChildFixture, DEADLINE, supervisors};
 
 const BOUNDS: Bounds = Bounds {
     timeout: DEADLINE,
@@ -15,7 +15,7 @@ const BOUNDS: Bounds = Bounds {
 
 #[test]
 fn output_and_end_are_captured() {
-    let stage = Stage::playing("").with_args(&["--version"]);
+    let fixture = ChildFixture::with_script("").with_args(&["--version"]);
     let expected = Captured {
         end: Some(ProcessEnd::Exited { code: 0 }),
         stdout: b"fake-agent 9.9.9\n".to_vec(),
@@ -24,10 +24,10 @@ fn output_and_end_are_captured() {
         stderr_omitted: None,
         swept: 0,
     };
-    assert_eq!(capture(&supervisors(), &stage.spec, BOUNDS).unwrap(), expected);
+    assert_eq!(capture(&supervisors(), &fixture.spec, BOUNDS).unwrap(), expected);
 
-    let stage = Stage::playing("say out\nerr err\nexit 3");
-    let captured = capture(&supervisors(), &stage.spec, BOUNDS).unwrap();
+    let fixture = ChildFixture::with_script("say out\nerr err\nexit 3");
+    let captured = capture(&supervisors(), &fixture.spec, BOUNDS).unwrap();
     assert_eq!(captured.end, Some(ProcessEnd::Exited { code: 3 }));
     assert_eq!(
         (captured.stdout, captured.stderr),
@@ -37,26 +37,26 @@ fn output_and_end_are_captured() {
 
 #[test]
 fn a_program_that_takes_too_long_is_stopped() {
-    let stage = Stage::playing("ignore TERM\nsay so far\nhang");
+    let fixture = ChildFixture::with_script("ignore TERM\nsay so far\nhang");
     let since = Instant::now();
     let bounds = Bounds {
         timeout: Duration::from_secs(1),
         grace: Duration::from_millis(50),
         ..BOUNDS
     };
-    let captured = capture(&supervisors(), &stage.spec, bounds).unwrap();
+    let captured = capture(&supervisors(), &fixture.spec, bounds).unwrap();
     assert!(since.elapsed() < DEADLINE);
     assert_eq!(captured.end, None);
     assert_eq!(captured.stdout, b"so far\n");
-    stage.assert_all_are_gone();
+    fixture.assert_no_process_is_left();
 }
 
 #[test]
-fn of_too_much_output_head_and_tail_are_kept() {
-    let stage = Stage::playing("print head\nrepeat 100000 middle\nprint tail");
+fn head_and_tail_of_long_output_are_kept() {
+    let fixture = ChildFixture::with_script("print head\nrepeat 100000 middle\nprint tail");
     let captured = capture(
         &supervisors(),
-        &stage.spec,
+        &fixture.spec,
         Bounds {
             max_bytes: 8,
             ..BOUNDS

@@ -1,10 +1,10 @@
-//! Children, with the real keeper and the fake agent: streams, endings, trees, errors.
+//! Tests of child processes with the real supervisor and the fake agent: streams, exits, process trees, errors.
 
 mod capture;
 mod errors;
-#[cfg(target_os = "linux")]
-mod keepers;
-pub(crate) mod stage;
+pub(crate) mod helpers;
 mod streams;
+#[cfg(target_os = "linux")]
+mod supervisors;
 #[cfg(target_os = "linux")]
 mod tree;

@@ -1,4 +1,4 @@
-//! Whatever ends the child, nothing that it started is left.
+//! Tests that no process of the tree survives, whatever ends the child.
 
 use std::fs;
 use std::io::Write;
@@ -10,109 +10,112 @@ use ralph::event::ProcessEnd;
 use ralph::process::{Child, Supervisors};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::stage::{DEADLINE, PROMPTLY, PTY, Stage, is_alive, spec_on, supervisors, wait_until};
+use super::helpers::{
+    ChildFixture, DEADLINE, PROMPTLY, PTY, fake_agent_spec, is_alive, supervisors, wait_until,
+};
 
-/// One of each kind.
+/// One leftover of each kind.
 pub(super) const LEFTOVERS: &str = "fork-and-hold-stdout 3600\nfork-setsid 3600\ndouble-fork 3600\n";
 const PROCESSES: usize = 4;
 
 #[test]
-fn leftovers_of_a_normal_exit_are_swept_and_delay_nothing() {
+fn leftovers_of_a_normal_exit_are_swept_without_delay() {
     for transport in [ralph::process::Transport::Pipe, PTY] {
-        let stage = Stage::playing(&format!("{LEFTOVERS}say done\nexit 5")).on(transport);
-        let running = stage.spawn();
+        let fixture =
+            ChildFixture::with_script(&format!("{LEFTOVERS}say done\nexit 5")).with_transport(transport);
+        let running = fixture.spawn();
         running.wait_for("done");
         let since = Instant::now();
         let finished = running.finish();
         assert!(since.elapsed() < PROMPTLY, "{:?}", since.elapsed());
         assert_eq!(finished.ended.end, ProcessEnd::Exited { code: 5 });
         assert!(finished.ended.stdout_complete);
-        assert_eq!(stage.pids().len(), PROCESSES);
-        stage.assert_all_are_gone();
-        // On a PTY the kernel hangs up on the first of them, which may then be gone before it is counted.
+        assert_eq!(fixture.pids().len(), PROCESSES);
+        fixture.assert_no_process_is_left();
+        // On a PTY the kernel sends SIGHUP to the first leftover, which may exit before it is counted.
         assert!((2..=3).contains(&finished.ended.swept), "{:?}", finished.ended);
     }
 }
 
-/// The test opens the child's stdout for itself, and so holds it as no process of the tree could.
+/// The test itself opens the child's stdout, so the holder is not part of the child's process tree.
 #[test]
-fn a_stranger_that_holds_stdout_delays_the_end_only_briefly() {
-    for stranger_talks in [false, true] {
-        let stage = Stage::playing("say ready\nwait-for go\nsay last words");
-        let running = stage.spawn();
+fn a_foreign_process_that_holds_stdout_delays_the_exit_only_briefly() {
+    for holder_writes in [false, true] {
+        let fixture = ChildFixture::with_script("say ready\nwait-for go\nsay last words");
+        let running = fixture.spawn();
         running.wait_for("ready");
         let path = format!("/proc/{}/fd/1", running.child.pid());
         let mut stdout = fs::OpenOptions::new().write(true).open(path).unwrap();
-        let talk = std::thread::spawn(move || {
-            while stranger_talks && stdout.write_all(&[b'.'; 4096]).is_ok() {}
+        let writer = std::thread::spawn(move || {
+            while holder_writes && stdout.write_all(&[b'.'; 4096]).is_ok() {}
             stdout
         });
-        fs::write(stage.path("go"), "").unwrap();
+        fs::write(fixture.path("go"), "").unwrap();
         let finished = running.finish();
         assert_eq!(finished.ended.end, ProcessEnd::Exited { code: 0 });
         assert!(!finished.ended.stdout_complete);
         assert!(String::from_utf8_lossy(&finished.stdout).contains("last words\n"));
-        // Our end is closed with the child's end, which is what silences the stranger.
-        drop(talk.join());
+        // ralph closes its end of the pipe when the child has exited, which ends the writer.
+        drop(writer.join());
     }
 }
 
 #[test]
 fn leftovers_that_ignore_sigterm_are_killed() {
-    let stage = Stage::playing(&format!("ignore TERM\n{LEFTOVERS}say done"));
-    let running = stage.spawn();
+    let fixture = ChildFixture::with_script(&format!("ignore TERM\n{LEFTOVERS}say done"));
+    let running = fixture.spawn();
     running.wait_for("done");
     let since = Instant::now();
     let finished = running.finish();
     assert!(since.elapsed() < PROMPTLY, "{:?}", since.elapsed());
     assert_eq!(finished.ended.swept, 3);
-    stage.assert_all_are_gone();
+    fixture.assert_no_process_is_left();
 }
 
 #[test]
 fn stop_ends_the_whole_tree() {
-    let stage = Stage::playing(&format!("{LEFTOVERS}say ready\nhang"));
-    let running = stage.spawn();
+    let fixture = ChildFixture::with_script(&format!("{LEFTOVERS}say ready\nhang"));
+    let running = fixture.spawn();
     running.wait_for("ready");
     running.child.stop(DEADLINE);
     running.child.stop(DEADLINE);
     let finished = running.finish();
     assert_eq!(finished.ended.end, ProcessEnd::Signaled { signal: 15 });
-    stage.assert_all_are_gone();
+    fixture.assert_no_process_is_left();
 }
 
 #[test]
 fn a_child_that_ignores_sigterm_is_killed_after_the_grace() {
-    let stage = Stage::playing(&format!("ignore TERM\n{LEFTOVERS}say ready\nhang"));
-    let running = stage.spawn();
+    let fixture = ChildFixture::with_script(&format!("ignore TERM\n{LEFTOVERS}say ready\nhang"));
+    let running = fixture.spawn();
     running.wait_for("ready");
     let since = Instant::now();
     running.child.stop(Duration::from_millis(300));
     let finished = running.finish();
     assert!(since.elapsed() >= Duration::from_millis(300));
     assert_eq!(finished.ended.end, ProcessEnd::Signaled { signal: 9 });
-    stage.assert_all_are_gone();
+    fixture.assert_no_process_is_left();
 }
 
 #[test]
 fn a_second_stop_shortens_the_grace_and_kill_ends_it() {
-    for hasten in [
+    for end in [
         |child: &Child| child.stop(Duration::ZERO),
         |child: &Child| child.kill(),
     ] {
-        let stage = Stage::playing("ignore TERM\nsay ready\nhang");
-        let running = stage.spawn();
+        let fixture = ChildFixture::with_script("ignore TERM\nsay ready\nhang");
+        let running = fixture.spawn();
         running.wait_for("ready");
         running.child.stop(Duration::from_secs(3600));
-        hasten(&running.child);
+        end(&running.child);
         assert_eq!(running.finish().ended.end, ProcessEnd::Signaled { signal: 9 });
     }
 }
 
 #[test]
 fn a_stopped_child_can_be_stopped() {
-    let stage = Stage::playing("say ready\nstop-self\nhang");
-    let running = stage.spawn();
+    let fixture = ChildFixture::with_script("say ready\nstop-self\nhang");
+    let running = fixture.spawn();
     running.wait_for("ready");
     wait_until("SIGSTOP", DEADLINE, || {
         fs::read_to_string(format!("/proc/{}/stat", running.child.pid()))
@@ -124,152 +127,153 @@ fn a_stopped_child_can_be_stopped() {
 
 #[test]
 fn kill_ends_the_whole_tree_at_once() {
-    let stage = Stage::playing(&format!("ignore TERM\n{LEFTOVERS}say ready\nhang")).on(PTY);
-    let running = stage.spawn();
+    let fixture =
+        ChildFixture::with_script(&format!("ignore TERM\n{LEFTOVERS}say ready\nhang")).with_transport(PTY);
+    let running = fixture.spawn();
     running.wait_for("ready");
     running.child.kill();
     assert_eq!(running.finish().ended.end, ProcessEnd::Signaled { signal: 9 });
-    stage.assert_all_are_gone();
+    fixture.assert_no_process_is_left();
 }
 
 #[test]
 fn dropping_a_child_kills_its_tree() {
-    let stage = Stage::playing(&format!("ignore TERM\n{LEFTOVERS}hang"));
-    let running = stage.spawn();
-    stage.wait_for_processes(PROCESSES);
+    let fixture = ChildFixture::with_script(&format!("ignore TERM\n{LEFTOVERS}hang"));
+    let running = fixture.spawn();
+    fixture.wait_for_processes(PROCESSES);
     drop(running);
-    wait_until("the end of the tree", PROMPTLY, || {
-        !stage.pids().into_iter().any(is_alive)
+    wait_until("the exit of the process tree", PROMPTLY, || {
+        !fixture.pids().into_iter().any(is_alive)
     });
 }
 
 #[test]
-fn the_exit_status_is_known_even_when_the_keeper_is_signalled() {
+fn the_exit_status_is_known_even_when_the_supervisor_is_signalled() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        let stage = Stage::playing(&format!("{LEFTOVERS}say ready\nhang"));
-        let running = stage.spawn();
+        let fixture = ChildFixture::with_script(&format!("{LEFTOVERS}say ready\nhang"));
+        let running = fixture.spawn();
         running.wait_for("ready");
-        kill_process(keeper_of(&running.child), signal).unwrap();
+        kill_process(supervisor_of(&running.child), signal).unwrap();
         assert_eq!(running.finish().ended.end, ProcessEnd::Signaled { signal: 15 });
-        stage.assert_all_are_gone();
+        fixture.assert_no_process_is_left();
     }
 }
 
 #[test]
-fn a_keeper_does_not_mind_a_signal_that_is_meant_for_ralph() {
-    let stage = Stage::playing("say ready\nwait-for go\nexit 4");
-    let running = stage.spawn();
+fn a_supervisor_survives_sigusr1() {
+    let fixture = ChildFixture::with_script("say ready\nwait-for go\nexit 4");
+    let running = fixture.spawn();
     running.wait_for("ready");
-    kill_process(keeper_of(&running.child), Signal::USR1).unwrap();
-    fs::write(stage.path("go"), "").unwrap();
+    kill_process(supervisor_of(&running.child), Signal::USR1).unwrap();
+    fs::write(fixture.path("go"), "").unwrap();
     assert_eq!(running.finish().ended.end, ProcessEnd::Exited { code: 4 });
 }
 
 #[test]
-fn a_killed_keeper_takes_everything_with_it() {
-    let stage = Stage::playing(&format!("ignore TERM\n{LEFTOVERS}say ready\nhang"));
-    let running = stage.spawn();
+fn the_tree_ends_when_the_supervisor_is_killed() {
+    let fixture = ChildFixture::with_script(&format!("ignore TERM\n{LEFTOVERS}say ready\nhang"));
+    let running = fixture.spawn();
     running.wait_for("ready");
     let since = Instant::now();
-    kill_process(keeper_of(&running.child), Signal::KILL).unwrap();
+    kill_process(supervisor_of(&running.child), Signal::KILL).unwrap();
     let finished = running.finish();
     assert!(since.elapsed() < PROMPTLY, "{:?}", since.elapsed());
     assert_eq!(finished.ended.end, ProcessEnd::Signaled { signal: 9 });
-    stage.assert_all_are_gone();
+    fixture.assert_no_process_is_left();
 }
 
 #[test]
-fn a_killed_ralph_takes_everything_with_it() {
-    let stage = Stage::playing(&format!("ignore TERM\n{LEFTOVERS}hang"));
+fn the_tree_ends_when_ralph_is_killed() {
+    let fixture = ChildFixture::with_script(&format!("ignore TERM\n{LEFTOVERS}hang"));
     let mut ralph = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "process::tree::another_ralph",
+            "process::tree::helper_process_with_a_child",
             "--ignored",
             "--nocapture",
         ])
-        .env("RALPH_TEST_STAGE", stage.path(""))
+        .env("RALPH_TEST_FIXTURE", fixture.path(""))
         .spawn()
         .unwrap();
-    stage.wait_for_processes(PROCESSES);
+    fixture.wait_for_processes(PROCESSES);
     ralph.kill().unwrap();
-    wait_until("the end of the tree", PROMPTLY, || {
-        !stage.pids().into_iter().any(is_alive)
+    wait_until("the exit of the process tree", PROMPTLY, || {
+        !fixture.pids().into_iter().any(is_alive)
     });
     ralph.wait().unwrap();
 }
 
 #[test]
-fn even_ralph_and_keeper_killed_together_leave_no_agent_at_work() {
-    let stage = Stage::playing("ignore TERM\nhang");
+fn no_agent_survives_when_ralph_and_the_supervisor_are_killed_together() {
+    let fixture = ChildFixture::with_script("ignore TERM\nhang");
     let mut ralph = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "process::tree::another_ralph",
+            "process::tree::helper_process_with_a_child",
             "--ignored",
             "--nocapture",
         ])
-        .env("RALPH_TEST_STAGE", stage.path(""))
+        .env("RALPH_TEST_FIXTURE", fixture.path(""))
         .spawn()
         .unwrap();
-    stage.wait_for_processes(1);
-    let agent = stage.pids()[0];
+    fixture.wait_for_processes(1);
+    let agent = fixture.pids()[0];
     let supervisor = parent_of(agent);
-    // A ralph that is stopped can do nothing for the orphans of its keeper.
+    // A stopped ralph cannot clean up after its supervisor.
     kill_process(Pid::from_child(&ralph), Signal::STOP).unwrap();
     kill_process(supervisor, Signal::KILL).unwrap();
     ralph.kill().unwrap();
     ralph.wait().unwrap();
-    wait_until("the end of the agent", PROMPTLY, || !is_alive(agent));
+    wait_until("the exit of the agent", PROMPTLY, || !is_alive(agent));
 }
 
-/// Not a test: a process that has a child, or had one, for others to kill.
+/// Not a test: other tests start it as a process with a child, and kill it.
 #[test]
-#[ignore = "is started by another test"]
-fn another_ralph() {
-    if let Some(directory) = std::env::var_os("RALPH_TEST_STAGE") {
+#[ignore = "a helper process that other tests start"]
+fn helper_process_with_a_child() {
+    if let Some(directory) = std::env::var_os("RALPH_TEST_FIXTURE") {
         let supervisors = supervisors();
-        let _child = Child::spawn(&supervisors, &spec_on(directory.as_ref()), |_| {}).unwrap();
+        let _child = Child::spawn(&supervisors, &fake_agent_spec(directory.as_ref()), |_| {}).unwrap();
         std::thread::sleep(DEADLINE);
     }
 }
 
 #[test]
 fn nothing_but_the_three_streams_reaches_the_child() {
-    let mut stage = Stage::playing("");
-    stage.spec.program = "/bin/ls".into();
-    stage.spec.args = vec!["/proc/self/fd".into()];
-    let finished = stage.spawn().finish();
-    // The fourth is the directory that is being listed.
+    let mut fixture = ChildFixture::with_script("");
+    fixture.spec.program = "/bin/ls".into();
+    fixture.spec.args = vec!["/proc/self/fd".into()];
+    let finished = fixture.spawn().finish();
+    // Descriptor 3 is the directory that `ls` lists.
     assert_eq!(String::from_utf8_lossy(&finished.stdout), "0\n1\n2\n3\n");
 }
 
 #[test]
-fn signals_of_the_child_are_untouched() {
-    assert_no_signal_is_changed_under(&supervisors());
+fn the_child_has_default_signals() {
+    assert_default_signals_under(&supervisors());
 }
 
-/// As under `nohup`, or a program that ignores more than that. What a keeper catches itself is among it.
+/// As under `nohup`. The signals include those that the supervisor itself handles.
 #[test]
-fn signals_of_the_child_are_untouched_even_if_they_were_ignored_before_ralph() {
-    let stage = Stage::playing("");
-    let ignoring = stage.path("ignoring");
+fn the_child_has_default_signals_even_if_ralph_was_started_with_ignored_ones() {
+    let fixture = ChildFixture::with_script("");
+    let ignoring = fixture.path("ignoring");
     let ralph = env!("CARGO_BIN_EXE_ralph");
     let script = format!("#!/bin/sh\ntrap '' HUP INT QUIT USR1 PIPE TERM CHLD TSTP\nexec {ralph} \"$@\"\n");
     fs::write(&ignoring, script).unwrap();
     fs::set_permissions(&ignoring, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_no_signal_is_changed_under(&Supervisors::at(ignoring));
+    assert_default_signals_under(&Supervisors::at(ignoring));
 }
 
-fn assert_no_signal_is_changed_under(supervisor: &Supervisors) {
-    let mut stage = Stage::playing("");
-    stage.spec.program = "/bin/cat".into();
-    stage.spec.args = vec!["/proc/self/status".into()];
-    // The second child of a keeper has what the first one has.
+fn assert_default_signals_under(supervisor: &Supervisors) {
+    let mut fixture = ChildFixture::with_script("");
+    fixture.spec.program = "/bin/cat".into();
+    fixture.spec.args = vec!["/proc/self/status".into()];
+    // The second child of a supervisor must have the same signals as the first.
     for _ in 0..2 {
-        let finished = stage.try_spawn_with(supervisor).expect("a child").finish();
+        let finished = fixture.try_spawn_with(supervisor).expect("a child").finish();
         let status = String::from_utf8_lossy(&finished.stdout).into_owned();
-        // 32 and 33 belong to the C library, which lets nobody touch them.
+        // 32 and 33 are reserved by the C library.
         let ours = !(0b11_u64 << 31);
         for mask in ["SigBlk:\t", "SigIgn:\t", "SigCgt:\t"] {
             let value = status.lines().find_map(|line| line.strip_prefix(mask));
@@ -280,19 +284,18 @@ fn assert_no_signal_is_changed_under(supervisor: &Supervisors) {
 }
 
 #[test]
-fn the_keeper_is_recognisable_and_holds_no_stream() {
-    let stage = Stage::playing("say ready\nhang");
-    let running = stage.spawn();
+fn the_supervisor_has_a_recognisable_name_and_holds_no_stream() {
+    let fixture = ChildFixture::with_script("say ready\nhang");
+    let running = fixture.spawn();
     running.wait_for("ready");
-    let supervisor = keeper_of(&running.child).as_raw_pid();
-    assert!(
-        fs::read(format!("/proc/{supervisor}/cmdline"))
-            .unwrap()
-            .starts_with(b"ralph-keeper\0")
-    );
+    let supervisor = supervisor_of(&running.child).as_raw_pid();
+    let command_line = fs::read_to_string(format!("/proc/{supervisor}/cmdline")).unwrap();
+    assert!(command_line.starts_with("agent-supervisor\0"), "{command_line}");
+    // `pkill -f ralph` must not match it.
+    assert!(!command_line.contains("ralph"), "{command_line}");
     assert_eq!(
         fs::read_to_string(format!("/proc/{supervisor}/comm")).unwrap(),
-        "agent-keeper\n"
+        "supervisor\n"
     );
     let is_pipe = |entry: fs::DirEntry| {
         fs::read_link(entry.path()).is_ok_and(|target| target.to_string_lossy().starts_with("pipe:"))
@@ -305,7 +308,7 @@ fn the_keeper_is_recognisable_and_holds_no_stream() {
     );
 }
 
-pub(super) fn keeper_of(child: &Child) -> Pid {
+pub(super) fn supervisor_of(child: &Child) -> Pid {
     parent_of(child.pid().cast_signed())
 }
 

@@ -1,13 +1,13 @@
-//! `ralph agents test` tells the truth about the real programs.
+//! Tests of `ralph agents test` with the real programs.
 
 use serde_json::Value;
 
 use crate::fixture::{Ended, Fixture};
-use crate::model::{Model, Reply, Trouble, say};
+use crate::model::{ErrorReply, Model, Reply, say};
 use crate::programs::Program;
-use crate::proven_with;
+use crate::tests_for_programs;
 
-proven_with!(a_good_agent_passes_its_test, a_refused_key_fails_the_test);
+tests_for_programs!(a_good_agent_passes_its_test, a_refused_key_fails_the_test);
 
 fn test(fixture: &Fixture) -> Ended {
     fixture.ralph(&["agents", "test", fixture.cli.name(), "--json", "--timeout", "240"])
@@ -20,7 +20,7 @@ fn finding<'a>(report: &'a Value, subject: &str) -> &'a Value {
 }
 
 fn a_good_agent_passes_its_test(cli: Program) {
-    let model = Model::playing(vec![vec![vec![say("pelican4711")]]]);
+    let model = Model::with_conversations(vec![vec![vec![say("pelican4711")]]]);
     let fixture = Fixture::new(cli, &model.url());
     let ended = test(&fixture);
     ended.assert_code(0);
@@ -43,12 +43,12 @@ fn a_good_agent_passes_its_test(cli: Program) {
             ended.stdout
         );
     }
-    assert_eq!(model.asked().len(), 1, "one prompt, and no more");
+    assert_eq!(model.requests().len(), 1, "exactly one prompt");
     fixture.assert_nothing_survives();
 }
 
 fn a_refused_key_fails_the_test(cli: Program) {
-    let model = Model::new(|_| Reply::Trouble(Trouble::status(401)));
+    let model = Model::new(|_| Reply::Error(ErrorReply::status(401)));
     let fixture = Fixture::new(cli, &model.url()).with_env("CLAUDE_CODE_MAX_RETRIES", "1");
     let ended = test(&fixture);
     ended.assert_code(1);

@@ -1,27 +1,25 @@
-//! `ralph as-claude` with the real codex: what comes out is claude's stream, for whoever expects it.
+//! Tests of `ralph as-claude` with the real codex: it prints Claude's stream format.
 
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use ralph::event::{Meta, Tag, TranscriptEvent};
-use ralph::transcript::{self, Opening};
+use ralph::transcript::{self, AdapterContext};
 
 use crate::fixture::{Ended, Fixture};
-use crate::model::{Model, Reply, Trouble, call_shell, say, think};
+use crate::model::{ErrorReply, Model, Reply, call_shell, say, think};
 use crate::programs::Program;
-use crate::proven_with;
+use crate::tests_for_programs;
 
-proven_with! {
-    speaks_as_claude_does: codex => Codex;
-    tells_the_commands_if_asked: codex => Codex;
-    fails_as_claude_does: codex => Codex;
+tests_for_programs! {
+    prints_the_stream_format_of_claude: codex => Codex;
+    prints_commands_in_verbose_mode: codex => Codex;
+    reports_an_error_like_claude: codex => Codex;
 }
 
 const ANSWER: &str = "I fixed it: naïve “quotes”, a \\ and a\ttab.\nSecond line.";
 
 fn model() -> Model {
-    Model::playing(vec![vec![
+    Model::with_conversations(vec![vec![
         vec![think("A look around."), call_shell("echo from-the-tool")],
         vec![say(ANSWER)],
     ]])
@@ -39,26 +37,18 @@ fn call(fixture: &Fixture) -> Ended {
     ])
 }
 
-/// Every line is JSON by itself, by two readers if there is a second one.
+/// Asserts that every line is valid JSON.
 fn assert_valid(stdout: &str) {
     assert!(!stdout.is_empty());
     for line in stdout.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     }
-    let jq = Command::new("jq")
-        .args(["-c", "."])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn();
-    let Ok(mut jq) = jq else { return };
-    let written = jq.stdin.take().expect("its stdin").write_all(stdout.as_bytes());
-    assert!(written.is_ok() && jq.wait().expect("its end").success());
 }
 
-/// What ralph itself reads in it when it takes it for claude.
+/// Parses the stream with the `claude` format; returns the text of the agent and all events.
 fn read_as_claude(stdout: &str) -> (String, Vec<TranscriptEvent>) {
     let format = transcript::find("claude").expect("a format");
-    let mut adapter = (format.open)(&Opening { prompt: "" });
+    let mut adapter = (format.open)(&AdapterContext { prompt: "" });
     let mut events = Vec::new();
     stdout.lines().for_each(|line| adapter.feed(line, &mut events));
     adapter.flush(&mut events);
@@ -81,18 +71,18 @@ fn finished(events: &[TranscriptEvent]) -> Vec<bool> {
     ends.collect()
 }
 
-fn speaks_as_claude_does(cli: Program) {
+fn prints_the_stream_format_of_claude(cli: Program) {
     let model = model();
     let fixture = Fixture::new(cli, &model.url());
     let ended = call(&fixture);
     ended.assert_code(0);
     assert_valid(&ended.stdout);
     let (text, events) = read_as_claude(&ended.stdout);
-    assert_eq!(text.trim_end(), ANSWER, "{}", ended.story());
-    assert_eq!(finished(&events), [true], "{}", ended.story());
-    assert!(!ended.stdout.contains("from-the-tool"), "{}", ended.story());
+    assert_eq!(text.trim_end(), ANSWER, "{}", ended.describe());
+    assert_eq!(finished(&events), [true], "{}", ended.describe());
+    assert!(!ended.stdout.contains("from-the-tool"), "{}", ended.describe());
     assert!(
-        model.asked()[0]
+        model.requests()[0]
             .prompt()
             .iter()
             .any(|text| text == "Fix it, please.")
@@ -100,7 +90,7 @@ fn speaks_as_claude_does(cli: Program) {
     fixture.assert_nothing_survives();
 }
 
-fn tells_the_commands_if_asked(cli: Program) {
+fn prints_commands_in_verbose_mode(cli: Program) {
     let model = model();
     let fixture = Fixture::new(cli, &model.url()).with_env("CODEX_VERBOSE", "1");
     let ended = call(&fixture);
@@ -114,15 +104,15 @@ fn tells_the_commands_if_asked(cli: Program) {
     assert!(text.trim_end().ends_with(ANSWER), "{text}");
 }
 
-fn fails_as_claude_does(cli: Program) {
-    let model = Model::new(|_| Reply::Trouble(Trouble::status(400).saying("unknown field zebra")));
+fn reports_an_error_like_claude(cli: Program) {
+    let model = Model::new(|_| Reply::Error(ErrorReply::status(400).with_message("unknown field zebra")));
     let fixture = Fixture::new(cli, &model.url());
     let ended = call(&fixture);
     ended.assert_code(1);
     assert_valid(&ended.stdout);
     let (_, events) = read_as_claude(&ended.stdout);
-    assert_eq!(finished(&events), [false], "{}", ended.story());
-    assert!(ended.stdout.contains("zebra"), "{}", ended.story());
+    assert_eq!(finished(&events), [false], "{}", ended.describe());
+    assert!(ended.stdout.contains("zebra"), "{}", ended.describe());
     assert!(
         fs::read_dir(fixture.project())
             .expect("the project")

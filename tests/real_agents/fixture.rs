@@ -1,5 +1,4 @@
-//! One agent's program, one model, one project and one home, all thrown away after the test. Whatever could hang has
-//! a deadline.
+//! `Fixture`: one agent program with a temporary project and home. Every wait has a deadline.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,10 +10,11 @@ use ralph::event::{IterationOutcome, Record, RunEvent, TranscriptEvent};
 use tempfile::TempDir;
 
 use crate::programs::Program;
+use crate::signals::with_default_signals;
 
-/// More than any run here takes, the programs' own patience included.
+/// Longer than any run takes, including the retries of the programs.
 const DEADLINE: Duration = Duration::from_secs(400);
-/// What the specification allows between the end of ralph and the end of its last process.
+/// The time that the specification allows between the exit of ralph and the exit of its last process.
 const PROMPTLY: Duration = Duration::from_secs(2);
 
 pub(crate) struct Fixture {
@@ -33,11 +33,15 @@ impl Fixture {
         let project = directory.path().join("project");
         fs::create_dir_all(&home).expect("a home");
         fs::create_dir_all(&project).expect("a project");
-        let own = cli.prepare(&home, url);
+        let variables = cli.prepare(&home, url);
         let path = std::env::var("PATH").unwrap_or_default();
         let shared = programs.join("shared-cache");
         let mut environment = vec![
             ("HOME".to_owned(), home.display().to_string()),
+            (
+                "RALPH_STATE_DIR".to_owned(),
+                directory.path().join("state").display().to_string(),
+            ),
             (
                 "PATH".to_owned(),
                 format!("{}:{path}", programs.join("node_modules/.bin").display()),
@@ -48,7 +52,11 @@ impl Fixture {
             ("TZ".to_owned(), "UTC".to_owned()),
             ("SHELL".to_owned(), "/bin/bash".to_owned()),
         ];
-        environment.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        environment.extend(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
         let fixture = Self {
             cli,
             directory,
@@ -75,7 +83,7 @@ impl Fixture {
         self
     }
 
-    /// Text for `ralph.yml`.
+    /// Appends to `ralph.yml`.
     pub(crate) fn with_config(mut self, yaml: &str) -> Self {
         self.config.push_str(yaml);
         self.config.push('\n');
@@ -89,6 +97,12 @@ impl Fixture {
 
     pub(crate) fn project(&self) -> PathBuf {
         self.directory.path().join("project")
+    }
+
+    /// Returns the directory that contains the runs of the project.
+    fn runs(&self) -> PathBuf {
+        let state = ralph::store::StateDirectory::at(self.directory.path().join("state"));
+        state.project(&self.project()).runs()
     }
 
     pub(crate) fn home(&self) -> PathBuf {
@@ -105,7 +119,7 @@ impl Fixture {
         command
     }
 
-    /// Starts `ralph run` on a prompt, which goes by way of a file.
+    /// Starts `ralph run` with this prompt in PROMPT.md.
     pub(crate) fn start(&self, prompt: &[u8]) -> Running<'_> {
         fs::write(self.project().join("PROMPT.md"), prompt).expect("a prompt");
         fs::write(self.project().join("ralph.yml"), &self.config).expect("a configuration");
@@ -120,31 +134,30 @@ impl Fixture {
         let arguments: Vec<&str> = arguments
             .chain(self.arguments.iter().map(String::as_str))
             .collect();
-        self.begin(&arguments)
+        self.start_ralph(&arguments)
     }
 
-    fn begin(&self, arguments: &[&str]) -> Running<'_> {
+    fn start_ralph(&self, arguments: &[&str]) -> Running<'_> {
         let out = |name: &str| File::create(self.directory.path().join(name)).expect("a file for output");
-        let child = self
-            .command(ralph())
+        let mut command = self.command(ralph());
+        command
             .args(arguments)
             .stdout(out("stdout"))
-            .stderr(out("stderr"))
-            .spawn()
-            .expect("ralph starts");
+            .stderr(out("stderr"));
+        let child = with_default_signals(&mut command).spawn().expect("ralph starts");
         Running { fixture: self, child }
     }
 
-    /// Any other command of ralph, to its end.
+    /// Runs another command of ralph until it exits.
     pub(crate) fn ralph(&self, arguments: &[&str]) -> Ended {
-        self.begin(arguments).end()
+        self.start_ralph(arguments).end()
     }
 
     pub(crate) fn run(&self, prompt: impl AsRef<[u8]>) -> Ended {
         self.start(prompt.as_ref()).end()
     }
 
-    /// The processes of this fixture, found by their home.
+    /// Returns the command lines of the processes of this fixture, which have its HOME.
     pub(crate) fn processes(&self) -> Vec<String> {
         let home = format!("HOME={}", self.home().display());
         let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -162,7 +175,11 @@ impl Fixture {
     pub(crate) fn assert_nothing_survives(&self) {
         let deadline = Instant::now() + PROMPTLY;
         while !self.processes().is_empty() {
-            assert!(Instant::now() < deadline, "still there: {:#?}", self.processes());
+            assert!(
+                Instant::now() < deadline,
+                "still running: {:#?}",
+                self.processes()
+            );
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -183,20 +200,20 @@ impl Running<'_> {
         while !condition() {
             assert!(
                 Instant::now() < deadline,
-                "waited in vain for {what}: {:#?}",
+                "timed out waiting for {what}: {:#?}",
                 self.fixture.processes()
             );
             thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Waits for a word in the journal.
-    pub(crate) fn wait_until_journal(&self, word: &str) {
-        let runs = self.fixture.project().join(".agent/runs");
-        self.wait_for(word, Duration::from_secs(300), || {
+    /// Waits for a text in the journal.
+    pub(crate) fn wait_until_journal_contains(&self, text: &str) {
+        let runs = self.fixture.runs();
+        self.wait_for(text, Duration::from_secs(300), || {
             let runs = fs::read_dir(&runs).into_iter().flatten().flatten();
             runs.map(|run| read(&run.path().join("events.jsonl")))
-                .any(|journal| journal.contains(word))
+                .any(|journal| journal.contains(text))
         });
     }
 
@@ -207,25 +224,22 @@ impl Running<'_> {
     }
 
     pub(crate) fn end(mut self) -> Ended {
-        let began = Instant::now();
+        let start = Instant::now();
         let code = loop {
             if let Some(status) = self.child.try_wait().expect("ralph can be waited for") {
                 break status.code();
             }
-            if began.elapsed() > DEADLINE {
+            if start.elapsed() > DEADLINE {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 panic!(
-                    "ralph did not end; so far:\n{}",
+                    "ralph did not exit; output:\n{}",
                     read(&self.fixture.directory.path().join("stdout"))
                 );
             }
             thread::sleep(Duration::from_millis(20));
         };
-        let journals = fs::read_dir(self.fixture.project().join(".agent/runs"))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let journals = fs::read_dir(self.fixture.runs()).into_iter().flatten().flatten();
         let run = journals.map(|entry| entry.path()).next();
         let journal = run.as_ref().map(|run| read(&run.join("events.jsonl")));
         Ended {
@@ -247,7 +261,7 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a run left behind.
+/// Output, exit code and records of a finished run.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -258,7 +272,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     pub(crate) fn assert_code(&self, code: i32) {
-        assert_eq!(self.code, Some(code), "{}", self.story());
+        assert_eq!(self.code, Some(code), "{}", self.describe());
     }
 
     pub(crate) fn transcript(&self) -> impl Iterator<Item = &TranscriptEvent> {
@@ -276,8 +290,8 @@ impl Ended {
         ended.collect()
     }
 
-    /// All that helps to understand a failure.
-    pub(crate) fn story(&self) -> String {
+    /// Describes the run for the message of a failed assertion.
+    pub(crate) fn describe(&self) -> String {
         let mut outcomes = String::new();
         for record in &self.records {
             if !matches!(record.event, RunEvent::Transcript { .. }) {
@@ -292,13 +306,13 @@ impl Ended {
     }
 }
 
-/// The one that was built with this suite, unless another is named.
+/// Returns the binary that was built with this suite, or the one that `RALPH_UNDER_TEST` names.
 fn ralph() -> PathBuf {
     let named = std::env::var_os("RALPH_UNDER_TEST");
     named.map_or_else(|| env!("CARGO_BIN_EXE_ralph").into(), PathBuf::from)
 }
 
-/// Where the programs are; also the proof that this is the place for these tests.
+/// Returns the directory of the programs, after asserting that loopback is the only network.
 fn programs() -> PathBuf {
     let directory = std::env::var_os("RALPH_REAL_AGENTS").expect("these tests are run by `just real-agents`");
     let interfaces = fs::read_to_string("/proc/net/dev").expect("a list of network interfaces");
@@ -310,7 +324,7 @@ fn programs() -> PathBuf {
         .collect();
     assert!(
         others.is_empty(),
-        "no network but loopback is allowed here, and there is {others:?}"
+        "these tests need a network namespace with loopback only, found {others:?}"
     );
     PathBuf::from(directory)
 }

@@ -1,4 +1,4 @@
-//! A long answer comes whole, however busy the machine.
+//! Long and slow answers arrive completely, even on a busy machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,17 @@ use ralph::event::{Flow, Meta, Tag, TranscriptEvent};
 use crate::fixture::{Ended, Fixture};
 use crate::model::{Block, Model, say, think};
 use crate::programs::Program;
-use crate::proven_with;
+use crate::tests_for_programs;
 
-proven_with!(two_megabytes_are_whole_under_load, a_slow_answer_is_waited_for);
-proven_with!(thinking_and_parallel_tools_are_seen);
+tests_for_programs!(
+    two_megabytes_arrive_completely_under_load,
+    a_slow_answer_is_waited_for
+);
+tests_for_programs!(thinking_and_parallel_tools_are_recorded);
 
 const SIZE: usize = 2 << 20;
 
-/// Lines of which no two are equal: programs that look for loops find none.
+/// Returns lines that all differ, because some programs stop at repeated output.
 fn long_text() -> String {
     let mut text = String::with_capacity(SIZE + 100);
     let mut line: u64 = 0;
@@ -31,8 +34,8 @@ fn long_text() -> String {
     text
 }
 
-/// What the agent said, put together again.
-fn spoken(ended: &Ended) -> String {
+/// Returns the text of the agent.
+fn agent_text(ended: &Ended) -> String {
     let mut text = String::new();
     for event in ended.transcript() {
         match event {
@@ -53,7 +56,7 @@ fn spoken(ended: &Ended) -> String {
     text
 }
 
-/// Keeps every core busy until it is dropped. One at a time: busy is meant, not starved.
+/// Keeps every core busy until it is dropped. Only one exists at a time, so that the machine is busy and not starved.
 struct Load(
     std::sync::Arc<AtomicBool>,
     #[expect(dead_code, reason = "held")] MutexGuard<'static, ()>,
@@ -63,7 +66,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl Load {
     fn new() -> Self {
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let stop = std::sync::Arc::new(AtomicBool::new(false));
         let cores = thread::available_parallelism().map_or(2, std::num::NonZero::get);
         for _ in 0..cores {
@@ -74,7 +77,7 @@ impl Load {
                 }
             });
         }
-        Self(stop, turn)
+        Self(stop, guard)
     }
 }
 
@@ -84,37 +87,37 @@ impl Drop for Load {
     }
 }
 
-/// How often; `RALPH_REPEAT` says otherwise.
+/// Number of repetitions; `RALPH_REPEAT` overrides it.
 fn repetitions() -> usize {
-    let told = std::env::var("RALPH_REPEAT").ok();
-    told.and_then(|times| times.parse().ok()).unwrap_or(3)
+    let value = std::env::var("RALPH_REPEAT").ok();
+    value.and_then(|times| times.parse().ok()).unwrap_or(3)
 }
 
-fn two_megabytes_are_whole_under_load(cli: Program) {
+fn two_megabytes_arrive_completely_under_load(cli: Program) {
     let _load = Load::new();
     let answer = long_text();
     for time in 1..=repetitions() {
-        let model = Model::playing(vec![vec![vec![say(format!("{answer}\nLOOP_COMPLETE"))]]]);
+        let model = Model::with_conversations(vec![vec![vec![say(format!("{answer}\nLOOP_COMPLETE"))]]]);
         let fixture = Fixture::new(cli, &model.url()).with_arguments(&["-q"]);
         let ended = fixture.run("Say much.\n");
         ended.assert_code(0);
-        let spoken = spoken(&ended);
+        let text = agent_text(&ended);
         assert!(
-            spoken.contains(answer.trim_end()),
+            text.contains(answer.trim_end()),
             "time {time}: {} of {} bytes\n{}",
-            spoken.len(),
+            text.len(),
             answer.len(),
-            ended.story()
+            ended.describe()
         );
     }
 }
 
 fn a_slow_answer_is_waited_for(cli: Program) {
-    let nap = || Block::Pause(std::time::Duration::from_secs(2));
-    let model = Model::playing(vec![vec![vec![
-        nap(),
+    let pause = || Block::Pause(std::time::Duration::from_secs(2));
+    let model = Model::with_conversations(vec![vec![vec![
+        pause(),
         say("Slowly, "),
-        nap(),
+        pause(),
         say("in pieces.\nLOOP_COMPLETE"),
     ]]]);
     Fixture::new(cli, &model.url())
@@ -122,10 +125,10 @@ fn a_slow_answer_is_waited_for(cli: Program) {
         .assert_code(0);
 }
 
-fn thinking_and_parallel_tools_are_seen(cli: Program) {
+fn thinking_and_parallel_tools_are_recorded(cli: Program) {
     use crate::model::{call_shell, call_write};
-    let model = Model::new(move |asked| {
-        crate::model::Reply::Blocks(match asked.turn {
+    let model = Model::new(move |request| {
+        crate::model::Reply::Blocks(match request.turn {
             0 => vec![
                 think("Two things at once."),
                 call_shell("echo one"),
@@ -142,20 +145,20 @@ fn thinking_and_parallel_tools_are_seen(cli: Program) {
     assert!(
         count(|event| matches!(event, TranscriptEvent::ToolStart { .. })) >= 3,
         "{}",
-        ended.story()
+        ended.describe()
     );
     assert_eq!(
         count(|event| matches!(event, TranscriptEvent::ToolStart { .. })),
         count(|event| matches!(event, TranscriptEvent::ToolEnd { .. })),
         "{}",
-        ended.story()
+        ended.describe()
     );
-    // One of them does not tell what its model thinks.
+    // Gemini CLI does not print the thinking of its model.
     if cli != Program::Gemini {
         let thought = ended
             .transcript()
             .any(|event| matches!(event, TranscriptEvent::Text { tag: Tag::Think, text, .. } if text.contains("at once")));
-        assert!(thought, "{}", ended.story());
+        assert!(thought, "{}", ended.describe());
     }
     assert!(
         ended.transcript().any(|event| matches!(
@@ -165,6 +168,6 @@ fn thinking_and_parallel_tools_are_seen(cli: Program) {
             }
         )),
         "no session id\n{}",
-        ended.story()
+        ended.describe()
     );
 }

@@ -1,13 +1,16 @@
-//! The truth: the real agents' programs, run by the real `ralph run`, against a model on loopback.
-//! `just real-agents` installs the programs and runs this where there is no other network.
+//! Tests of `ralph run` with the real agent programs against a model server on loopback.
+//! `just real-agents` installs the programs and runs these tests without any other network.
 
 mod fixture;
 #[path = "../model/mod.rs"]
 mod model;
 mod programs;
+#[path = "../sandbox/signals.rs"]
+mod signals;
 
 mod agents_test;
 mod as_claude;
+mod claude_turns;
 mod completion;
 mod long_answers;
 mod model_errors;
@@ -16,45 +19,51 @@ mod root;
 mod sessions;
 mod stopping;
 
-/// One fact, proven for several programs: a module per fact, a test per program.
-macro_rules! proven_with {
-    ($($fact:ident: $($name:ident => $cli:ident),+;)+) => { $(
-        mod $fact {
+/// Defines one test per program for each function: a module per function, a test per program.
+macro_rules! tests_for_programs {
+    ($($function:ident: $($name:ident => $cli:ident),+;)+) => { $(
+        mod $function {
             use crate::programs::Program;
             $(
                 #[test]
                 #[ignore = "needs the real programs: just real-agents"]
                 fn $name() {
-                    super::$fact(Program::$cli);
+                    super::$function(Program::$cli);
                 }
             )+
         }
     )+ };
-    ($($fact:ident),+) => {
-        crate::proven_with! { $(
-            $fact: claude => Claude, codex => Codex, gemini => Gemini, opencode => Opencode, copilot => Copilot;
+    (all: $($function:ident),+) => {
+        crate::tests_for_programs! { $(
+            $function: claude => Claude, codex => Codex, gemini => Gemini, opencode => Opencode, copilot => Copilot,
+                qwen => Qwen, pi => Pi, kimi => Kimi;
+        )+ }
+    };
+    ($($function:ident),+) => {
+        crate::tests_for_programs! { $(
+            $function: claude => Claude, codex => Codex, gemini => Gemini, opencode => Opencode, copilot => Copilot;
         )+ }
     };
 }
-pub(crate) use proven_with;
+pub(crate) use tests_for_programs;
 
-/// What is installed is what the table of agents was checked against.
+/// The installed versions are those against which the table of agents was checked.
 #[test]
-fn the_pinned_versions_are_those_of_the_table() {
+fn the_pinned_versions_match_the_agent_table() {
     use ralph::agent::{AGENTS, Evidence};
     let pinned: Vec<(&str, &str)> = include_str!("versions")
         .lines()
-        .filter(|line| !line.starts_with('#'))
+        .filter(|line| !line.starts_with('#') && !line.starts_with("node "))
         .map(|line| {
-            let mut words = line.split(' ');
-            (words.next().unwrap(), words.next_back().unwrap())
+            let mut columns = line.split(' ');
+            (columns.next().unwrap(), columns.next_back().unwrap())
         })
         .collect();
     let mut rows: Vec<(&str, &str)> = AGENTS
         .iter()
         .filter_map(|agent| match agent.tested_with {
             Evidence::Version(version) => Some((agent.name, version)),
-            Evidence::Documentation => None,
+            Evidence::Captured(_) | Evidence::Documentation => None,
         })
         .collect();
     let mut pinned = pinned;

@@ -1,37 +1,34 @@
-//! What goes wrong at the model's end has its own outcome and its own words, whatever the program makes of it.
+//! Errors of the model have the same outcome with every program.
 
 use jiff::Timestamp;
 use ralph::event::{
-    ErrorClass, Failure, IterationOutcome, Level, Meta, RunEvent, TimeLimit, TranscriptEvent,
+    ErrorClass, IterationFailure, IterationOutcome, Meta, NoticeLevel, RunEvent, TimeLimit, TranscriptEvent,
 };
 
 use crate::fixture::{Ended, Fixture};
-use crate::model::{Model, Reply, Trouble, nobody, say};
+use crate::model::{ErrorReply, Model, Reply, say, unreachable_url};
 use crate::programs::Program;
-use crate::proven_with;
+use crate::tests_for_programs;
 
-proven_with!(
-    a_refused_key_ends_the_run,
-    a_forbidden_account_ends_the_run,
-    a_bad_request_fails
-);
-proven_with!(
+tests_for_programs!(all: a_refused_key_ends_the_run);
+tests_for_programs!(a_forbidden_account_ends_the_run, a_bad_request_fails);
+tests_for_programs!(
     a_prompt_too_long_for_the_model_fails,
     an_overloaded_model_recovers,
-    nobody_listens
+    an_unreachable_model_fails
 );
-proven_with!(a_rate_limit_is_waited_for, a_stated_reset_is_waited_for);
+tests_for_programs!(a_rate_limit_is_waited_for, a_stated_reset_is_waited_for);
 
-/// One failed iteration ends the run; and where a program's patience can be shortened, it is.
-fn impatient(fixture: Fixture) -> Fixture {
+/// One failed iteration ends the run; programs retry less if they can be configured to.
+fn with_few_retries(fixture: Fixture) -> Fixture {
     fixture
         .with_env("CLAUDE_CODE_MAX_RETRIES", "1")
         .with_config("event_loop:\n  max_consecutive_failures: 1")
 }
 
-fn refused_with(cli: Program, trouble: Trouble) -> Ended {
-    let model = Model::new(move |_| Reply::Trouble(trouble.clone()));
-    impatient(Fixture::new(cli, &model.url())).run("Do it.\n")
+fn refused_with(cli: Program, error: ErrorReply) -> Ended {
+    let model = Model::new(move |_| Reply::Error(error.clone()));
+    with_few_retries(Fixture::new(cli, &model.url())).run("Do it.\n")
 }
 
 fn assert_auth_required(ended: &Ended) {
@@ -39,64 +36,70 @@ fn assert_auth_required(ended: &Ended) {
     assert!(
         matches!(ended.outcomes()[..], [IterationOutcome::AuthRequired { .. }]),
         "{}",
-        ended.story()
+        ended.describe()
     );
 }
 
 fn a_refused_key_ends_the_run(cli: Program) {
-    let ended = refused_with(cli, Trouble::status(401));
+    let ended = refused_with(cli, ErrorReply::status(401));
     assert_auth_required(&ended);
     let hint = ralph::agent::AGENTS
         .iter()
         .find(|agent| agent.name == cli.name())
         .expect("a row")
         .auth_hint;
-    assert!(ended.stdout.contains(hint), "no hint\n{}", ended.story());
+    assert!(ended.stdout.contains(hint), "no hint\n{}", ended.describe());
 }
 
 fn a_forbidden_account_ends_the_run(cli: Program) {
-    assert_auth_required(&refused_with(cli, Trouble::status(403)));
+    assert_auth_required(&refused_with(cli, ErrorReply::status(403)));
 }
 
-fn failure(ended: &Ended) -> &Failure {
+fn failure(ended: &Ended) -> &IterationFailure {
     ended.assert_code(1);
     match ended.outcomes()[..] {
         [IterationOutcome::Failed { failure }] => failure,
-        _ => panic!("{}", ended.story()),
+        _ => panic!("{}", ended.describe()),
     }
 }
 
-fn message(failure: &Failure) -> &str {
+fn message(failure: &IterationFailure) -> &str {
     match failure {
-        Failure::Exit { message, .. } | Failure::AgentError { message } => message,
-        Failure::Declared { .. }
-        | Failure::NoOutput
-        | Failure::NoTerminalEvent
-        | Failure::OutsideAllowedPaths { .. } => "",
+        IterationFailure::Exit { message, .. }
+        | IterationFailure::AgentError { message }
+        | IterationFailure::Refused { message } => message,
+        IterationFailure::Declared { .. }
+        | IterationFailure::NoOutput
+        | IterationFailure::NoTerminalEvent
+        | IterationFailure::PathsNotChecked { .. }
+        | IterationFailure::OutsideAllowedPaths { .. } => "",
     }
 }
 
 fn a_bad_request_fails(cli: Program) {
-    let ended = refused_with(cli, Trouble::status(400).saying("tools.3: unknown field zebra"));
-    assert!(message(failure(&ended)).contains("zebra"), "{}", ended.story());
+    let ended = refused_with(
+        cli,
+        ErrorReply::status(400).with_message("tools.3: unknown field zebra"),
+    );
+    assert!(message(failure(&ended)).contains("zebra"), "{}", ended.describe());
 }
 
 fn a_prompt_too_long_for_the_model_fails(cli: Program) {
-    // One of them would try to make it shorter for ever.
-    let ended = refused_with(cli, Trouble::status(400));
-    let said = message(failure(&ended)).to_lowercase();
-    let telling = ["too long", "context window", "exceeds the maximum"];
+    // Without a limit one of the programs compacts the prompt forever.
+    let ended = refused_with(cli, ErrorReply::status(400));
+    let message = message(failure(&ended)).to_lowercase();
+    let expected = ["too long", "context window", "exceeds the maximum"];
     assert!(
-        telling.iter().any(|words| said.contains(words)),
+        expected.iter().any(|words| message.contains(words)),
         "{}",
-        ended.story()
+        ended.describe()
     );
 }
 
-/// Two refusals, then an answer: the program tries again by itself, and the iteration is a good one.
+/// Two errors, then a reply: the program retries and the iteration completes.
 fn an_overloaded_model_recovers(cli: Program) {
-    let model = Model::new(|asked| match asked.number {
-        0 | 1 => Reply::Trouble(Trouble::status(529)),
+    let model = Model::new(|request| match request.number {
+        0 | 1 => Reply::Error(ErrorReply::status(529)),
         _ => Reply::Blocks(vec![say("Recovered.\nLOOP_COMPLETE")]),
     });
     let ended = Fixture::new(cli, &model.url()).run("Do it.\n");
@@ -106,30 +109,30 @@ fn an_overloaded_model_recovers(cli: Program) {
         .iter()
         .filter(|outcome| matches!(outcome, IterationOutcome::Completed { .. }))
         .count();
-    assert_eq!(completed, 1, "{}", ended.story());
+    assert_eq!(completed, 1, "{}", ended.describe());
 }
 
-fn nobody_listens(cli: Program) {
+fn an_unreachable_model_fails(cli: Program) {
     if cli == Program::Codex {
         let waited = [12, 60, 180]
             .iter()
             .any(|seconds| waits_for_the_network(cli, *seconds));
-        assert!(waited, "it said nothing of waiting");
+        assert!(waited, "no retry was reported");
         return;
     }
-    let ended = impatient(Fixture::new(cli, &nobody())).run("Do it.\n");
-    let said = message(failure(&ended)).to_lowercase();
-    let telling = ["connect", "refused", "fetch", "network", "sending request"];
+    let ended = with_few_retries(Fixture::new(cli, &unreachable_url())).run("Do it.\n");
+    let message = message(failure(&ended)).to_lowercase();
+    let expected = ["connect", "refused", "fetch", "network", "sending request"];
     assert!(
-        telling.iter().any(|words| said.contains(words)),
-        "{said}\n{}",
-        ended.story()
+        expected.iter().any(|words| message.contains(words)),
+        "{message}\n{}",
+        ended.describe()
     );
 }
 
-/// One of them waits for the network by itself, for as long as it may, and says so, if it gets so far.
+/// Codex retries until the time limit. Returns whether it reported a retry before that.
 fn waits_for_the_network(cli: Program, seconds: u64) -> bool {
-    let ended = impatient(Fixture::new(cli, &nobody()))
+    let ended = with_few_retries(Fixture::new(cli, &unreachable_url()))
         .with_config(&format!("adapters:\n  codex:\n    timeout: {seconds}"))
         .run("Do it.\n");
     ended.assert_code(1);
@@ -142,7 +145,7 @@ fn waits_for_the_network(cli: Program, seconds: u64) -> bool {
             }]
         ),
         "{}",
-        ended.story()
+        ended.describe()
     );
     ended.transcript().any(|event| {
         matches!(
@@ -157,62 +160,73 @@ fn waits_for_the_network(cli: Program, seconds: u64) -> bool {
     })
 }
 
-/// Limited once, then free: the same iteration again, not counted.
+/// A rate limit without a reset time starts a wait.
 fn a_rate_limit_is_waited_for(cli: Program) {
-    let model = Model::new(|_| Reply::Trouble(Trouble::status(429)));
-    let fixture = impatient(Fixture::new(cli, &model.url()));
+    let model = Model::new(|_| Reply::Error(ErrorReply::status(429)));
+    let fixture = with_few_retries(Fixture::new(cli, &model.url()));
     let running = fixture.start(b"Do it.\n");
-    running.wait_until_journal("rate_limited");
+    running.wait_until_journal_contains("rate_limited");
     running.interrupt();
     let ended = running.end();
     ended.assert_code(130);
     assert!(
         matches!(ended.outcomes()[..], [IterationOutcome::RateLimited { .. }]),
         "{}",
-        ended.story()
+        ended.describe()
     );
     fixture.assert_nothing_survives();
 }
 
-/// The words and headers with which each service says when its limit ends.
-fn limited_until(cli: Program, reset: Timestamp) -> Trouble {
+/// Returns the error with which each service reports when its limit ends.
+fn limited_until(cli: Program, reset: Timestamp) -> ErrorReply {
     let seconds = reset.duration_since(Timestamp::now()).as_secs().max(1);
-    let trouble = Trouble::status(429);
+    let error = ErrorReply::status(429);
     match cli {
-        Program::Claude => trouble
+        Program::Claude => error
             .header("anthropic-ratelimit-unified-status", "rejected")
             .header("anthropic-ratelimit-unified-reset", reset.as_second())
             .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
             .header("retry-after", seconds),
-        Program::Codex => trouble
+        Program::Codex => error
             .with("type", "usage_limit_reached")
             .with("resets_at", reset.as_second()),
-        Program::Gemini | Program::Opencode | Program::Copilot => trouble.header("retry-after", seconds),
+        Program::Gemini
+        | Program::Opencode
+        | Program::Copilot
+        | Program::Qwen
+        | Program::Pi
+        | Program::Kimi => error.header("retry-after", seconds),
     }
 }
 
-/// Some time soon; on the minute for the one that tells no seconds.
-fn soon(cli: Program) -> Timestamp {
-    let soon = Timestamp::now().as_second();
+/// Returns a time in the near future, on the minute for codex, which prints no seconds.
+fn near_reset(cli: Program) -> Timestamp {
+    let now = Timestamp::now().as_second();
     let reset = match cli {
-        Program::Codex => (soon + 30).div_euclid(60) * 60 + 60,
-        Program::Claude | Program::Gemini | Program::Opencode | Program::Copilot => soon + 40,
+        Program::Codex => (now + 30).div_euclid(60) * 60 + 60,
+        Program::Claude
+        | Program::Gemini
+        | Program::Opencode
+        | Program::Copilot
+        | Program::Qwen
+        | Program::Pi
+        | Program::Kimi => now + 40,
     };
     Timestamp::from_second(reset).expect("a time")
 }
 
 fn a_stated_reset_is_waited_for(cli: Program) {
-    let reset = soon(cli);
+    let reset = near_reset(cli);
     let model = Model::new(move |_| {
         if Timestamp::now() < reset {
-            Reply::Trouble(limited_until(cli, reset))
+            Reply::Error(limited_until(cli, reset))
         } else {
             Reply::Blocks(vec![say("Free again.\nLOOP_COMPLETE")])
         }
     });
     let mut fixture = Fixture::new(cli, &model.url());
     if cli == Program::Claude {
-        // Only those who have a subscription are told when it is theirs again.
+        // Claude reports the reset time to subscribers only.
         fixture = fixture
             .without_env("ANTHROPIC_API_KEY")
             .with_env("CLAUDE_CODE_OAUTH_TOKEN", "not-a-token");
@@ -222,23 +236,23 @@ fn a_stated_reset_is_waited_for(cli: Program) {
     assert!(
         matches!(ended.outcomes().last(), Some(IterationOutcome::Completed { .. })),
         "{}",
-        ended.story()
+        ended.describe()
     );
     assert!(Timestamp::now() >= reset);
     let warned = ended.records.iter().any(|record| {
         matches!(
             &record.event,
             RunEvent::Notice {
-                level: Level::Error,
+                level: NoticeLevel::Error,
                 ..
             }
         )
     });
-    assert!(!warned, "{}", ended.story());
+    assert!(!warned, "{}", ended.describe());
     let stated = ended.outcomes().iter().any(|outcome| {
         matches!(outcome, IterationOutcome::RateLimited { resets_at: Some(at), .. } if at.as_second() == reset.as_second())
     });
     if matches!(cli, Program::Claude | Program::Codex) {
-        assert!(stated, "{}", ended.story());
+        assert!(stated, "{}", ended.describe());
     }
 }

@@ -1,5 +1,5 @@
-//! What each of the five programs needs to talk to the model on loopback: files in its home, and variables.
-//! The keys are words that open nothing.
+//! Configuration with which each program uses the model server on loopback: files and variables. The keys are not
+//! valid anywhere.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,9 @@ pub(crate) enum Program {
     Gemini,
     Opencode,
     Copilot,
+    Qwen,
+    Pi,
+    Kimi,
 }
 
 const KEY: &str = "not-a-key";
@@ -23,10 +26,13 @@ impl Program {
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
             Self::Copilot => "copilot",
+            Self::Qwen => "qwen",
+            Self::Pi => "pi",
+            Self::Kimi => "kimi",
         }
     }
 
-    /// Writes the program's configuration into its home; returns what its environment needs beside that.
+    /// Writes the program's configuration into its home and returns its environment variables.
     pub(crate) fn prepare(self, home: &Path, url: &str) -> Vec<(&'static str, String)> {
         let v1 = format!("{url}/v1");
         match self {
@@ -73,6 +79,44 @@ impl Program {
                 ("COPILOT_OFFLINE", "true".to_owned()),
                 ("COPILOT_AUTO_UPDATE", "false".to_owned()),
             ],
+            Self::Qwen | Self::Pi | Self::Kimi => self.prepare_chat_program(home, v1),
+        }
+    }
+
+    /// The same for programs that use OpenAI's chat completions.
+    fn prepare_chat_program(self, home: &Path, v1: String) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Qwen => {
+                let settings = r#"{ "security": { "auth": { "selectedType": "openai" } },
+                                    "general": { "disableAutoUpdate": true },
+                                    "privacy": { "usageStatisticsEnabled": false } }"#;
+                write(&home.join(".qwen/settings.json"), settings);
+                vec![
+                    ("OPENAI_BASE_URL", v1),
+                    ("OPENAI_API_KEY", KEY.to_owned()),
+                    ("OPENAI_MODEL", "loopback".to_owned()),
+                ]
+            }
+            Self::Pi => {
+                let models = format!(
+                    r#"{{ "providers": {{ "loopback": {{ "baseUrl": "{v1}", "api": "openai-completions",
+                         "apiKey": "{KEY}", "models": [{{ "id": "loopback", "contextWindow": 4000000 }}] }} }} }}"#
+                );
+                write(&home.join(".pi/agent/models.json"), &models);
+                let settings = r#"{ "defaultProvider": "loopback", "defaultModel": "loopback" }"#;
+                write(&home.join(".pi/agent/settings.json"), settings);
+                vec![("PI_OFFLINE", "1".to_owned())]
+            }
+            Self::Kimi => {
+                let config = format!(
+                    "default_model = \"loopback\"\n\n[providers.loopback]\ntype = \"openai\"\n\
+                     base_url = \"{v1}\"\napi_key = \"{KEY}\"\n\n[models.loopback]\n\
+                     provider = \"loopback\"\nmodel = \"loopback\"\nmax_context_size = 1000000\n"
+                );
+                write(&home.join(".kimi-code/config.toml"), &config);
+                Vec::new()
+            }
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Copilot => Vec::new(),
         }
     }
 }

@@ -1,19 +1,14 @@
-//! What the user wrote is what the model reads.
+//! Prompts reach the model unchanged.
 
 use crate::fixture::{Ended, Fixture};
-use crate::model::{Model, say};
+use crate::model::{Model, Role, say};
 use crate::programs::Program;
-use crate::proven_with;
+use crate::tests_for_programs;
 
-proven_with!(a_hundred_bytes, eight_kilobytes, two_hundred_kilobytes);
-proven_with!(
-    nine_hundred_kilobytes,
-    two_megabytes,
-    odd_beginnings,
-    odd_contents
-);
+tests_for_programs!(all: a_hundred_bytes, eight_kilobytes, two_hundred_kilobytes, odd_beginnings, odd_contents);
+tests_for_programs!(nine_hundred_kilobytes, two_megabytes);
 
-/// Text in which no part is like another, ending as the task says.
+/// Returns text of this length without repetition that ends with the instruction to complete.
 fn text_of(bytes: usize) -> String {
     let ending = "\nWhen done, say LOOP_COMPLETE.";
     let mut text = String::with_capacity(bytes + 40);
@@ -30,7 +25,7 @@ fn text_of(bytes: usize) -> String {
 }
 
 fn run_once(cli: Program, prompt: &str) -> (Ended, Model) {
-    let model = Model::playing(vec![vec![vec![say("Done.\nLOOP_COMPLETE")]]]);
+    let model = Model::with_conversations(vec![vec![vec![say("Done.\nLOOP_COMPLETE")]]]);
     let fixture = Fixture::new(cli, &model.url());
     std::fs::write(fixture.project().join("README.md"), "a file of the project\n").expect("a file");
     let ended = fixture.run(prompt);
@@ -38,12 +33,12 @@ fn run_once(cli: Program, prompt: &str) -> (Ended, Model) {
 }
 
 fn assert_arrived(cli: Program, prompt: &str) {
-    if let Err(what_else) = arrives(cli, prompt) {
-        panic!("{what_else}");
+    if let Err(problem) = arrives(cli, prompt) {
+        panic!("{problem}");
     }
 }
 
-/// Every one of these arrives; all that do not are named.
+/// Asserts that every prompt arrives and lists all that do not.
 fn assert_all_arrive(cli: Program, prompts: &[&str]) {
     let prompts = prompts
         .iter()
@@ -54,24 +49,31 @@ fn assert_all_arrive(cli: Program, prompts: &[&str]) {
 
 fn arrives(cli: Program, prompt: &str) -> Result<(), String> {
     let (ended, model) = run_once(cli, prompt);
-    let asked = model.asked();
-    let Some(first) = asked.first() else {
+    let requests = model.requests();
+    let Some(first) = requests.first() else {
         return Err(format!(
-            "{prompt:.60?} never came to the model\n{}",
-            ended.story()
+            "{prompt:.60?} did not reach the model\n{}",
+            ended.describe()
         ));
     };
-    let whole = |text: &String| match cli {
-        // It puts the time of day before the prompt.
+    let is_complete = |text: &String| match cli {
+        // Copilot prepends the time of day.
         Program::Copilot => text.ends_with(prompt) || text.contains(&format!("\n{prompt}\n")),
-        // A line break keeps the first slash from being a command.
+        // A leading newline prevents that the slash starts a command.
         Program::Claude if prompt.starts_with('/') => text.strip_prefix('\n') == Some(prompt),
-        // A backslash keeps the name from being a file that is added.
+        // A backslash prevents that the name includes a file.
         Program::Gemini => *text == prompt.replace('@', "\\@"),
+        Program::Qwen => text.contains(&prompt.replace('@', "\\@")),
+        // A prompt that cannot be an argument is in a file.
+        Program::Kimi => text.contains(prompt) || text.starts_with("Read the file "),
+        // Pi removes blank lines around the prompt.
+        Program::Pi => text == prompt.trim(),
         Program::Claude | Program::Codex | Program::Opencode => text == prompt,
     };
-    let texts = first.prompt();
-    if !texts.iter().any(whole) {
+    // Some programs add messages of their own after the prompt.
+    let users = first.history.iter().filter(|(role, _)| *role == Role::User);
+    let texts: Vec<&String> = users.flat_map(|(_, texts)| texts).collect();
+    if !texts.iter().copied().any(is_complete) {
         let shown: Vec<_> = texts
             .iter()
             .map(|text| (text.len(), text.chars().take(300).collect::<String>()))
@@ -84,7 +86,7 @@ fn arrives(cli: Program, prompt: &str) -> Result<(), String> {
     if ended.code == Some(0) {
         Ok(())
     } else {
-        Err(format!("{prompt:.60?} arrived, but\n{}", ended.story()))
+        Err(format!("{prompt:.60?} arrived, but\n{}", ended.describe()))
     }
 }
 
@@ -104,19 +106,23 @@ fn nine_hundred_kilobytes(cli: Program) {
     assert_arrived(cli, &text_of(900 << 10));
 }
 
-/// Whole where the program takes so much; refused before it is started, with the figure, where it does not.
+/// Arrives if the program accepts this size; otherwise ralph refuses before it starts the program and states the limit.
 fn two_megabytes(cli: Program) {
     let prompt = text_of(2 << 20);
     match cli {
-        Program::Claude | Program::Gemini | Program::Opencode | Program::Copilot => {
-            assert_arrived(cli, &prompt)
-        }
+        Program::Claude
+        | Program::Gemini
+        | Program::Opencode
+        | Program::Copilot
+        | Program::Qwen
+        | Program::Pi
+        | Program::Kimi => assert_arrived(cli, &prompt),
         Program::Codex => {
             let (ended, model) = run_once(cli, &prompt);
             ended.assert_code(2);
-            assert!(model.asked().is_empty() && ended.run.is_none());
-            let said = "characters, and the limit is 1048576 characters";
-            assert!(ended.stderr.contains(said), "{}", ended.story());
+            assert!(model.requests().is_empty() && ended.run.is_none());
+            let expected = "(limit: 1048576 characters)";
+            assert!(ended.stderr.contains(expected), "{}", ended.describe());
         }
     }
 }

@@ -1,25 +1,25 @@
-//! Root, as in most containers: what a program refuses root is met with its own documented switch.
+//! Runs as root, as in most containers: ralph sets the documented switch of programs that refuse root.
 
 use crate::fixture::Fixture;
 use crate::model::{Model, say};
 use crate::programs::Program;
-use crate::proven_with;
+use crate::tests_for_programs;
 
-proven_with!(root_can_work);
-proven_with! {
-    without_its_switch_it_refuses_root: claude => Claude;
+tests_for_programs!(agents_run_as_root);
+tests_for_programs! {
+    claude_refuses_root_without_the_switch: claude => Claude;
 }
 
 fn model() -> Model {
-    Model::playing(vec![vec![vec![say("Done.\nLOOP_COMPLETE")]]])
+    Model::with_conversations(vec![vec![vec![say("Done.\nLOOP_COMPLETE")]]])
 }
 
-/// Whoever runs this suite is root inside it.
+/// The suite runs as root inside its namespace.
 fn assert_root() {
     assert!(rustix::process::geteuid().is_root());
 }
 
-fn root_can_work(cli: Program) {
+fn agents_run_as_root(cli: Program) {
     assert_root();
     let model = model();
     let fixture = Fixture::new(cli, &model.url()).without_env("IS_SANDBOX");
@@ -34,8 +34,8 @@ fn root_can_work(cli: Program) {
     );
 }
 
-/// The day on which this fails, the switch is needed no more.
-fn without_its_switch_it_refuses_root(cli: Program) {
+/// When this fails, the switch is no longer needed.
+fn claude_refuses_root_without_the_switch(cli: Program) {
     assert_root();
     let model = model();
     let fixture = Fixture::new(cli, &model.url());
@@ -46,7 +46,7 @@ fn without_its_switch_it_refuses_root(cli: Program) {
         .output()
         .expect("claude runs");
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("root"), "{refused:?}");
-    assert!(model.asked().is_empty());
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(stderr.contains("root"), "{refused:?}");
+    assert!(model.requests().is_empty());
 }

@@ -1,4 +1,4 @@
-//! When an agent must go, all of it goes.
+//! Stopping an agent ends all of its processes.
 
 use std::time::Instant;
 
@@ -7,27 +7,26 @@ use ralph::event::{IterationOutcome, TimeLimit};
 use crate::fixture::Fixture;
 use crate::model::{Block, Model, Reply, call_shell, say};
 use crate::programs::Program;
-use crate::proven_with;
+use crate::tests_for_programs;
 
-proven_with!(
-    a_silent_model_meets_the_idle_limit,
-    a_model_that_stops_halfway_meets_the_idle_limit
+tests_for_programs!(
+    a_silent_model_reaches_the_idle_limit,
+    a_model_that_stops_halfway_reaches_the_idle_limit
 );
-proven_with!(
-    ctrl_c_during_a_tool_leaves_nothing,
-    what_a_tool_left_running_goes_with_the_agent
-);
+tests_for_programs!(all: ctrl_c_during_a_tool_leaves_no_process, background_processes_of_a_tool_end_with_the_agent);
 
-/// The shortest patience in which the program gets to ask its model at all, however busy the machine is.
-const PATIENCE: &[u64] = &[20, 60, 180];
+/// Idle limits in seconds, tried in turn until the program has contacted the model, which takes longer on a busy machine.
+const IDLE_LIMITS: &[u64] = &[20, 60, 180];
 
 fn assert_idle(cli: Program, reply: fn() -> Reply) {
-    let was_asked = PATIENCE.iter().any(|seconds| idles(cli, reply, *seconds));
-    assert!(was_asked, "the model was never asked");
+    let was_contacted = IDLE_LIMITS
+        .iter()
+        .any(|seconds| contacts_model_before_idle_limit(cli, reply, *seconds));
+    assert!(was_contacted, "the model was never contacted");
 }
 
-/// Whether the model was asked before the idle limit ended the agent.
-fn idles(cli: Program, reply: fn() -> Reply, seconds: u64) -> bool {
+/// Returns whether the program contacted the model before the idle limit ended it.
+fn contacts_model_before_idle_limit(cli: Program, reply: fn() -> Reply, seconds: u64) -> bool {
     let model = Model::new(move |_| reply());
     let fixture = Fixture::new(cli, &model.url())
         .with_config("event_loop:\n  max_consecutive_failures: 1\n  stop_grace_seconds: 3")
@@ -35,7 +34,7 @@ fn idles(cli: Program, reply: fn() -> Reply, seconds: u64) -> bool {
             "adapters:\n  {}:\n    idle_timeout: {seconds}",
             cli.name()
         ));
-    let began = Instant::now();
+    let start = Instant::now();
     let ended = fixture.run("Do it.\n");
     ended.assert_code(1);
     assert!(
@@ -47,30 +46,33 @@ fn idles(cli: Program, reply: fn() -> Reply, seconds: u64) -> bool {
             }]
         ),
         "{}",
-        ended.story()
+        ended.describe()
     );
-    assert!(began.elapsed().as_secs() >= seconds);
+    assert!(start.elapsed().as_secs() >= seconds);
     fixture.assert_nothing_survives();
-    !model.asked().is_empty()
+    !model.requests().is_empty()
 }
 
-fn a_silent_model_meets_the_idle_limit(cli: Program) {
+fn a_silent_model_reaches_the_idle_limit(cli: Program) {
     assert_idle(cli, || Reply::Silence);
 }
 
-fn a_model_that_stops_halfway_meets_the_idle_limit(cli: Program) {
+fn a_model_that_stops_halfway_reaches_the_idle_limit(cli: Program) {
     assert_idle(cli, || Reply::Blocks(vec![say("I begin with "), Block::Hang]));
 }
 
-fn ctrl_c_during_a_tool_leaves_nothing(cli: Program) {
-    let model = Model::playing(vec![vec![vec![call_shell("sleep 1000")], vec![say("Slept.")]]]);
+fn ctrl_c_during_a_tool_leaves_no_process(cli: Program) {
+    let model = Model::with_conversations(vec![vec![
+        vec![call_shell("tail -f /dev/null")],
+        vec![say("Waited.")],
+    ]]);
     let fixture = Fixture::new(cli, &model.url());
-    let running = fixture.start(b"Sleep.\n");
+    let running = fixture.start(b"Wait.\n");
     running.wait_until("the tool", || {
         fixture
             .processes()
             .iter()
-            .any(|line| line.starts_with("sleep 1000"))
+            .any(|line| line.starts_with("tail -f /dev/null"))
     });
     running.interrupt();
     let ended = running.end();
@@ -78,13 +80,13 @@ fn ctrl_c_during_a_tool_leaves_nothing(cli: Program) {
     assert!(
         matches!(ended.outcomes()[..], [IterationOutcome::Interrupted]),
         "{}",
-        ended.story()
+        ended.describe()
     );
     fixture.assert_nothing_survives();
 }
 
-fn what_a_tool_left_running_goes_with_the_agent(cli: Program) {
-    let model = Model::playing(vec![vec![
+fn background_processes_of_a_tool_end_with_the_agent(cli: Program) {
+    let model = Model::with_conversations(vec![vec![
         vec![call_shell(
             "nohup setsid sleep 1001 >/dev/null 2>&1 & echo started",
         )],

@@ -1,38 +1,41 @@
-//! A standstill is noticed, a change out of bounds fails, and none of it touches the user's git.
+//! Tests of progress detection and allowed paths; neither changes the user's repository.
 
 use std::fs;
 
-use ralph::event::{Failure, IterationOutcome};
+use ralph::event::{IterationFailure, IterationOutcome};
 
 use crate::sandbox::Sandbox;
 
-fn strayed(sandbox: &Sandbox, ended: usize) -> Vec<String> {
-    match &sandbox.ended()[ended].2 {
+fn files_outside_allowed_paths(sandbox: &Sandbox, ended: usize) -> Vec<String> {
+    match &sandbox.iteration_outcomes()[ended].2 {
         IterationOutcome::Failed {
-            failure: Failure::OutsideAllowedPaths { files, .. },
+            failure: IterationFailure::OutsideAllowedPaths { files, .. },
         } => files.clone(),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn nothing_here_changes_the_users_git() {
+fn a_run_does_not_change_the_users_repository() {
     let config = "event_loop: {prompt: x, max_no_progress: 2, allowed_paths: [\"a.txt\"]}\n\
                   gates: [{name: g, run: 'false'}]\nhooks: {on_iteration: 'cat > /dev/null'}\n";
     let sandbox = Sandbox::scripted("say hm\nsay LOOP_COMPLETE", config);
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let before = sandbox.git_state();
-    assert_eq!(sandbox.ralph(&["run"]).exit(), 1, "a standstill");
+    assert_eq!(sandbox.ralph(&["run"]).exit(), 1, "no progress");
     sandbox.ralph(&["tell", "hello"]);
     assert_eq!(sandbox.ralph(&["run", "--continue"]).exit(), 1);
     sandbox.ralph(&["init"]);
-    assert!(sandbox.git_state() == before, "the user's git is as it was");
+    assert!(
+        sandbox.git_state() == before,
+        "the user's repository is unchanged"
+    );
 }
 
 #[test]
-fn a_run_in_which_nothing_changes_gives_up_and_says_so() {
+fn a_run_without_progress_fails_with_a_reason() {
     let sandbox = Sandbox::scripted("say hm", "event_loop: {prompt: x, max_no_progress: 3}\n");
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let output = sandbox.ralph(&["run"]);
     assert_eq!(output.exit(), 1);
     assert!(
@@ -42,7 +45,7 @@ fn a_run_in_which_nothing_changes_gives_up_and_says_so() {
         "{}",
         output.text()
     );
-    assert_eq!(sandbox.end().1, 3);
+    assert_eq!(sandbox.run_end().1, 3);
 }
 
 #[test]
@@ -52,23 +55,23 @@ fn commits_untracked_files_and_changes_are_progress_and_ignored_files_are_not() 
         "run echo x >> ignored\nsay hm",
         "event_loop: {prompt: x, max_no_progress: 2}\n",
     )
-    .playing("1", "run echo new > new.txt\nsay hm")
-    .playing("2", "run echo more >> untracked.txt\nsay hm")
-    .playing("3", commit)
-    .playing("4", "run echo a >> a.txt\nsay hm")
-    .playing("5", "say nothing")
-    .playing("6", "run git rm --quiet --cached a.txt\nsay hm");
-    sandbox.live_in();
+    .with_script("1", "run echo new > new.txt\nsay hm")
+    .with_script("2", "run echo more >> untracked.txt\nsay hm")
+    .with_script("3", commit)
+    .with_script("4", "run echo a >> a.txt\nsay hm")
+    .with_script("5", "say nothing")
+    .with_script("6", "run git rm --quiet --force a.txt\nsay hm");
+    sandbox.init_git_repository();
     assert_eq!(sandbox.ralph(&["run"]).exit(), 1);
-    assert_eq!(sandbox.end().1, 8, "{}", sandbox.reason());
+    assert_eq!(sandbox.run_end().1, 8, "{}", sandbox.failure_reason());
 }
 
 #[test]
-fn outside_of_git_files_are_looked_at_too() {
+fn progress_is_detected_outside_of_git_too() {
     let sandbox = Sandbox::scripted("say hm", "event_loop: {prompt: x, max_no_progress: 2}\n")
-        .playing("2", "write new.txt x\nsay hm");
+        .with_script("2", "write new.txt x\nsay hm");
     assert_eq!(sandbox.ralph(&["run"]).exit(), 1);
-    assert_eq!(sandbox.end().1, 4);
+    assert_eq!(sandbox.run_end().1, 4);
     let off = Sandbox::scripted(
         "say hm",
         "event_loop: {prompt: x, max_no_progress: 0, max_iterations: 7}\n",
@@ -77,21 +80,24 @@ fn outside_of_git_files_are_looked_at_too() {
 }
 
 #[test]
-fn a_change_out_of_bounds_fails_the_iteration_and_names_the_files() {
+fn a_change_outside_of_the_allowed_paths_fails_the_iteration_and_names_the_files() {
     let config =
         "event_loop: {prompt: x, allowed_paths: [\"src/**\", \"*.md\"], max_consecutive_failures: 1}\n";
     let good = "run mkdir -p src/deep && echo x > src/deep/a.rs && echo x > NOTES.md && echo x > ignored\nsay LOOP_COMPLETE";
     let sandbox = Sandbox::scripted(good, config);
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let output = sandbox.ralph(&["run"]);
     assert_eq!(output.exit(), 0, "{}", output.text());
 
     let bad = "run mkdir -p docs && echo x > docs/NOTES.md && echo y >> b.txt\nsay LOOP_COMPLETE";
     let sandbox = Sandbox::scripted(bad, config);
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let output = sandbox.ralph(&["run"]);
     assert_eq!(output.exit(), 1, "{}", output.text());
-    assert_eq!(strayed(&sandbox, 0), ["b.txt", "docs/NOTES.md"]);
+    assert_eq!(
+        files_outside_allowed_paths(&sandbox, 0),
+        ["b.txt", "docs/NOTES.md"]
+    );
     assert!(
         output.text().contains("allowed_paths: b.txt, docs/NOTES.md"),
         "{}",
@@ -103,29 +109,29 @@ fn a_change_out_of_bounds_fails_the_iteration_and_names_the_files() {
 fn a_committed_change_is_a_change_and_the_next_prompt_names_it() {
     let commit = "run echo x >> a.txt && git -c user.name=t -c user.email=t@t commit --quiet -am x\nsay ok";
     let config = "event_loop: {prompt: x, allowed_paths: [\"src/**\"], max_consecutive_failures: 2}\n";
-    let sandbox = Sandbox::scripted("read-stdin\nsay LOOP_COMPLETE", config).playing("1", commit);
-    sandbox.live_in();
+    let sandbox = Sandbox::scripted("read-stdin\nsay LOOP_COMPLETE", config).with_script("1", commit);
+    sandbox.init_git_repository();
     assert_eq!(sandbox.ralph(&["run"]).exit(), 0);
     assert!(
-        strayed(&sandbox, 0).contains(&"a.txt".to_owned()),
+        files_outside_allowed_paths(&sandbox, 0).contains(&"a.txt".to_owned()),
         "{:?}",
-        strayed(&sandbox, 0)
+        files_outside_allowed_paths(&sandbox, 0)
     );
     assert!(sandbox.prompt(2).contains("a.txt"), "{}", sandbox.prompt(2));
 }
 
 #[test]
-fn understanding_may_write_its_map_and_nothing_else() {
+fn understand_may_write_only_its_map() {
     let sandbox = Sandbox::scripted("read-stdin\nwrite codebase_map.md x\nsay LOOP_COMPLETE", "");
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let output = sandbox.ralph(&["understand"]);
     assert_eq!(output.exit(), 0, "{}", output.text());
     assert!(sandbox.prompt(1).contains("codebase_map.md"));
     let sandbox = Sandbox::scripted("read-stdin\nwrite a.txt x\nsay LOOP_COMPLETE", "");
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let output = sandbox.ralph(&["understand", "1"]);
     assert_eq!(output.exit(), 3, "{}", output.text());
-    assert_eq!(strayed(&sandbox, 0), ["a.txt"]);
+    assert_eq!(files_outside_allowed_paths(&sandbox, 0), ["a.txt"]);
 }
 
 #[test]
@@ -135,7 +141,7 @@ fn init_writes_what_is_missing_and_overwrites_nothing() {
     let output = sandbox.ralph(&["init"]);
     assert_eq!(output.exit(), 0, "{}", output.text());
     assert!(
-        output.text().contains("exists  ralph.yml (left as it is)"),
+        output.text().contains("exists  ralph.yml (unchanged)"),
         "{}",
         output.text()
     );

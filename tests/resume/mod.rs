@@ -1,4 +1,4 @@
-//! A loop that outlives what happens to it: resumption, steering, standstill, bounds, hooks, and the user's git.
+//! Tests of resuming, commands to a running loop, progress detection, allowed paths, hooks, and the user's repository.
 
 mod bounds;
 mod hooks;

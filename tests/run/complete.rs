@@ -1,10 +1,10 @@
-//! A run to its end: markers, gates, limits, journal and raw bytes.
+//! Complete runs: markers, gates, limits, journal and raw output.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, claude, words};
+use crate::sandbox::{Sandbox, claude, split_arguments};
 
 fn outcomes(sandbox: &Sandbox) -> Vec<Value> {
     sandbox
@@ -14,19 +14,19 @@ fn outcomes(sandbox: &Sandbox) -> Vec<Value> {
         .collect()
 }
 
-/// Everything that must not complete a run, in one session.
-fn hollow_claims() -> String {
+/// Returns a session with every form of marker that must not complete a run.
+fn invalid_markers() -> String {
     [
         claude::init(),
         claude::message("m1", "LOOP_COMPLETE"),
         claude::tool("m1", "t1", "cat PROMPT.md"),
         claude::tool_result("t1", "LOOP_COMPLETE"),
-        claude::say(&json!({ "type": "user", "message": { "role": "user", "content": "LOOP_COMPLETE" } })),
+        claude::print_json(&json!({ "type": "user", "message": { "role": "user", "content": "LOOP_COMPLETE" } })),
         claude::message(
             "m2",
             "I will say LOOP_COMPLETE when done.\n```\nLOOP_COMPLETE\n```\n<event topic=\"t\">\nLOOP_COMPLETE\n</event>",
         ),
-        claude::say(&json!({
+        claude::print_json(&json!({
             "type": "result", "subtype": "success", "is_error": false, "num_turns": 1, "session_id": "s-1",
             "result": "I will say LOOP_COMPLETE when done.\n```\nLOOP_COMPLETE\n```",
         })),
@@ -35,7 +35,7 @@ fn hollow_claims() -> String {
 }
 
 #[test]
-fn three_iterations_of_claude_obey_the_marker_rules_and_leave_everything_on_disk() {
+fn three_iterations_follow_the_marker_rules_and_are_stored() {
     let deltas = [
         claude::init(),
         claude::delta("All done.\\nLOOP_"),
@@ -44,14 +44,14 @@ fn three_iterations_of_claude_obey_the_marker_rules_and_leave_everything_on_disk
     ];
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("1", &hollow_claims())
-        .playing("2", &claude::session("Halfway."))
-        .playing("3", &deltas.concat().replace("\\\\\\\\n", "\\\\n"));
-    let told = sandbox.ralph(&["run", "-p", "do it"]).exits_with(0);
+        .with_script("1", &invalid_markers())
+        .with_script("2", &claude::session("Halfway."))
+        .with_script("3", &deltas.concat().replace("\\\\\\\\n", "\\\\n"));
+    let output = sandbox.ralph(&["run", "-p", "do it"]).exits_with(0);
     assert!(
-        told.stdout.contains("LOOP_COMPLETE does not count: it stood in"),
+        output.stdout.contains("LOOP_COMPLETE ignored: it "),
         "{}",
-        told.stdout
+        output.stdout
     );
     assert_eq!(outcomes(&sandbox), ["continued", "continued", "completed"]);
 
@@ -83,7 +83,10 @@ fn three_iterations_of_claude_obey_the_marker_rules_and_leave_everything_on_disk
         prompt.starts_with("do it\n\nYour last answer contained LOOP_COMPLETE, but"),
         "{prompt}"
     );
-    assert_eq!(words(&sandbox.recorded("2.argv")).last(), Some(&prompt.as_str()));
+    assert_eq!(
+        split_arguments(&sandbox.recorded("2.argv")).last(),
+        Some(&prompt.as_str())
+    );
     assert!(
         fs::read_to_string(sandbox.newest_run().join("summary.md"))
             .expect("a summary")
@@ -92,23 +95,23 @@ fn three_iterations_of_claude_obey_the_marker_rules_and_leave_everything_on_disk
 }
 
 #[test]
-fn a_gate_that_fails_is_fed_back_and_a_gate_that_passes_completes() {
+fn the_output_of_a_failed_gate_is_in_the_next_prompt_and_a_passed_gate_completes() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file(
             "ralph.yml",
             "gates:\n  - name: there\n    run: echo looking; test -f done.txt\n",
         )
-        .playing("1", &claude::session("LOOP_COMPLETE"))
-        .playing(
+        .with_script("1", &claude::session("LOOP_COMPLETE"))
+        .with_script(
             "2",
             &format!("write done.txt yes\n{}", claude::session("LOOP_COMPLETE")),
         );
-    let told = sandbox.ralph(&["-p", "make done.txt"]).exits_with(0);
+    let output = sandbox.ralph(&["-p", "make done.txt"]).exits_with(0);
     assert!(
-        told.stdout.contains("✗ there") && told.stdout.contains("✓ there"),
+        output.stdout.contains("✗ there") && output.stdout.contains("✓ there"),
         "{}",
-        told.stdout
+        output.stdout
     );
     let prompt = String::from_utf8(sandbox.iteration_file("0002", "prompt.md")).expect("text");
     assert!(
@@ -119,28 +122,28 @@ fn a_gate_that_fails_is_fed_back_and_a_gate_that_passes_completes() {
 }
 
 #[test]
-fn completing_on_the_last_allowed_iteration_is_success_and_one_too_few_is_a_limit() {
+fn completing_in_the_last_allowed_iteration_is_success() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("1", &claude::session("more"))
-        .playing("default", &claude::session("LOOP_COMPLETE"));
+        .with_script("1", &claude::session("more"))
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
     sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(0);
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("more"));
-    let told = sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(3);
+        .with_script("default", &claude::session("more"));
+    let output = sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(3);
     assert!(
-        told.stdout.contains("Stopped at the limit of 2 iterations."),
+        output.stdout.contains("Stopped at the limit of 2 iterations."),
         "{}",
-        told.stdout
+        output.stdout
     );
 }
 
 #[test]
-fn the_runtime_limit_stops_an_agent_in_mid_iteration() {
+fn the_runtime_limit_stops_an_agent_during_an_iteration() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &format!("{}hang\n", claude::init()));
+        .with_script("default", &format!("{}hang\n", claude::init()));
     sandbox
         .ralph(&["run", "-p", "x", "--max-runtime", "1"])
         .exits_with(3);
@@ -148,7 +151,7 @@ fn the_runtime_limit_stops_an_agent_in_mid_iteration() {
 }
 
 #[test]
-fn a_stream_without_its_end_an_error_result_and_silence_are_failures() {
+fn a_missing_result_an_error_result_and_no_output_are_failures() {
     let error = json!({ "type": "result", "subtype": "success", "is_error": true, "num_turns": 1,
         "result": "API Error: 500", "api_error_status": 500, "session_id": "s-1" });
     let sandbox = Sandbox::new()
@@ -160,13 +163,13 @@ fn a_stream_without_its_end_an_error_result_and_silence_are_failures() {
             "no_terminal_event",
         ),
         (
-            claude::session("LOOP_COMPLETE") + &claude::say(&error),
+            claude::session("LOOP_COMPLETE") + &claude::print_json(&error),
             "agent_error",
         ),
         ("exit 0\n".to_owned(), "no_output"),
         (claude::session("LOOP_COMPLETE") + "exit 7\n", "exit"),
     ] {
-        let sandbox = fs::write(sandbox.path("play").join("default.script"), &script).map(|()| &sandbox);
+        let sandbox = fs::write(sandbox.path("agent").join("default.script"), &script).map(|()| &sandbox);
         let sandbox = sandbox.expect("a script");
         sandbox.ralph(&["run", "-p", "x"]).exits_with(1);
         let ended = sandbox.records("iteration_ended");
@@ -175,11 +178,11 @@ fn a_stream_without_its_end_an_error_result_and_silence_are_failures() {
 }
 
 #[test]
-fn a_custom_agent_gets_its_prompt_its_environment_and_its_directory() {
+fn a_custom_agent_gets_its_prompt_environment_and_directory() {
     let sandbox = Sandbox::new()
         .with_agent("my-ai")
         .with_file("PROMPT.md", "the task\n")
-        .playing("default", "read-stdin\nsay working\nsay LOOP_COMPLETE\n");
+        .with_script("default", "read-stdin\nsay working\nsay LOOP_COMPLETE\n");
     let config = "cli:\n  backend: custom\n  command: my-ai\n  args: [--headless]\n  prompt_mode: stdin\n";
     let sandbox = sandbox.with_file("ralph.yml", config);
     fs::create_dir(sandbox.work().join("src")).expect("a directory");
@@ -193,14 +196,17 @@ fn a_custom_agent_gets_its_prompt_its_environment_and_its_directory() {
         .exits_with(0);
 
     assert!(sandbox.recorded("1.stdin").starts_with("the task\n"));
-    assert_eq!(words(&sandbox.recorded("1.argv")), ["--headless", "--extra"]);
+    assert_eq!(
+        split_arguments(&sandbox.recorded("1.argv")),
+        ["--headless", "--extra"]
+    );
     assert!(
         sandbox.recorded("1.cwd").trim_end().ends_with("/work/src"),
-        "where ralph was called, not the config"
+        "the directory in which ralph was called, not that of the config"
     );
     let environment = sandbox.recorded("1.env");
     let variable = |name: &str| {
-        words(&environment)
+        split_arguments(&environment)
             .iter()
             .any(|set| set.starts_with(&format!("{name}=")))
     };
@@ -209,13 +215,13 @@ fn a_custom_agent_gets_its_prompt_its_environment_and_its_directory() {
         "not nested in another session"
     );
     assert!(variable("RALPH_RUN_ID") && variable("RALPH_ITERATION") && variable("RALPH_BIN"));
-    let scratch = words(&environment)
+    let scratch = split_arguments(&environment)
         .iter()
         .find_map(|set| set.strip_prefix("TMPDIR="))
         .expect("a TMPDIR");
     assert!(
         !std::path::Path::new(scratch).exists(),
-        "each iteration's temporary files go with it"
+        "the temporary files of an iteration are removed"
     );
 }
 
@@ -224,11 +230,11 @@ fn the_prompt_file_is_read_again_for_each_iteration() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file("PROMPT.md", "first version\n")
-        .playing(
+        .with_script(
             "1",
             &format!("write PROMPT.md second-version\n{}", claude::session("more")),
         )
-        .playing("2", &claude::session("LOOP_COMPLETE"));
+        .with_script("2", &claude::session("LOOP_COMPLETE"));
     sandbox.ralph(&["run"]).exits_with(0);
     let prompt = |iteration| String::from_utf8(sandbox.iteration_file(iteration, "prompt.md")).expect("text");
     assert!(prompt("0001").starts_with("first version\n"));
@@ -236,25 +242,25 @@ fn the_prompt_file_is_read_again_for_each_iteration() {
 }
 
 #[test]
-fn json_prints_the_journals_records_and_nothing_else() {
+fn json_prints_only_the_records_of_the_journal() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"));
-    let told = sandbox.ralph(&["run", "-p", "x", "--json"]).exits_with(0);
-    let printed: Vec<Value> = told
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
+    let output = sandbox.ralph(&["run", "-p", "x", "--json"]).exits_with(0);
+    let printed: Vec<Value> = output
         .stdout
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
     assert_eq!(printed, sandbox.journal());
-    assert_eq!(told.stderr, "");
+    assert_eq!(output.stderr, "");
 }
 
 #[test]
-fn a_run_leaves_no_trace_in_git_status() {
+fn a_run_does_not_appear_in_git_status() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"));
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
     let git = |arguments: &[&str]| {
         let output = std::process::Command::new("git")
             .args(arguments)

@@ -1,13 +1,15 @@
-//! The first command of the README: no agent, no network, no setup.
+//! Tests of `ralph demo`, which needs no agent, no network and no setup.
 
 use std::fs;
+
+use ralph::store::StateDirectory;
 
 use crate::sandbox::Sandbox;
 
 #[test]
-fn the_demo_fails_a_gate_mends_it_and_leaves_nothing_behind() {
+fn the_demo_fails_a_gate_fixes_it_and_leaves_no_files() {
     let sandbox = Sandbox::new();
-    let told = sandbox.ralph(&["demo"]).exits_with(0);
+    let output = sandbox.ralph(&["demo"]).exits_with(0);
     for expected in [
         "THINK",
         "TOOL",
@@ -19,12 +21,12 @@ fn the_demo_fails_a_gate_mends_it_and_leaves_nothing_behind() {
         "✓ Done. All gates passed (test).",
     ] {
         assert!(
-            told.stdout.contains(expected),
+            output.stdout.contains(expected),
             "{expected} is missing:\n{}",
-            told.stdout
+            output.stdout
         );
     }
-    assert_eq!(told.stderr, "");
+    assert_eq!(output.stderr, "");
     let left: Vec<_> = fs::read_dir(sandbox.path("tmp")).expect("a directory").collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(
@@ -36,26 +38,23 @@ fn the_demo_fails_a_gate_mends_it_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_kept_demo_is_a_project_whose_test_passes_and_whose_second_prompt_had_the_failure() {
+fn a_kept_demo_has_a_passing_test_and_the_failure_in_its_second_prompt() {
     let sandbox = Sandbox::new();
-    let told = sandbox.ralph(&["demo", "--keep"]).exits_with(0);
-    let place = told
+    let output = sandbox.ralph(&["demo", "--keep"]).exits_with(0);
+    let path = output
         .stdout
         .lines()
         .find_map(|line| line.strip_prefix("The project is in "))
-        .expect("a place");
+        .expect("a path");
     let test = std::process::Command::new("sh")
         .arg("test.sh")
-        .current_dir(place)
+        .current_dir(path)
         .output()
         .expect("sh");
     assert!(test.status.success(), "{test:?}");
-    let runs = fs::read_dir(format!("{place}/.agent/runs"))
-        .expect("runs")
-        .next()
-        .expect("a run")
-        .expect("a run");
-    let prompt = fs::read_to_string(runs.path().join("iterations/0002/prompt.md")).expect("a prompt");
+    let project = StateDirectory::at(sandbox.path("state")).project(path.as_ref());
+    let run = project.find_run("latest").expect("a run");
+    let prompt = fs::read_to_string(run.join("iterations/0002/prompt.md")).expect("a prompt");
     assert!(
         prompt.contains("FAILED   greet : wanted 'Hello, world!', got 'Hello, !'"),
         "{prompt}"

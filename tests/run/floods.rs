@@ -1,20 +1,20 @@
-//! Much data: nothing is lost, nothing locks up, memory stays where it is.
+//! Large amounts of data: nothing is lost, nothing deadlocks, memory is bounded.
 
 use serde_json::json;
 
-use crate::process::stage::wait_until;
+use crate::process::helpers::wait_until;
 use crate::sandbox::{DEADLINE, Sandbox, claude};
 
-/// What the specification allows ralph to hold, however long the stream is.
+/// Memory limit of ralph for a stream of any length.
 const MEMORY: u64 = 64 << 20;
 
 #[test]
-fn a_two_megabyte_prompt_meets_an_agent_that_prints_ten_before_it_reads() {
+fn a_two_megabyte_prompt_reaches_an_agent_that_first_prints_ten_megabytes() {
     let line = "x".repeat(999);
     let sandbox = Sandbox::new()
         .with_agent("my-ai")
         .with_file("PROMPT.md", &"0123456789abcde\n".repeat(131_072))
-        .playing(
+        .with_script(
             "default",
             &format!("repeat 10000 {line}\nread-stdin\nsay LOOP_COMPLETE\n"),
         );
@@ -29,7 +29,7 @@ fn a_two_megabyte_prompt_meets_an_agent_that_prints_ten_before_it_reads() {
     );
 }
 
-/// Streams so many lines of claude's JSON, and measures how much memory ralph held at most.
+/// Streams this many lines of Claude's JSON and returns the peak memory of ralph.
 fn peak_of_a_stream(lines: u64) -> u64 {
     let text = json!({ "type": "assistant", "message": { "id": "m", "role": "assistant", "model": "f",
         "content": [{ "type": "text", "text": "y".repeat(900) }] }, "session_id": "s" });
@@ -38,15 +38,17 @@ fn peak_of_a_stream(lines: u64) -> u64 {
         claude::init(),
         claude::result("LOOP_COMPLETE")
     );
-    let sandbox = Sandbox::new().with_agent("claude").playing("default", &script);
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_script("default", &script);
     let ralph = sandbox.start(&["run", "-p", "x", "-q"]);
-    sandbox.wait_for_file(&sandbox.path("play").join("printed"));
+    sandbox.wait_for_file(&sandbox.path("agent").join("printed"));
     let raw = sandbox.newest_run().join("iterations/0001/stdout.raw");
     let size = (text.to_string().len() as u64 + 1) * lines;
     let read = || std::fs::metadata(&raw).map_or(0, |file| file.len());
-    wait_until("all of it to arrive", DEADLINE * 10, || read() >= size);
+    wait_until("the whole stream", DEADLINE * 10, || read() >= size);
     let peak = ralph.peak_memory();
-    std::fs::write(sandbox.path("play").join("measured"), "").expect("a file");
+    std::fs::write(sandbox.path("agent").join("measured"), "").expect("a file");
     ralph.finish().exits_with(0);
     peak
 }
@@ -58,46 +60,46 @@ fn a_long_stream_needs_no_more_memory_than_a_short_one() {
 }
 
 #[test]
-#[ignore = "a gigabyte takes its time in a debug build: cargo test --release -- --ignored gigabyte"]
+#[ignore = "slow in a debug build: cargo test --release -- --ignored gigabyte"]
 fn a_gigabyte_needs_no_more_memory_than_a_short_stream() {
     let peak = peak_of_a_stream(1_000_000);
     assert!(peak < MEMORY, "{} MB", peak >> 20);
 }
 
-/// A session whose result is one line of this size, and whose marker stands at its very end.
-fn a_long_line_completes(bytes: usize) {
+/// Asserts that a session completes whose result is one line of this size with the marker at its end.
+fn assert_long_line_completes(bytes: usize) {
     let text = format!("{}\nLOOP_COMPLETE", "z".repeat(bytes));
     let line = json!({ "type": "result", "subtype": "success", "is_error": false, "num_turns": 1, "result": text,
         "session_id": "s" });
-    // On a pipe: what is proven here is the line, not the terminal.
+    // On a pipe, because this test is about the line and not about the terminal.
     let sandbox = Sandbox::new()
         .with_agent("my-ai")
         .with_file("ralph.yml", "cli:\n  command: my-ai\n  transcript: claude\n")
-        .playing("default", &format!("{}file big.json\n", claude::init()));
-    std::fs::write(sandbox.path("play").join("big.json"), format!("{line}\n")).expect("a file");
+        .with_script("default", &format!("{}file big.json\n", claude::init()));
+    std::fs::write(sandbox.path("agent").join("big.json"), format!("{line}\n")).expect("a file");
     sandbox.ralph(&["run", "-p", "x y", "-q"]).exits_with(0);
 }
 
 #[test]
 fn a_line_of_8_megabytes_is_read_whole_and_its_marker_counts() {
-    a_long_line_completes(8 << 20);
+    assert_long_line_completes(8 << 20);
 }
 
 #[test]
 #[ignore = "slow in a debug build: cargo test --release -- --ignored megabytes"]
 fn a_line_of_64_megabytes_is_read_whole_and_its_marker_counts() {
-    a_long_line_completes(64 << 20);
+    assert_long_line_completes(64 << 20);
 }
 
 #[test]
-fn a_line_over_the_limit_is_marked_as_cut_and_kept_whole_in_the_raw_file() {
+fn a_line_over_the_limit_is_marked_as_cut_and_complete_in_the_raw_file() {
     let sandbox = Sandbox::new()
         .with_agent("my-ai")
         .with_file(
             "ralph.yml",
             "cli:\n  command: my-ai\nevent_loop:\n  max_line_bytes: 4096\n",
         )
-        .playing(
+        .with_script(
             "default",
             &format!("say {}\nsay LOOP_COMPLETE\n", "w".repeat(10_000)),
         );
@@ -120,11 +122,11 @@ fn a_line_over_the_limit_is_marked_as_cut_and_kept_whole_in_the_raw_file() {
 }
 
 #[test]
-fn broken_text_loses_nothing() {
+fn invalid_text_is_stored_unchanged() {
     let sandbox = Sandbox::new()
         .with_agent("my-ai")
         .with_file("ralph.yml", "cli:\n  command: my-ai\n")
-        .playing(
+        .with_script(
             "default",
             "print bad \\xff\\xfe bytes\\n\nprint nul \\x00 byte\\n\nprint LOOP_COMPLETE\n",
         );

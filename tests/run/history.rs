@@ -1,4 +1,4 @@
-//! `ralph runs`, `show`, `logs`, `clean`, `export`: what is left of runs, and what can be done with it.
+//! Tests of `ralph runs`, `show`, `logs`, `clean` and `export`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::process::stage::wait_until;
+use crate::process::helpers::wait_until;
 use crate::sandbox::{DEADLINE, Running, Sandbox, claude};
 
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// A run on the shelf: when it began, who worked, and its last record.
-fn put(sandbox: &Sandbox, id: &str, agent: &str, last: &Value) {
-    let run = sandbox.work().join(".agent/runs").join(id);
+/// Writes a run directory with a start record of this agent and a last record.
+fn write_run(sandbox: &Sandbox, id: &str, agent: &str, last: &Value) {
+    let run = sandbox.runs().join(id);
     fs::create_dir_all(run.join("iterations/0001")).expect("a run");
     let (date, time) = (&id[..8], &id[9..15]);
     let at = format!(
@@ -32,13 +32,13 @@ fn put(sandbox: &Sandbox, id: &str, agent: &str, last: &Value) {
     );
     let start = json!({ "seq": 1, "at": at, "type": "run_started", "version": 1, "run_id": id, "ralph": "0.1.0",
         "agent": agent, "transcript": "plain", "workspace": "/w", "max_iterations": 9 });
-    let mut lines = format!("{}\n", first_keys_first(&start));
+    let mut lines = format!("{}\n", journal_line(&start));
     if let Some(kind) = last["type"].as_str() {
         let mut last = last.clone();
         last["seq"] = json!(2);
         last["at"] = json!(at);
         assert!(!kind.is_empty());
-        lines.push_str(&format!("{}\n", first_keys_first(&last)));
+        lines.push_str(&format!("{}\n", journal_line(&last)));
     }
     fs::write(run.join("events.jsonl"), lines).expect("a journal");
     fs::write(
@@ -48,8 +48,8 @@ fn put(sandbox: &Sandbox, id: &str, agent: &str, last: &Value) {
     .expect("a prompt");
 }
 
-/// A record as the journal writes it: number, time and type come first.
-fn first_keys_first(record: &Value) -> String {
+/// Formats a record like the journal: sequence number, time and type first.
+fn journal_line(record: &Value) -> String {
     let mut rest = record.as_object().expect("a record").clone();
     let mut head = String::from("{");
     for key in ["seq", "at", "type"] {
@@ -68,8 +68,8 @@ fn ended(outcome: &Value) -> Value {
     end
 }
 
-/// A shelf with a run of every kind.
-fn full_shelf() -> Sandbox {
+/// Returns a sandbox with a run of every outcome.
+fn runs_of_every_outcome() -> Sandbox {
     let sandbox = Sandbox::new();
     let outcomes = [
         (
@@ -100,13 +100,13 @@ fn full_shelf() -> Sandbox {
         (
             "20250106-000000-ffff",
             "gemini",
-            json!({ "type": "notice", "level": "info", "text": "and then the light went out" }),
+            json!({ "type": "notice", "level": "info", "text": "the last record before a crash" }),
         ),
     ];
     for (id, agent, last) in &outcomes {
-        put(&sandbox, id, agent, last);
+        write_run(&sandbox, id, agent, last);
     }
-    fs::create_dir_all(sandbox.work().join(".agent/runs/20250107-000000-gggg")).expect("a broken run");
+    fs::create_dir_all(sandbox.runs().join("20250107-000000-gggg")).expect("a broken run");
     sandbox
 }
 
@@ -119,11 +119,11 @@ fn ids(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn runs_are_listed_the_newest_first_whatever_became_of_them() {
-    let sandbox = full_shelf();
-    let told = sandbox.ralph(&["runs"]).exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"
-    RUN                   BEGAN             AGENT   OUTCOME          ITERATIONS  TIME    TOKENS  COST   PROMPT
+fn runs_of_every_outcome_are_listed_newest_first() {
+    let sandbox = runs_of_every_outcome();
+    let output = sandbox.ralph(&["runs"]).exits_with(0);
+    insta::assert_snapshot!(output.stdout, @"
+    RUN                   STARTED           AGENT   OUTCOME          ITERATIONS  TIME    TOKENS  COST   PROMPT
     20250107-000000-gggg  2025-01-07 00:00          ? broken
     20250106-000000-ffff  2025-01-06 00:00  gemini  ✗ died           0           0ms                    Task of gemini
     20250105-000000-eeee  2025-01-05 00:00  claude  ! interrupted    3           12m34s  12.3k   $0.25  Task of claude
@@ -132,24 +132,25 @@ fn runs_are_listed_the_newest_first_whatever_became_of_them() {
     20250102-000000-bbbb  2025-01-02 00:00  codex   ✗ failed         3           12m34s  12.3k   $0.25  Task of codex
     20250101-000000-aaaa  2025-01-01 00:00  claude  ✓ complete       3           12m34s  12.3k   $0.25  Task of claude
     ");
-    assert_eq!(told.stderr, "");
+    assert_eq!(output.stderr, "");
     let rows = parsed(&sandbox.ralph(&["runs", "--json", "-n", "2"]).exits_with(0).stdout);
     assert_eq!(
         (&rows[0]["outcome"], &rows[1]["outcome"]),
         (&json!("broken"), &json!("died"))
     );
-    let told = sandbox.ralph(&["runs", "-n", "2"]).exits_with(0);
+    let output = sandbox.ralph(&["runs", "-n", "2"]).exits_with(0);
     assert!(
-        told.stdout
-            .ends_with("\nThe newest 2, of 7 in all; -n 0 shows every one.\n"),
+        output
+            .stdout
+            .ends_with("\nShowing the newest 2 of 7 runs; -n 0 lists all.\n"),
         "{}",
-        told.stdout
+        output.stdout
     );
 }
 
 #[test]
-fn runs_are_chosen_by_agent_outcome_and_time() {
-    let sandbox = full_shelf();
+fn runs_are_filtered_by_agent_outcome_and_time() {
+    let sandbox = runs_of_every_outcome();
     assert_eq!(ids(&sandbox, &["--agent", "codex"]), ["bbbb"]);
     assert_eq!(
         ids(&sandbox, &["--outcome", "complete", "--outcome", "died"]),
@@ -166,24 +167,24 @@ fn runs_are_chosen_by_agent_outcome_and_time() {
     assert_eq!(ids(&sandbox, &["--since", "2d"]), Vec::<String>::new());
     assert_eq!(ids(&sandbox, &["--agent", "claude", "-n", "1"]), ["eeee"]);
     assert_eq!(ids(&sandbox, &["-n", "0"]).len(), 7);
-    let told = sandbox.ralph(&["runs", "--agent", "amp"]).exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"No run is like that, of 7 runs in all. To see them: ralph runs");
-    let told = sandbox.ralph(&["runs", "--since", "soon"]).exits_with(2);
-    insta::assert_snapshot!(told.stderr, @"
+    let output = sandbox.ralph(&["runs", "--agent", "amp"]).exits_with(0);
+    insta::assert_snapshot!(output.stdout, @"No matching runs (of 7 runs). To list all: ralph runs");
+    let output = sandbox.ralph(&["runs", "--since", "soon"]).exits_with(2);
+    insta::assert_snapshot!(output.stderr, @"
     error: invalid value 'soon' for '--since <WHEN>': expected an age (2d, 12h, 90m), a date (2026-11-15) or a time (2026-11-15T20:00)
 
     For more information, try '--help'.
     ");
-    let told = Sandbox::new().ralph(&["runs"]).exits_with(0);
-    insta::assert_snapshot!(told.stdout, @r#"There are no runs here yet. To begin one: ralph run -p "make the tests pass""#);
+    let output = Sandbox::new().ralph(&["runs"]).exits_with(0);
+    insta::assert_snapshot!(output.stdout, @r#"No runs yet. To start one: ralph run -p "make the tests pass""#);
     assert_eq!(
         Sandbox::new().ralph(&["runs", "--json"]).exits_with(0).stdout,
         "[]\n"
     );
 }
 
-/// A run in two iterations: the first is refused by a gate, the second passes it.
-fn twice() -> Sandbox {
+/// Returns an agent whose first iteration fails a gate and whose second passes it.
+fn two_iterations() -> Sandbox {
     let first = [
         claude::init(),
         claude::message("m1", "I will look."),
@@ -198,16 +199,16 @@ fn twice() -> Sandbox {
     ];
     Sandbox::new()
         .with_agent("claude")
-        .playing("1", &first.concat())
-        .playing("default", &second.concat())
+        .with_script("1", &first.concat())
+        .with_script("default", &second.concat())
         .with_file("ralph.yml", "gates:\n  - {name: proof, run: cat proof}\n")
 }
 
-/// Text in which ids, times and durations are alike in every run.
-fn settled(sandbox: &Sandbox, text: &str) -> String {
+/// Replaces ids, times and durations, which differ from run to run.
+fn normalized(sandbox: &Sandbox, text: &str) -> String {
     let run = sandbox.newest_run();
     let id = run.file_name().expect("a name").to_string_lossy();
-    let text = sandbox.without_places(text).replace(&*id, "[RUN]");
+    let text = sandbox.redact_paths(text).replace(&*id, "[RUN]");
     let mut lines = Vec::new();
     for line in text.lines() {
         let words = line.split(' ').map(|word| {
@@ -224,13 +225,14 @@ fn settled(sandbox: &Sandbox, text: &str) -> String {
         });
         let line = words.collect::<Vec<_>>().join(" ");
         let line = match line.trim_start().split_once(' ') {
-            Some((name @ ("began" | "ended"), _)) => format!("  {name} [DATE]"),
-            Some(("-", fact)) if fact.starts_with("began") || fact.starts_with("ended") => {
-                format!("- {} [DATE]", &fact[..6])
+            Some((name @ ("started" | "ended"), _)) => format!("  {name} [DATE]"),
+            Some(("-", fact)) if fact.starts_with("started: ") || fact.starts_with("ended: ") => {
+                let name = fact.split(' ').next().unwrap_or(fact);
+                format!("- {name} [DATE]")
             }
             _ => line,
         };
-        // Columns are as wide as what stood there.
+        // The width of columns depends on the replaced text.
         lines.push(
             line.split("  ")
                 .map(str::trim)
@@ -243,16 +245,16 @@ fn settled(sandbox: &Sandbox, text: &str) -> String {
 }
 
 #[test]
-fn show_tells_what_a_run_did_iteration_by_iteration() {
-    let sandbox = twice();
+fn show_lists_the_iterations_of_a_run() {
+    let sandbox = two_iterations();
     sandbox.ralph(&["run", "-p", "make it so"]).exits_with(0);
-    let told = sandbox.ralph(&["show"]).exits_with(0);
-    insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"
+    let output = sandbox.ralph(&["show"]).exits_with(0);
+    insta::assert_snapshot!(normalized(&sandbox, &output.stdout), @"
     Run [RUN]
     ✓ Done. All gates passed (proof).
     agent  claude fake-agent 9.9.9
     workspace  [WORKSPACE]
-    began [DATE]
+    started [DATE]
     ended [DATE]
     iterations  2 of 100
     time  [TIME]
@@ -271,9 +273,9 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
     LOOP_COMPLETE
 
     Files
-    [WORKSPACE]/.agent/runs/[RUN]/events.jsonl  all that happened, a JSON record each
-    [WORKSPACE]/.agent/runs/[RUN]/summary.md  how it ended
-    [WORKSPACE]/.agent/runs/[RUN]/iterations  prompt.md, stdout.raw, stderr.raw and outcome.json of each
+    [PROJECT]/runs/[RUN]/events.jsonl  event log (JSON lines)
+    [PROJECT]/runs/[RUN]/summary.md  final report
+    [PROJECT]/runs/[RUN]/iterations  prompt, raw output and outcome of each iteration
 
     Next
     to read it: ralph logs [RUN]
@@ -292,24 +294,24 @@ fn show_tells_what_a_run_did_iteration_by_iteration() {
 }
 
 #[test]
-fn logs_are_what_the_run_showed_whole_or_in_part() {
-    let sandbox = twice();
+fn logs_print_the_output_of_a_run_or_a_part_of_it() {
+    let sandbox = two_iterations();
     let shown = sandbox.ralph(&["run", "-p", "make it so"]).exits_with(0).stdout;
     assert_eq!(sandbox.ralph(&["logs"]).exits_with(0).stdout, shown);
     assert_eq!(
         sandbox.ralph(&["logs", "-f"]).exits_with(0).stdout,
         shown,
-        "it is over already"
+        "the run has already ended"
     );
     let second = sandbox.ralph(&["logs", "--iteration", "2"]).exits_with(0).stdout;
     assert!(
         second.contains("Now it is done.") && !second.contains("I think"),
         "{second}"
     );
-    let said = sandbox.ralph(&["logs", "--tag", "AI"]).exits_with(0).stdout;
+    let filtered = sandbox.ralph(&["logs", "--tag", "AI"]).exits_with(0).stdout;
     assert!(
-        said.contains("I will look.") && !said.contains("TOOL") && !said.contains("GATE"),
-        "{said}"
+        filtered.contains("I will look.") && !filtered.contains("TOOL") && !filtered.contains("GATE"),
+        "{filtered}"
     );
     let records = sandbox
         .ralph(&["logs", "--json", "--tag", "ai", "-i", "2"])
@@ -321,16 +323,16 @@ fn logs_are_what_the_run_showed_whole_or_in_part() {
     let both = sandbox.ralph(&["logs", "--raw"]).exits_with(0).stdout;
     assert!(both.len() > raw.len() && both.starts_with(&raw));
     for flags in [["logs", "-i", "7"].as_slice(), &["logs", "-i", "7", "--raw"]] {
-        let told = sandbox.ralph(flags).exits_with(2);
-        insta::allow_duplicates! { insta::assert_snapshot!(settled(&sandbox, &told.stderr), @"
+        let output = sandbox.ralph(flags).exits_with(2);
+        insta::allow_duplicates! { insta::assert_snapshot!(normalized(&sandbox, &output.stderr), @"
         error: run [RUN] has no iteration 7
-        its last one is 2; to see all: ralph show [RUN]
+        hint: the last iteration is 2; to list all: ralph show [RUN]
         "); }
     }
 }
 
-/// A run that says something and then works until it is let go.
-fn at_work() -> (Sandbox, Running) {
+/// Returns a running loop whose agent prints a message and waits for the file `go`.
+fn running_loop() -> (Sandbox, Running) {
     let script = [
         claude::init(),
         claude::message("m1", "Here I go."),
@@ -340,43 +342,42 @@ fn at_work() -> (Sandbox, Running) {
     ];
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &script.concat());
+        .with_script("default", &script.concat());
     let run = sandbox.start(&["run", "-p", "x"]);
-    wait_until("what the agent said is in the journal", DEADLINE, || {
-        let journal = sandbox.work().join(".agent/events.jsonl");
-        fs::read_to_string(journal).is_ok_and(|journal| journal.contains("Here I go."))
+    wait_until("the first message in the journal", DEADLINE, || {
+        sandbox.journal_text().contains("Here I go.")
     });
     (sandbox, run)
 }
 
 #[test]
-fn a_run_at_work_is_followed_to_its_end() {
-    let (sandbox, run) = at_work();
+fn logs_follow_a_running_loop_to_its_end() {
+    let (sandbox, run) = running_loop();
     let rows = parsed(&sandbox.ralph(&["runs", "--json"]).exits_with(0).stdout);
     assert_eq!(rows[0]["outcome"], "running");
     let seen = sandbox.ralph(&["show"]).exits_with(0).stdout;
     assert!(
-        seen.contains("▸ At work.") && seen.contains("ralph logs -f"),
+        seen.contains("▸ Running.") && seen.contains("ralph logs -f"),
         "{seen}"
     );
-    let told = sandbox.ralph(&["clean", "--keep", "0", "--yes"]).exits_with(0);
-    assert_eq!(told.stdout, "There is nothing to remove; 1 run stays.\n");
+    let output = sandbox.ralph(&["clean", "--keep", "0", "--yes"]).exits_with(0);
+    assert_eq!(output.stdout, "Nothing to remove; 1 run kept.\n");
     let follower = sandbox.start(&["logs", "-f"]);
-    fs::write(sandbox.path("play/go"), "").expect("a sign");
+    fs::write(sandbox.path("agent/go"), "").expect("a file");
     let followed = follower.finish().exits_with(0);
     let shown = run.finish().exits_with(0).stdout;
     assert_eq!((followed.stdout, followed.stderr.as_str()), (shown, ""));
 }
 
 #[test]
-fn following_ends_when_the_process_of_the_run_is_gone() {
-    let (sandbox, run) = at_work();
+fn following_ends_when_the_process_of_the_run_dies() {
+    let (sandbox, run) = running_loop();
     let follower = sandbox.start(&["logs", "-f"]);
     run.signal(Signal::KILL);
     drop(run);
-    let told = follower.finish().exits_with(0);
-    assert!(told.stdout.contains("Here I go."), "{}", told.stdout);
-    insta::assert_snapshot!(settled(&sandbox, &told.stderr), @"warning: the run has no end, and nobody drives it; to go on: ralph run --continue [RUN]");
+    let output = follower.finish().exits_with(0);
+    assert!(output.stdout.contains("Here I go."), "{}", output.stdout);
+    insta::assert_snapshot!(normalized(&sandbox, &output.stderr), @"warning: ralph died (process gone); to resume: ralph run --continue [RUN]");
     let rows = parsed(&sandbox.ralph(&["runs", "--json"]).exits_with(0).stdout);
     assert_eq!(rows[0]["outcome"], "died");
     let seen = sandbox.ralph(&["show"]).exits_with(0).stdout;
@@ -387,30 +388,30 @@ fn following_ends_when_the_process_of_the_run_is_gone() {
 }
 
 #[test]
-fn a_reader_who_goes_away_ends_it_silently() {
-    let (sandbox, run) = at_work();
+fn following_ends_silently_when_stdout_is_closed() {
+    let (sandbox, run) = running_loop();
     let mut command = sandbox.command(&["logs", "-f"]);
     let mut child = command.spawn().expect("ralph starts");
     let mut lines = BufReader::new(child.stdout.take().expect("its output"));
     lines.read_line(&mut String::new()).expect("a line");
     drop(lines);
-    // Nothing more is said by the run: the loss is noticed all the same.
+    // The run prints nothing more; ralph must notice the closed pipe without writing to it.
     let deadline = Instant::now() + DEADLINE;
     while child.try_wait().expect("a child").is_none() {
-        assert!(Instant::now() < deadline, "it goes on for nobody");
+        assert!(Instant::now() < deadline, "it follows without a reader");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let told = child.wait_with_output().expect("its end");
-    assert_eq!((told.status.code(), told.stderr), (Some(0), Vec::new()));
-    fs::write(sandbox.path("play/go"), "").expect("a sign");
+    let output = child.wait_with_output().expect("its end");
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+    fs::write(sandbox.path("agent/go"), "").expect("a file");
     run.finish().exits_with(0);
 }
 
 #[test]
 fn an_interrupt_ends_following_and_not_the_run() {
-    let (sandbox, run) = at_work();
+    let (sandbox, run) = running_loop();
     let mut follower = sandbox.start(&["logs", "-f"]);
-    wait_until("the follower listens", DEADLINE, || {
+    wait_until("the signal handler of the follower", DEADLINE, || {
         let status = fs::read_to_string(format!("/proc/{}/status", follower.pid())).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 0b10 != 0))
@@ -418,47 +419,47 @@ fn an_interrupt_ends_following_and_not_the_run() {
     follower.signal(Signal::INT);
     assert!(follower.has_ended_within(Duration::from_secs(30)));
     follower.finish().exits_with(130);
-    fs::write(sandbox.path("play/go"), "").expect("a sign");
+    fs::write(sandbox.path("agent/go"), "").expect("a file");
     run.finish().exits_with(0);
 }
 
 #[test]
 fn clean_removes_old_runs_and_nothing_else() {
-    let sandbox = full_shelf();
-    let runs = sandbox.work().join(".agent/runs");
+    let sandbox = runs_of_every_outcome();
+    let runs = sandbox.runs();
     fs::create_dir(runs.join("notes")).expect("not a run");
     symlink(sandbox.work(), runs.join("20240101-000000-link")).expect("a link");
-    let told = sandbox.ralph(&["clean"]).exits_with(0);
-    assert_eq!(told.stdout, "There is nothing to remove; 7 runs stay.\n");
-    let told = sandbox.ralph(&["clean", "--keep", "5"]).exits_with(2);
-    insta::assert_snapshot!(told.stderr, @"
-    error: nobody is there to be asked whether 2 runs may go
-      to see which: ralph clean --dry-run
-      to remove them without a question: add --yes
+    let output = sandbox.ralph(&["clean"]).exits_with(0);
+    assert_eq!(output.stdout, "Nothing to remove; 7 runs kept.\n");
+    let output = sandbox.ralph(&["clean", "--keep", "5"]).exits_with(2);
+    insta::assert_snapshot!(output.stderr, @"
+    error: refusing to delete 2 runs without confirmation (no terminal)
+    hint: pass --yes to delete them
+    hint: to list them first: ralph clean --dry-run
     ");
-    let told = sandbox
+    let output = sandbox
         .ralph(&["clean", "--keep", "5", "--dry-run"])
         .exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"
-    RUN                   BEGAN             OUTCOME     SIZE
+    insta::assert_snapshot!(output.stdout, @"
+    RUN                   STARTED           OUTCOME     SIZE
     20250102-000000-bbbb  2025-01-02 00:00  ✗ failed    405 B
     20250101-000000-aaaa  2025-01-01 00:00  ✓ complete  403 B
 
-    2 runs would go (808 B); 5 runs stay. Nothing was removed.
+    Would remove 2 runs (808 B); 5 runs kept.
     ");
-    let told = sandbox
+    let output = sandbox
         .ralph(&["clean", "--older-than", "2025-01-02", "--yes", "--json"])
         .exits_with(0);
-    let report = parsed(&told.stdout);
+    let report = parsed(&output.stdout);
     assert_eq!(report["removed"][0]["id"], "20250101-000000-aaaa");
     assert!(report["bytes"].as_u64() > Some(100), "{report}");
-    let told = sandbox
+    let output = sandbox
         .ralph(&["clean", "--keep", "3", "--older-than", "2025-01-05", "-y"])
         .exits_with(0);
     assert!(
-        told.stdout.starts_with("Removed 3 runs, ") && told.stdout.ends_with(" freed; 3 runs stay.\n"),
+        output.stdout.starts_with("Removed 3 runs (") && output.stdout.ends_with("); 3 runs kept.\n"),
         "{}",
-        told.stdout
+        output.stdout
     );
     sandbox.ralph(&["clean", "--keep", "0", "-y"]).exits_with(0);
     let mut left: Vec<_> = fs::read_dir(&runs)
@@ -470,32 +471,33 @@ fn clean_removes_old_runs_and_nothing_else() {
 }
 
 #[test]
-fn clean_does_not_follow_a_shelf_that_leads_elsewhere() {
-    let sandbox = full_shelf();
-    let runs = sandbox.work().join(".agent/runs");
+fn clean_does_not_follow_a_symbolic_link() {
+    let sandbox = runs_of_every_outcome();
+    let runs = sandbox.runs();
     fs::rename(&runs, sandbox.path("elsewhere")).expect("moved");
     symlink(sandbox.path("elsewhere"), &runs).expect("a link");
-    let told = sandbox.ralph(&["clean", "--keep", "0", "-y"]).exits_with(2);
-    insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
-    error: [WORKSPACE]/.agent/runs is a symbolic link
-      nothing was removed; go to where it leads, and remove old runs there by hand
+    let output = sandbox.ralph(&["clean", "--keep", "0", "-y"]).exits_with(2);
+    insta::assert_snapshot!(sandbox.redact_paths(&output.stderr), @"
+    error: refusing to follow the symbolic link [PROJECT]/runs
+    hint: replace the link with a regular file or directory
     ");
     assert_eq!(fs::read_dir(sandbox.path("elsewhere")).expect("runs").count(), 7);
 }
 
 #[test]
-fn a_run_is_exported_as_a_text() {
-    let sandbox = twice();
+#[expect(clippy::too_many_lines, reason = "most lines are the snapshot")]
+fn a_run_is_exported_as_markdown() {
+    let sandbox = two_iterations();
     sandbox.ralph(&["run", "-p", "make it so"]).exits_with(0);
-    let told = sandbox.ralph(&["export", "latest"]).exits_with(0);
-    insta::assert_snapshot!(settled(&sandbox, &told.stdout), @"
+    let output = sandbox.ralph(&["export", "latest"]).exits_with(0);
+    insta::assert_snapshot!(normalized(&sandbox, &output.stdout), @r"
     # Run [RUN]
 
     ✓ Done. All gates passed (proof).
 
     - agent: claude fake-agent 9.9.9
     - workspace: [WORKSPACE]
-    - began: [DATE]
+    - started: [DATE]
     - ended: [DATE]
     - iterations: 2 of 100
     - time: [TIME]
@@ -550,7 +552,13 @@ fn a_run_is_exported_as_a_text() {
     cat: proof: No such file or directory
     ```
 
-    ✗ rejected: the agent reported done, but the gate proof failed ([TIME] · 1 tool call · 110 tokens · $0.0100)
+    ✗ rejected: the agent reported done, but gate \`proof\` failed ([TIME] · 1 tool call · 110 tokens · $0.0100)
+
+    **WARN**
+
+    ```text
+    no changes in the last iteration
+    ```
 
 
     ## Iteration 2
@@ -574,8 +582,8 @@ fn a_run_is_exported_as_a_text() {
 }
 
 #[test]
-fn a_run_is_exported_as_a_page_and_as_data() {
-    let sandbox = twice();
+fn a_run_is_exported_as_html_and_json() {
+    let sandbox = two_iterations();
     sandbox
         .ralph(&["run", "-p", "make it so with sekret-value-7"])
         .exits_with(0);
@@ -593,10 +601,10 @@ fn a_run_is_exported_as_a_page_and_as_data() {
         "{page}"
     );
     let mut command = sandbox.command(&["export", "latest", "--format", "json"]);
-    let told = Running::start(command.env("MY_TOKEN", "sekret-value-7"))
+    let output = Running::start(command.env("MY_TOKEN", "sekret-value-7"))
         .finish()
         .exits_with(0);
-    let document = parsed(&told.stdout);
+    let document = parsed(&output.stdout);
     assert_eq!(document["run"]["state"], "complete");
     assert_eq!(
         document["records"].as_array().map(Vec::len),
@@ -607,18 +615,18 @@ fn a_run_is_exported_as_a_page_and_as_data() {
 }
 
 #[test]
-fn an_export_is_private_and_overwrites_nothing_unasked() {
-    let sandbox = full_shelf();
+fn an_export_is_private_and_overwrites_only_with_force() {
+    let sandbox = runs_of_every_outcome();
     let export = ["export", "20250101", "-o", "run.md"];
-    let told = sandbox.ralph(&export).exits_with(0);
-    assert_eq!(told.stdout, "Wrote run.md\n");
+    let output = sandbox.ralph(&export).exits_with(0);
+    assert_eq!(output.stdout, "Wrote run.md\n");
     let file = sandbox.work().join("run.md");
     let mode = fs::metadata(&file).expect("a file").permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    let told = sandbox.ralph(&export).exits_with(2);
-    insta::assert_snapshot!(told.stderr, @"
-    error: run.md is there already
-      choose another name, or overwrite it with --force
+    let output = sandbox.ralph(&export).exits_with(2);
+    insta::assert_snapshot!(output.stderr, @"
+    error: run.md already exists
+    hint: choose another name, or pass --force to overwrite it
     ");
     fs::write(&file, "old").expect("a file");
     sandbox.ralph(&[&export[..], &["--force"]].concat()).exits_with(0);
@@ -627,37 +635,72 @@ fn an_export_is_private_and_overwrites_nothing_unasked() {
             .expect("a file")
             .starts_with("# Run 20250101-000000-aaaa")
     );
-    let told = sandbox
+    let output = sandbox
         .ralph(&["export", "20250101", "-o", "no/where.md"])
         .exits_with(1);
-    insta::assert_snapshot!(told.stderr, @"
+    insta::assert_snapshot!(output.stderr, @"
     error: cannot write no/where.md: entity not found
-      check the path, free space and permissions
+    hint: check the path, disk space and permissions
     ");
 }
 
 #[test]
-fn runs_that_cannot_be_looked_at_are_explained() {
-    let sandbox = full_shelf();
+fn runs_without_a_journal_are_explained() {
+    let sandbox = runs_of_every_outcome();
     for command in ["show", "logs", "export"] {
-        let told = sandbox.ralph(&[command, "20250107"]).exits_with(2);
-        insta::allow_duplicates! { insta::assert_snapshot!(sandbox.without_places(&told.stderr), @"
-        error: [WORKSPACE]/.agent/runs/20250107-000000-gggg is not the directory of a run: it has no events.jsonl
-          to see the runs of this directory: ralph runs
+        let output = sandbox.ralph(&[command, "20250107"]).exits_with(2);
+        insta::allow_duplicates! { insta::assert_snapshot!(sandbox.redact_paths(&output.stderr), @"
+        error: [PROJECT]/runs/20250107-000000-gggg is not a run directory: events.jsonl is missing
+        hint: to list the runs of this project: ralph runs
         "); }
     }
     let seen = sandbox.ralph(&["show", "20250106"]).exits_with(0).stdout;
-    assert!(
-        seen.contains("✗ Died: it was killed, or the power was cut."),
-        "{seen}"
-    );
+    assert!(seen.contains("✗ Died (process gone)."), "{seen}");
 }
 
 #[test]
-fn help_is_under_a_screen_and_has_an_example() {
+fn help_fits_on_a_screen_and_has_an_example() {
     for command in ["runs", "show", "logs", "clean", "export"] {
-        let told = Sandbox::new().ralph(&[command, "--help"]).exits_with(0);
-        assert!(told.stdout.contains("Example"), "{}", told.stdout);
-        assert!(told.stdout.lines().count() <= 40, "{command}: {}", told.stdout);
+        let output = Sandbox::new().ralph(&[command, "--help"]).exits_with(0);
+        assert!(output.stdout.contains("Example"), "{}", output.stdout);
+        assert!(
+            output.stdout.lines().count() <= 40,
+            "{command}: {}",
+            output.stdout
+        );
+    }
+}
+
+#[test]
+fn runs_of_all_projects_are_listed_with_totals() {
+    let sandbox = runs_of_every_outcome();
+    let other = sandbox.path("other");
+    fs::create_dir(&other).expect("a directory");
+    let mut command = sandbox.command(&["runs", "--all", "--json", "-n", "1"]);
+    let output = Running::start(command.current_dir(&other)).finish().exits_with(0);
+    assert_eq!(output.json()["runs"], json!([]), "without a project.json");
+    let file = json!({ "version": 1, "root": sandbox.project().root() });
+    fs::write(
+        sandbox.project().directory().join("project.json"),
+        file.to_string(),
+    )
+    .expect("a project");
+    let mut command = sandbox.command(&["runs", "--all", "--json", "-n", "1"]);
+    let document = Running::start(command.current_dir(&other))
+        .finish()
+        .exits_with(0)
+        .json();
+    assert_eq!(document["runs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(document["runs"][0]["project"], "work");
+    assert_eq!(
+        document["totals"]["days"].as_object().map(serde_json::Map::len),
+        Some(7)
+    );
+    let root = sandbox.project().root().display().to_string();
+    assert_eq!(document["totals"]["projects"][&root]["runs"], 7);
+    assert_eq!(document["totals"]["agents"]["claude"]["usage"]["cost_usd"], 1.0);
+    let output = sandbox.ralph(&["runs", "--all"]).exits_with(0);
+    for column in ["PROJECT", "DAY", "2025-01-04", &root] {
+        assert!(output.stdout.contains(column), "{}", output.stdout);
     }
 }

@@ -1,8 +1,8 @@
-//! `agents`, `doctor`, `--dry-run`, completions: what they say, for people and for programs.
+//! Tests of the output of `agents`, `doctor`, `--dry-run` and `completions`.
 
 use serde_json::Value;
 
-use crate::cli::steady;
+use crate::cli::redact_varying_lines;
 use crate::sandbox::Sandbox;
 
 fn json(text: &str) -> Value {
@@ -10,29 +10,41 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn agents_lists_what_is_there_and_how_each_would_be_called() {
+fn agents_lists_the_installed_agents_and_their_calls() {
     let sandbox = Sandbox::new().with_agent("codex");
-    let told = sandbox.ralph(&["agents"]).exits_with(0);
-    insta::assert_snapshot!(sandbox.without_places(&told.stdout), @"
-       AGENT     STATUS             TRANSCRIPT  TELLS
+    let output = sandbox.ralph(&["agents"]).exits_with(0);
+    insta::assert_snapshot!(sandbox.redact_paths(&output.stdout), @"
+       AGENT     STATUS             TRANSCRIPT  REPORTS
        claude    not found in PATH  claude      roles tools usage sessions prompt
        kiro      not found in PATH  plain       text only
+       agy       not found in PATH  agy         roles tools usage sessions prompt
        gemini    not found in PATH  gemini      roles tools usage sessions prompt
     →  codex     fake-agent 9.9.9   codex       roles tools usage sessions prompt
        amp       not found in PATH  amp         roles tools usage sessions prompt
        opencode  not found in PATH  opencode    roles tools usage sessions
        copilot   not found in PATH  copilot     roles tools usage sessions prompt
        cursor    not found in PATH  cursor      roles tools usage sessions prompt
+       qwen      not found in PATH  qwen        roles tools usage sessions prompt
+       pi        not found in PATH  pi          roles tools usage sessions prompt
+       kimi      not found in PATH  kimi        roles tools sessions prompt
+       vibe      not found in PATH  vibe        roles tools sessions prompt
+       cline     not found in PATH  cline       roles tools usage sessions prompt
 
-    How each is called:
-      claude --dangerously-skip-permissions --output-format stream-json --verbose -p PROMPT
-      kiro-cli chat --no-interactive --trust-all-tools PROMPT   (from its documentation, not tested)
-      gemini --yolo --skip-trust -o stream-json -p PROMPT
-      codex exec --dangerously-bypass-approvals-and-sandbox --json PROMPT
-      amp --dangerously-allow-all --stream-json -x PROMPT   (from its documentation, not tested)
-      opencode run --auto --format json --thinking   < PROMPT
-      copilot --allow-all --no-ask-user --output-format json --usage-output-file FILE -p PROMPT
-      cursor-agent -p --force --trust --output-format stream-json PROMPT   (from its documentation, not tested)
+    Command lines:
+      claude --dangerously-skip-permissions --output-format stream-json --verbose -p PROMPT   (measured with 2.1.327)
+      kiro-cli chat --no-interactive --trust-all-tools PROMPT   (from documentation, not measured)
+      agy --dangerously-skip-permissions --print-timeout 24h --output-format stream-json -p PROMPT   (from documentation, not measured)
+      gemini --yolo --skip-trust -o stream-json -p PROMPT   (measured with 0.61.0)
+      codex exec --dangerously-bypass-approvals-and-sandbox --json PROMPT   (measured with 0.169.0)
+      amp --dangerously-allow-all --stream-json -x PROMPT   (from documentation, not measured)
+      opencode run --auto --format json --thinking   < PROMPT   (measured with 1.18.33)
+      copilot --allow-all --no-ask-user --output-format json --usage-output-file FILE -p PROMPT   (measured with 1.0.102)
+      cursor-agent -p --force --trust --output-format stream-json PROMPT   (from documentation, not measured)
+      qwen --yolo -o stream-json   < PROMPT   (measured with 0.24.4)
+      pi -p --mode json   < PROMPT   (measured with 0.87.1)
+      kimi --output-format stream-json -p PROMPT   (measured with 2.1.0)
+      vibe --auto-approve --trust --output streaming -p   < PROMPT   (output of 3.0.2 measured; the command is from documentation)
+      cline --json PROMPT   (output of 3.0.65 measured; the command is from documentation)
     ");
     let rows = json(&sandbox.ralph(&["agents", "--json"]).exits_with(0).stdout);
     let codex = rows
@@ -49,12 +61,12 @@ fn agents_lists_what_is_there_and_how_each_would_be_called() {
 }
 
 #[test]
-fn a_program_that_is_too_old_is_told_of() {
+fn an_outdated_program_is_reported() {
     let sandbox = Sandbox::new()
         .with_agent("gemini")
-        .playing("version", "say 0.1.5\n");
-    let told = sandbox.ralph(&["agents"]).exits_with(0);
-    assert!(told.stdout.contains("0.1.5; needs 0."), "{}", told.stdout);
+        .with_script("version", "say 0.1.5\n");
+    let output = sandbox.ralph(&["agents"]).exits_with(0);
+    assert!(output.stdout.contains("0.1.5; needs 0."), "{}", output.stdout);
     let rows = json(&sandbox.ralph(&["agents", "--json"]).exits_with(0).stdout);
     let outdated = |row: &&Value| row["outdated"] == true;
     let outdated: Vec<&Value> = rows.as_array().expect("rows").iter().filter(outdated).collect();
@@ -62,44 +74,53 @@ fn a_program_that_is_too_old_is_told_of() {
         (outdated.len(), &outdated[0]["name"]),
         (1, &Value::from("gemini"))
     );
-    let told = sandbox.ralph(&["doctor"]).exits_with(0);
+    let output = sandbox.ralph(&["doctor"]).exits_with(0);
     assert!(
-        told.stdout.contains("! gemini           0.1.5; ralph needs 0."),
+        output
+            .stdout
+            .contains("! gemini           0.1.5; ralph requires 0."),
         "{}",
-        told.stdout
+        output.stdout
     );
 }
 
 #[test]
-fn doctor_is_content_with_one_agent_and_says_what_is_broken_without() {
+fn doctor_succeeds_with_one_agent_and_fails_without() {
     let sandbox = Sandbox::new().with_agent("claude");
-    let told = sandbox.ralph(&["doctor"]).exits_with(0);
-    insta::assert_snapshot!(steady(&sandbox, &told.stdout), @"
+    let output = sandbox.ralph(&["doctor"]).exits_with(0);
+    insta::assert_snapshot!(redact_varying_lines(&sandbox, &output.stdout), @"
     configuration
-      · ralph.yml        none found; the defaults are used
+      · ralph.yml        not found; using the defaults
 
     agents
       ✓ claude           fake-agent 9.9.9
       · kiro             not found in PATH
+      · agy              not found in PATH
       · gemini           not found in PATH
       · codex            not found in PATH
       · amp              not found in PATH
       · opencode         not found in PATH
       · copilot          not found in PATH
       · cursor           not found in PATH
-      ✓ an agent to run  claude can be used
+      · qwen             not found in PATH
+      · pi               not found in PATH
+      · kimi             not found in PATH
+      · vibe             not found in PATH
+      · cline            not found in PATH
+      ✓ an agent to run  claude is available
 
     trust
-      ✓ commands         nothing here has ralph run anything but the agent
+      ✓ commands         no gates, hooks or custom commands configured
 
     workspace
       ✓ directory        [WORKSPACE]
       · git              not a repository
       ✓ lock             free
+      ✓ state            [SANDBOX]/state
 
     terminal
-      · screen           none: runs are told line by line
-      · locale           not set: signs may be shown wrongly
+      · screen           no terminal: output will be plain text
+      · locale           not set: some characters may be shown incorrectly
 
     disk
       ✓ free space       [VARIES]
@@ -108,8 +129,8 @@ fn doctor_is_content_with_one_agent_and_says_what_is_broken_without() {
     clock
       ✓ time             [VARIES]
     ");
-    let told = Sandbox::new().ralph(&["doctor"]).exits_with(1);
-    assert!(told.stdout.contains("✗ an agent to run"), "{}", told.stdout);
+    let output = Sandbox::new().ralph(&["doctor"]).exits_with(1);
+    assert!(output.stdout.contains("✗ an agent to run"), "{}", output.stdout);
 }
 
 #[test]
@@ -117,37 +138,44 @@ fn doctor_shows_a_mistake_in_the_configuration() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file("ralph.yml", "cli:\n  bakend: claude\n");
-    let told = sandbox.ralph(&["doctor"]).exits_with(1);
-    insta::assert_snapshot!(steady(&sandbox, &told.stdout), @"
+    let output = sandbox.ralph(&["doctor"]).exits_with(1);
+    insta::assert_snapshot!(redact_varying_lines(&sandbox, &output.stdout), @"
     configuration
-      ✗ ralph.yml        `cli.bakend` is not a known key
+      ✗ ralph.yml        `cli.bakend`: unknown key
            --> [WORKSPACE]/ralph.yml:2:3
             |
           2 |   bakend: claude
             |   ^^^^^^
             |
             = help: did you mean `backend`?
-                         → correct the file; `ralph doctor` tells when it is right
+                         → fix the file, then run ralph doctor again
 
     agents
       ✓ claude           fake-agent 9.9.9
       · kiro             not found in PATH
+      · agy              not found in PATH
       · gemini           not found in PATH
       · codex            not found in PATH
       · amp              not found in PATH
       · opencode         not found in PATH
       · copilot          not found in PATH
       · cursor           not found in PATH
-      ✓ an agent to run  claude can be used
+      · qwen             not found in PATH
+      · pi               not found in PATH
+      · kimi             not found in PATH
+      · vibe             not found in PATH
+      · cline            not found in PATH
+      ✓ an agent to run  claude is available
 
     workspace
       ✓ directory        [WORKSPACE]
       · git              not a repository
       ✓ lock             free
+      ✓ state            [SANDBOX]/state
 
     terminal
-      · screen           none: runs are told line by line
-      · locale           not set: signs may be shown wrongly
+      · screen           no terminal: output will be plain text
+      · locale           not set: some characters may be shown incorrectly
 
     disk
       ✓ free space       [VARIES]
@@ -166,23 +194,23 @@ fn doctor_shows_a_mistake_in_the_configuration() {
     );
 }
 
-/// Root, and only root, is given one variable more.
-fn without_what_root_needs(shown: &str) -> String {
-    let of_root = "IS_SANDBOX=1\n             ";
-    assert_eq!(shown.contains(of_root), rustix::process::geteuid().is_root());
-    shown.replace(of_root, "")
+/// Removes the variable that is only set for root.
+fn without_root_variable(shown: &str) -> String {
+    let variable = "IS_SANDBOX=1\n             ";
+    assert_eq!(shown.contains(variable), rustix::process::geteuid().is_root());
+    shown.replace(variable, "")
 }
 
 #[test]
-fn a_dry_run_shows_the_exact_call_and_starts_nothing() {
+fn a_dry_run_prints_the_call_and_starts_nothing() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file("ralph.yml", "gates:\n  - {name: t, run: make test}\n");
     let call = "run|--dry-run|-p|fix it|--agent|claude|--model|opus|--|--add-dir|..";
     let call: Vec<&str> = call.split('|').collect();
-    let told = sandbox.ralph(&call).exits_with(0);
-    let shown = sandbox.without_places(&told.stdout);
-    insta::assert_snapshot!(without_what_root_needs(&shown), @r"
+    let output = sandbox.ralph(&call).exits_with(0);
+    let shown = sandbox.redact_paths(&output.stdout);
+    insta::assert_snapshot!(without_root_variable(&shown), @r"
     agent        claude
     program      [SANDBOX]/bin/claude
                  --dangerously-skip-permissions
@@ -224,13 +252,13 @@ fn a_dry_run_shows_the_exact_call_and_starts_nothing() {
         "{described}"
     );
     assert!(sandbox.pids().is_empty());
-    assert!(!sandbox.work().join(".agent").exists());
+    assert!(!sandbox.work().join(".agent").exists() && !sandbox.path("state").exists());
 }
 
 #[test]
-fn every_shell_gets_its_completions() {
+fn completions_exist_for_every_shell() {
     for shell in ["bash", "zsh", "fish"] {
-        let told = Sandbox::new().ralph(&["completions", shell]).exits_with(0);
-        assert!(told.stdout.contains("ralph"), "{shell}");
+        let output = Sandbox::new().ralph(&["completions", shell]).exits_with(0);
+        assert!(output.stdout.contains("ralph"), "{shell}");
     }
 }

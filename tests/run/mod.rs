@@ -1,4 +1,4 @@
-//! The real binary with the fake agent: what a user gets.
+//! Tests of the real binary with the fake agent.
 
 mod agents_test;
 mod complete;

@@ -1,4 +1,4 @@
-//! Money: figures of the agent's own, figures from the price list, and budgets by both.
+//! Tests of costs: reported by the agent, computed from the price list, and limited by a budget.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::sandbox::{Sandbox, claude};
 
 const PRICES: &str = "models:\n  \"fake-*\": { input: 1000, output: 5000 }\n";
 
-/// A step of an agent that counts its tokens and reports no dollars.
+/// Returns a step that reports tokens without a cost.
 fn used(model: &str, prompt: u64, completion: u64) -> String {
     let usage = json!({ "prompt_tokens": prompt, "completion_tokens": completion, "model": model });
     event(&json!({ "type": "usage", "usage": usage }))
@@ -16,8 +16,8 @@ fn event(event: &Value) -> String {
     format!("say @@RALPH@@ {}\n", event.to_string().replace('\\', "\\\\"))
 }
 
-/// An agent of the user's own that speaks RTF1, and this configuration.
-fn own_agent(script: &str, config: &str) -> Sandbox {
+/// Returns a custom agent with the transcript format RTF1 and this configuration.
+fn custom_agent(script: &str, config: &str) -> Sandbox {
     Sandbox::new()
         .with_agent("mine")
         .with_file("prices.yml", PRICES)
@@ -25,7 +25,7 @@ fn own_agent(script: &str, config: &str) -> Sandbox {
             "ralph.yml",
             &format!("cli: {{ backend: custom, command: mine, transcript: rtf1 }}\n{config}"),
         )
-        .playing("default", script)
+        .with_script("default", script)
 }
 
 fn notices(sandbox: &Sandbox) -> Vec<String> {
@@ -36,93 +36,99 @@ fn notices(sandbox: &Sandbox) -> Vec<String> {
 #[test]
 fn tokens_are_priced_by_the_users_list() {
     let script = used("fake-1", 1000, 200) + &used("fake-2", 500, 100) + "say LOOP_COMPLETE\n";
-    let sandbox = own_agent(&script, "pricing: prices.yml\n");
-    let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
+    let sandbox = custom_agent(&script, "pricing: prices.yml\n");
+    let output = sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
     let usage = &sandbox.records("run_ended")[0]["usage"];
     assert_eq!(
         (&usage["cost_usd"], &usage["cost_source"]),
         (&json!(3.0), &json!("priced"))
     );
-    assert!(told.stdout.contains("$3.00 priced"), "{}", told.stdout);
+    assert!(output.stdout.contains("$3.00 (priced)"), "{}", output.stdout);
     assert_eq!(notices(&sandbox), [""; 0]);
 }
 
 #[test]
-fn the_agents_own_figure_wins_over_the_list() {
+fn a_reported_cost_overrides_the_price_list() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file("prices.yml", PRICES)
         .with_file("ralph.yml", "pricing: prices.yml\n")
-        .playing("default", &claude::session("LOOP_COMPLETE"));
-    let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
+    let output = sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
     let usage = &sandbox.records("run_ended")[0]["usage"];
     assert_eq!(
         (&usage["cost_usd"], &usage["cost_source"]),
         (&json!(0.01), &json!("reported"))
     );
-    assert!(told.stdout.contains("$0.0100 reported"), "{}", told.stdout);
+    assert!(output.stdout.contains("$0.0100 (reported)"), "{}", output.stdout);
 }
 
 #[test]
-fn a_budget_stops_the_agent_at_the_priced_step_that_crosses_it() {
+fn a_budget_stops_the_agent_at_the_step_that_exceeds_it() {
     let step = used("fake-1", 1000, 0);
     let script = format!("{step}{step}{step}hang\n");
-    let sandbox = own_agent(
+    let sandbox = custom_agent(
         &script,
         "pricing: prices.yml\nevent_loop: { max_cost_usd: 2.5 }\n",
     );
-    let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(3);
-    assert!(told.stdout.contains("$3.00 priced, of $2.50"), "{}", told.stdout);
+    let output = sandbox.ralph(&["run", "-p", "x"]).exits_with(3);
+    assert!(
+        output.stdout.contains("$3.00 of $2.50 (priced)"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
-fn a_model_without_a_price_costs_no_guess_and_is_named_once() {
+fn a_model_without_a_price_has_no_cost_and_is_named_once() {
     let script = used("other-1", 1000, 200) + &used("other-1", 10, 10);
     let config = "pricing: prices.yml\nevent_loop: { max_cost_usd: 2.5 }\n";
-    let sandbox = own_agent(&script, config);
-    let told = sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(3);
+    let sandbox = custom_agent(&script, config);
+    let output = sandbox.ralph(&["run", "-p", "x", "-n", "2"]).exits_with(3);
     assert_eq!(
         notices(&sandbox),
         ["not all costs are known: the price list has no model `other-1`"]
     );
     assert_eq!(sandbox.records("run_ended")[0]["usage"]["cost_usd"], Value::Null);
     assert!(
-        told.stdout
-            .contains("unknown; the limit of $2.50 was not enforced"),
+        output
+            .stdout
+            .contains("not reported; the budget of $2.50 was not enforced"),
         "{}",
-        told.stdout
+        output.stdout
     );
     let summary = std::fs::read_to_string(sandbox.newest_run().join("summary.md")).expect("a summary");
     assert!(
-        summary.contains("- cost: unknown; the limit of $2.50 was not enforced"),
+        summary.contains("- cost: not reported; the budget of $2.50 was not enforced"),
         "{summary}"
     );
 }
 
 #[test]
-fn a_budget_that_can_never_fire_is_said_to_be_none() {
+fn a_budget_that_cannot_be_enforced_is_reported() {
     let sandbox = Sandbox::new()
         .with_agent("mine")
-        .playing("default", "say LOOP_COMPLETE\n");
-    let told = sandbox
+        .with_script("default", "say LOOP_COMPLETE\n");
+    let output = sandbox
         .ralph(&["run", "-p", "x", "--agent-cmd", "mine", "--max-cost", "5"])
         .exits_with(0);
-    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: mine reports neither what it costs nor how many tokens it uses");
+    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: mine reports neither costs nor tokens");
     let journal = sandbox.journal();
     assert_eq!(journal[1]["type"], "notice", "before anything starts");
     assert!(
-        told.stdout
-            .contains("unknown; the limit of $5.00 was not enforced"),
+        output
+            .stdout
+            .contains("not reported; the budget of $5.00 was not enforced"),
         "{}",
-        told.stdout
+        output.stdout
     );
 
-    let sandbox = Sandbox::new().with_agent("codex").playing(
+    let sandbox = Sandbox::new().with_agent("codex").with_script(
         "default",
-        &claude::say(&json!({ "type": "thread.started", "thread_id": "t" })),
+        &claude::print_json(&json!({ "type": "thread.started", "thread_id": "t" })),
     );
     let _ = sandbox.ralph(&["run", "-p", "x", "--agent", "codex", "--max-cost", "5", "-n", "1"]);
-    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: OpenAI Codex does not report what it costs, and there is no price list (`pricing` in ralph.yml)");
+    insta::assert_snapshot!(notices(&sandbox).join("\n"), @"max_cost_usd ($5) cannot be enforced: OpenAI Codex does not report costs, and no price list is configured (`pricing` in ralph.yml)");
     let dry = sandbox
         .ralph(&[
             "run",
@@ -143,19 +149,19 @@ fn a_budget_that_can_never_fire_is_said_to_be_none() {
 }
 
 #[test]
-fn an_agent_that_names_no_model_is_priced_by_the_one_it_was_asked_for() {
-    let turn = claude::say(&json!({ "type": "thread.started", "thread_id": "t" }))
-        + &claude::say(
+fn usage_without_a_model_is_priced_by_the_configured_model() {
+    let turn = claude::print_json(&json!({ "type": "thread.started", "thread_id": "t" }))
+        + &claude::print_json(
             &json!({ "type": "item.completed", "item": { "id": "i", "type": "agent_message", "text": "LOOP_COMPLETE" } }),
         )
-        + &claude::say(
+        + &claude::print_json(
             &json!({ "type": "turn.completed", "usage": { "input_tokens": 1000, "cached_input_tokens": 0, "output_tokens": 100 } }),
         );
     let sandbox = Sandbox::new()
         .with_agent("codex")
         .with_file("prices.yml", PRICES)
         .with_file("ralph.yml", "pricing: prices.yml\n")
-        .playing("default", &turn);
+        .with_script("default", &turn);
     sandbox
         .ralph(&["run", "-p", "x", "--agent", "codex", "--model", "fake-9"])
         .exits_with(0);
@@ -165,21 +171,21 @@ fn an_agent_that_names_no_model_is_priced_by_the_one_it_was_asked_for() {
         .exits_with(0);
     assert_eq!(
         notices(&sandbox),
-        ["not all costs are known: the agent does not say which model it used; name it with `cli.model`"]
+        ["not all costs are known: the agent does not report its model; set `cli.model`"]
     );
 }
 
 #[test]
-fn an_agent_that_uses_several_models_is_priced_by_each() {
+fn usage_of_several_models_is_priced_by_model() {
     let models = json!({
         "fake-1": { "total_tokens": 1000, "input_tokens": 1000, "output_tokens": 0, "cached": 0 },
         "fast-1": { "total_tokens": 1000, "input_tokens": 1000, "output_tokens": 0, "cached": 0 },
         "idle-1": { "total_tokens": 0, "input_tokens": 0, "output_tokens": 0, "cached": 0 },
     });
     let stats = json!({ "total_tokens": 2000, "input_tokens": 2000, "output_tokens": 0, "cached": 0, "models": models });
-    let result = claude::say(&json!({ "type": "result", "status": "success", "stats": stats }));
-    let session = claude::say(&json!({ "type": "init", "session_id": "s", "model": "auto" }))
-        + &claude::say(
+    let result = claude::print_json(&json!({ "type": "result", "status": "success", "stats": stats }));
+    let session = claude::print_json(&json!({ "type": "init", "session_id": "s", "model": "auto" }))
+        + &claude::print_json(
             &json!({ "type": "message", "role": "assistant", "content": "LOOP_COMPLETE", "delta": true }),
         );
     let sandbox = Sandbox::new()
@@ -192,7 +198,7 @@ fn an_agent_that_uses_several_models_is_priced_by_each() {
             "ralph.yml",
             "pricing: prices.yml\nevent_loop: { max_cost_usd: 1 }\n",
         )
-        .playing("default", &format!("{session}{result}"));
+        .with_script("default", &format!("{session}{result}"));
     sandbox
         .ralph(&["run", "-p", "x", "--agent", "gemini"])
         .exits_with(0);
@@ -203,7 +209,7 @@ fn an_agent_that_uses_several_models_is_priced_by_each() {
     );
     assert_eq!(notices(&sandbox), [""; 0]);
 
-    let sandbox = sandbox.playing("default", &format!("{session}{result}{result}"));
+    let sandbox = sandbox.with_script("default", &format!("{session}{result}{result}"));
     sandbox
         .ralph(&["run", "-p", "x", "--agent", "gemini"])
         .exits_with(0);
@@ -216,7 +222,7 @@ fn an_agent_that_uses_several_models_is_priced_by_each() {
 }
 
 #[test]
-fn mistakes_in_the_list_are_shown_before_anything_starts() {
+fn errors_in_the_price_list_are_reported_before_the_agent_starts() {
     let refused = |prices: Option<&str>| {
         let mut sandbox = Sandbox::new()
             .with_agent("claude")
@@ -224,21 +230,21 @@ fn mistakes_in_the_list_are_shown_before_anything_starts() {
         if let Some(prices) = prices {
             sandbox = sandbox.with_file("prices.yml", prices);
         }
-        let told = sandbox.ralph(&["run", "-p", "x"]).exits_with(2);
+        let output = sandbox.ralph(&["run", "-p", "x"]).exits_with(2);
         assert!(sandbox.pids().is_empty(), "nothing was started");
-        sandbox.without_places(&told.stderr)
+        sandbox.redact_paths(&output.stderr)
     };
     insta::assert_snapshot!(refused(None), @"
     error: configuration file [WORKSPACE]/prices.yml does not exist
-      check its path, or leave it out
+    hint: check the path, or remove the option
     ");
     insta::assert_snapshot!(refused(Some("models:\n  opus: { input: 15, output: $75 }\n")), @"
-    error: `models.opus.output` must be a number, but is `$75`
+    error: `models.opus.output`: expected a number, found `$75`
      --> [WORKSPACE]/prices.yml:2:30
       |
     2 |   opus: { input: 15, output: $75 }
       |                              ^^^
       |
-      = help: write the number alone, without a currency sign
+      = help: write the number without a currency sign
     ");
 }

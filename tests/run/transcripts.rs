@@ -1,4 +1,4 @@
-//! `ralph transcript`: raw output read again, for a person and for a program.
+//! Tests of `ralph transcript`, which parses raw output.
 
 use std::fs;
 use std::io::Write;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::sandbox::{Sandbox, claude};
 
-/// What the fake agent would print.
+/// Returns the text that the fake agent prints for this script.
 fn printed(script: &str) -> String {
-    let said = script.lines().filter_map(|line| line.strip_prefix("say "));
-    said.map(|line| line.replace("\\\\", "\\") + "\n").collect()
+    let lines = script.lines().filter_map(|line| line.strip_prefix("say "));
+    lines.map(|line| line.replace("\\\\", "\\") + "\n").collect()
 }
 
 fn capture() -> String {
@@ -39,12 +39,12 @@ fn kinds(text: &str) -> Vec<String> {
 #[test]
 fn a_capture_becomes_events_one_line_each() {
     let sandbox = Sandbox::new().with_file("session.jsonl", &capture());
-    let told = sandbox
+    let output = sandbox
         .ralph(&["transcript", "session.jsonl", "--transcript", "claude", "--json"])
         .exits_with(0);
-    assert_eq!(told.stderr, "");
+    assert_eq!(output.stderr, "");
     assert_eq!(
-        kinds(&told.stdout),
+        kinds(&output.stdout),
         [
             "meta",
             "tool_start",
@@ -58,12 +58,12 @@ fn a_capture_becomes_events_one_line_each() {
 }
 
 #[test]
-fn a_capture_is_shown_as_a_run_shows_it() {
+fn a_capture_is_shown_like_in_a_run() {
     let sandbox = Sandbox::new().with_file("session.jsonl", &capture());
-    let told = sandbox
+    let output = sandbox
         .ralph(&["transcript", "session.jsonl", "--transcript", "claude"])
         .exits_with(0);
-    insta::assert_snapshot!(told.stdout, @"
+    insta::assert_snapshot!(output.stdout, @"
      SYS │ session s-1 · fake-1
     TOOL │ ▸ Bash ls -l
          │ ✓ 2 lines
@@ -73,7 +73,7 @@ fn a_capture_is_shown_as_a_run_shows_it() {
 }
 
 #[test]
-fn stdin_is_read_as_it_comes() {
+fn stdin_is_parsed_line_by_line() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["transcript", "-", "--transcript", "rtf1", "--json"]);
     let mut child = command.stdin(Stdio::piped()).spawn().expect("ralph starts");
@@ -83,7 +83,7 @@ fn stdin_is_read_as_it_comes() {
     for text in ["first", "second"] {
         writeln!(stdin, "{text}").expect("a reader");
         line.clear();
-        // It answers before it has heard the end.
+        // The event is printed before stdin is closed.
         std::io::BufRead::read_line(&mut stdout, &mut line).expect("an event");
         assert_eq!(events(&line)[0]["text"], text);
     }
@@ -92,13 +92,13 @@ fn stdin_is_read_as_it_comes() {
 }
 
 #[test]
-fn in_a_runs_directory_the_header_tells_the_format_and_the_prompt() {
+fn raw_output_in_a_run_directory_is_parsed_with_the_format_of_the_run() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"));
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
     sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
     let raw = sandbox.newest_run().join("iterations/0001/stdout.raw");
-    let told = sandbox
+    let output = sandbox
         .ralph(&["transcript", raw.to_str().expect("a path"), "--json"])
         .exits_with(0);
     let recorded: Vec<Value> = sandbox
@@ -106,18 +106,18 @@ fn in_a_runs_directory_the_header_tells_the_format_and_the_prompt() {
         .into_iter()
         .map(|mut record| record["event"].take())
         .collect();
-    assert_eq!(events(&told.stdout), recorded, "the same events as in the run");
+    assert_eq!(events(&output.stdout), recorded, "the same events as in the run");
     let copy = sandbox.work().join("copy.raw");
     fs::copy(raw, &copy).expect("a copy");
-    let told = sandbox.ralph(&["transcript", "copy.raw", "--json"]).exits_with(0);
+    let output = sandbox.ralph(&["transcript", "copy.raw", "--json"]).exits_with(0);
     assert!(
-        kinds(&told.stdout).iter().all(|kind| kind == "text"),
-        "elsewhere it is plain text"
+        kinds(&output.stdout).iter().all(|kind| kind == "text"),
+        "plain text outside of a run directory"
     );
 }
 
 #[test]
-fn garbage_is_shown_and_cannot_touch_the_terminal() {
+fn garbage_is_shown_without_control_characters() {
     let sandbox = Sandbox::new();
     let garbage: Vec<u8> = (0..4096_u32)
         .flat_map(|n| (n.wrapping_mul(2_654_435_761)).to_le_bytes())
@@ -142,18 +142,18 @@ fn garbage_is_shown_and_cannot_touch_the_terminal() {
 #[test]
 fn an_empty_file_has_no_events() {
     let sandbox = Sandbox::new().with_file("empty", "");
-    let told = sandbox
+    let output = sandbox
         .ralph(&["transcript", "empty", "--transcript", "claude", "--json"])
         .exits_with(0);
     assert_eq!(
-        (told.stdout.as_str(), told.stderr.as_str()),
+        (output.stdout.as_str(), output.stderr.as_str()),
         ("", "warning: empty is empty\n")
     );
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
-    let sandbox = Sandbox::new().with_file("long", &"a line that nobody reads\n".repeat(100_000));
+fn a_closed_stdout_is_not_an_error() {
+    let sandbox = Sandbox::new().with_file("long", &"an unread line\n".repeat(100_000));
     let mut child = sandbox
         .command(&["transcript", "long", "--json"])
         .spawn()
@@ -164,7 +164,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn a_long_capture_needs_little_memory() {
+fn a_long_capture_needs_bounded_memory() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["transcript", "-", "--transcript", "plain", "--json"]);
     command.stdin(Stdio::piped()).stdout(Stdio::null());
@@ -174,7 +174,7 @@ fn a_long_capture_needs_little_memory() {
     for _ in 0..10_000 {
         stdin.write_all(line.as_bytes()).expect("a reader");
     }
-    // All but what the pipe holds has been read by now.
+    // Everything except the contents of the pipe has been read by now.
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("a running ralph");
     let peak = status
         .lines()
@@ -187,30 +187,30 @@ fn a_long_capture_needs_little_memory() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn errors_are_explained() {
     let sandbox = Sandbox::new().with_file("there", "x");
     let refused = |arguments: &[&str]| {
-        let told = sandbox.ralph(arguments);
-        assert_eq!(told.stdout, "");
+        let output = sandbox.ralph(arguments);
+        assert_eq!(output.stdout, "");
         format!(
             "{}[exit {}]",
-            sandbox.without_places(&told.stderr),
-            told.code().unwrap_or(-1)
+            sandbox.redact_paths(&output.stderr),
+            output.code().unwrap_or(-1)
         )
     };
     insta::assert_snapshot!(refused(&["transcript", "gone.jsonl"]), @"
     error: cannot read gone.jsonl: No such file or directory (os error 2)
-      check the path, and that you may read it
+    hint: check the path and its permissions
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["transcript", "there", "--transcript", "cluade"]), @"
     error: unknown transcript format `cluade`
-      known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, jq
+    hint: known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, agy, qwen, pi, kimi, vibe, cline, jq
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["transcript", "."]), @"
     error: cannot read .: Is a directory (os error 21)
-      check the path, and that you may read it
+    hint: check the path and its permissions
     [exit 2]
     ");
 }

@@ -1,4 +1,4 @@
-//! What a run left behind, in the program's own words.
+//! Reads the run directory with the types of the `ralph` crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use ralph::event::{IterationOutcome, Record, RunEvent, RunOutcome, Usage};
 use serde_json::Value;
 
 use super::{DEADLINE, Sandbox};
-use crate::process::stage::wait_until;
+use crate::process::helpers::wait_until;
 
 impl Sandbox {
-    /// The directory of the only run that there is.
+    /// Returns the directory of the only run.
     pub(crate) fn only_run(&self) -> PathBuf {
-        let runs = fs::read_dir(self.work().join(".agent/runs")).expect("runs");
+        let runs = fs::read_dir(self.runs()).expect("runs");
         let mut runs: Vec<PathBuf> = runs.map(|entry| entry.expect("a run").path()).collect();
         assert_eq!(runs.len(), 1, "one run: {runs:?}");
         runs.remove(0)
@@ -27,7 +27,7 @@ impl Sandbox {
             .into_owned()
     }
 
-    /// Every line of the only run's journal that is a record. Their numbers have no gap.
+    /// Returns the records of the only run and checks that their sequence numbers have no gap.
     pub(crate) fn history(&self) -> Vec<Record> {
         let text = fs::read(self.only_run().join("events.jsonl")).expect("a journal");
         let records: Vec<Record> = text
@@ -35,26 +35,19 @@ impl Sandbox {
             .filter_map(|line| serde_json::from_slice(line).ok())
             .collect();
         for (index, record) in records.iter().enumerate() {
-            assert_eq!(record.seq, index as u64 + 1, "numbers without a gap");
+            assert_eq!(record.seq, index as u64 + 1, "sequence numbers without a gap");
         }
         records
     }
 
     pub(crate) fn wait_for_event(&self, what: &str, found: impl Fn(&RunEvent) -> bool) {
-        let has_begun = || {
-            let runs = fs::read_dir(self.work().join(".agent/runs"));
-            runs.is_ok_and(|mut runs| {
-                runs.next()
-                    .is_some_and(|run| run.is_ok_and(|run| run.path().join("events.jsonl").exists()))
-            })
-        };
         wait_until(what, DEADLINE, || {
-            has_begun() && self.history().iter().any(|record| found(&record.event))
+            !self.journal_text().is_empty() && self.history().iter().any(|record| found(&record.event))
         });
     }
 
-    /// How each iteration ended: its number, the attempt, the outcome.
-    pub(crate) fn ended(&self) -> Vec<(u64, u64, IterationOutcome)> {
+    /// Returns iteration, attempt and outcome of each ended iteration.
+    pub(crate) fn iteration_outcomes(&self) -> Vec<(u64, u64, IterationOutcome)> {
         let records = self.history().into_iter();
         let ended = records.filter_map(|record| match record.event {
             RunEvent::IterationEnded {
@@ -68,8 +61,8 @@ impl Sandbox {
         ended.collect()
     }
 
-    /// How the run ended last: its outcome, iterations and usage.
-    pub(crate) fn end(&self) -> (RunOutcome, u64, Usage) {
+    /// Returns outcome, iterations and usage of the last end of the run.
+    pub(crate) fn run_end(&self) -> (RunOutcome, u64, Usage) {
         let records = self.history().into_iter().rev();
         let mut ends = records.filter_map(|record| match record.event {
             RunEvent::RunEnded {
@@ -83,9 +76,9 @@ impl Sandbox {
         ends.next().expect("the run has ended")
     }
 
-    /// Why it gave up.
-    pub(crate) fn reason(&self) -> String {
-        match self.end().0 {
+    /// Returns the reason of a failed run.
+    pub(crate) fn failure_reason(&self) -> String {
+        match self.run_end().0 {
             RunOutcome::Failed { reason } => reason,
             other => panic!("{other:?}"),
         }

@@ -1,4 +1,4 @@
-//! Somebody in front of a terminal.
+//! Runs ralph on a terminal and answers its questions.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,9 +9,9 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use super::Sandbox;
 
 impl Sandbox {
-    /// Runs ralph in a terminal and types the given keys, a line for each time that the question is seen; what was on
-    /// the screen, and the exit code.
-    pub(crate) fn on_a_terminal(&self, arguments: &[&str], question: &str, keys: &str) -> (String, i32) {
+    /// Runs ralph on a terminal and types one line of `keys` each time the question appears. Returns the printed text and the
+    /// exit code.
+    pub(crate) fn run_on_terminal(&self, arguments: &[&str], question: &str, keys: &str) -> (String, i32) {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&controller)
             .and_then(|()| unlockpt(&controller))
@@ -31,7 +31,7 @@ impl Sandbox {
         let mut child = command.spawn().expect("ralph starts");
         drop(command);
         let mut screen = fs::File::from(controller);
-        let mut typist = screen.try_clone().expect("a keyboard");
+        let mut keyboard = screen.try_clone().expect("a keyboard");
         let mut seen = String::new();
         let mut lines = keys.split_inclusive('\n');
         let mut questions = 0;
@@ -41,7 +41,7 @@ impl Sandbox {
             while seen.matches(question).count() > questions {
                 questions += 1;
                 if let Some(line) = lines.next() {
-                    typist.write_all(line.as_bytes()).expect("keys");
+                    keyboard.write_all(line.as_bytes()).expect("keys");
                 }
             }
         }

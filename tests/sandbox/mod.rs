@@ -1,9 +1,11 @@
-//! A closed world for one test: a workspace, a HOME and a PATH of its own, with the fake agent under any name.
+//! `Sandbox`: a workspace, a HOME and a PATH for one test, with the fake agent under any name.
 
 pub(crate) mod claude;
 pub(crate) mod history;
 mod keyboard;
 mod project;
+pub(crate) mod signals;
+pub(crate) mod skip;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,16 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 
+use ralph::store::{Project, StateDirectory};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::process::stage::{fake_agent, is_alive, wait_until};
+use crate::process::helpers::{fake_agent, is_alive, wait_until};
 
-/// Far more than anything here takes, even on a busy machine.
+/// Longer than any step of a test takes, even on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// What scripts and gates need besides the fake agent; nothing else is on the PATH.
+/// The programs on the PATH besides the fake agent; scripts and gates need them.
 const TOOLS: &[&str] = &[
     "sh", "git", "cat", "grep", "sleep", "true", "false", "test", "mkdir", "touch",
 ];
@@ -30,36 +33,36 @@ pub(crate) struct Sandbox {
     root: TempDir,
 }
 
-/// A finished `ralph`.
+/// Output and exit status of a finished `ralph`.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct CommandOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) status: ExitStatus,
 }
 
-impl Told {
+impl CommandOutput {
     pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// The exit code; -1 if a signal ended it.
+    /// Returns the exit code, or -1 if a signal ended ralph.
     pub(crate) fn exit(&self) -> i32 {
         self.code().unwrap_or(-1)
     }
 
-    /// All that was printed.
+    /// Returns stdout and stderr, one after the other.
     pub(crate) fn text(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 
-    /// What was printed, which must be one JSON document.
+    /// Parses stdout as one JSON document.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The exit code must be this one; if not, everything that was printed is shown.
+    /// Asserts the exit code and shows the output if it is another one.
     #[track_caller]
     pub(crate) fn exits_with(self, code: i32) -> Self {
         assert_eq!(
@@ -76,7 +79,7 @@ impl Told {
 impl Sandbox {
     pub(crate) fn new() -> Self {
         let root = TempDir::new().expect("a temporary directory");
-        for directory in ["work", "home", "bin", "play", "tmp"] {
+        for directory in ["work", "home", "bin", "agent", "tmp"] {
             fs::create_dir(root.path().join(directory)).expect("a directory of the sandbox");
         }
         let sandbox = Self { root };
@@ -88,24 +91,24 @@ impl Sandbox {
         sandbox
     }
 
-    /// The fake agent, installed under this name.
+    /// Installs the fake agent under this name.
     pub(crate) fn with_agent(self, program: &str) -> Self {
         symlink(fake_agent(), self.path("bin").join(program)).expect("the fake agent on the PATH");
         self
     }
 
-    /// What the fake agent plays when it is called for the n-th time (`default`: any other time).
-    pub(crate) fn playing(self, invocation: &str, script: &str) -> Self {
+    /// Sets the script of the fake agent's n-th invocation; `default` is the script of all others.
+    pub(crate) fn with_script(self, invocation: &str, script: &str) -> Self {
         self.script(invocation, script);
         self
     }
 
-    /// As `playing`.
+    /// Like `with_script`, for a sandbox that is already in use.
     pub(crate) fn script(&self, invocation: &str, script: &str) {
-        fs::write(self.path("play").join(format!("{invocation}.script")), script).expect("a script");
+        fs::write(self.path("agent").join(format!("{invocation}.script")), script).expect("a script");
     }
 
-    /// A file in the workspace.
+    /// Writes a file in the workspace.
     pub(crate) fn with_file(self, name: &str, text: &str) -> Self {
         fs::write(self.work().join(name), text).expect("a file in the workspace");
         self
@@ -119,40 +122,42 @@ impl Sandbox {
         self.path("work")
     }
 
-    /// What the fake agent recorded, such as `1.argv`.
+    /// Returns a file that the fake agent recorded, such as `1.argv`.
     pub(crate) fn recorded(&self, name: &str) -> String {
-        let path = self.path("play").join(name);
+        let path = self.path("agent").join(name);
         fs::read(&path)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.command_of(env!("CARGO_BIN_EXE_ralph"));
+        let mut command = self.command_for(env!("CARGO_BIN_EXE_ralph"));
         command.args(arguments);
         command
     }
 
-    /// Another program that is to start ralph here.
-    pub(crate) fn command_of(&self, program: &str) -> Command {
+    /// Returns a command for another program in the environment of the sandbox.
+    pub(crate) fn command_for(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.work())
             .env_clear()
             .env("PATH", self.path("bin"))
             .env("HOME", self.path("home"))
+            .env("RALPH_STATE_DIR", self.path("state"))
             .env("TMPDIR", self.path("tmp"))
-            .env("FAKE_AGENT", self.path("play"))
+            .env("FAKE_AGENT", self.path("agent"))
             .env("TERM", "xterm")
             .env("TZ", "UTC")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        signals::with_default_signals(&mut command);
         command
     }
 
-    /// Runs `ralph` to its end.
-    pub(crate) fn ralph(&self, arguments: &[&str]) -> Told {
+    /// Runs `ralph` until it exits.
+    pub(crate) fn ralph(&self, arguments: &[&str]) -> CommandOutput {
         self.start(arguments).finish()
     }
 
@@ -160,12 +165,32 @@ impl Sandbox {
         Running::start(&mut self.command(arguments))
     }
 
-    pub(crate) fn newest_run(&self) -> PathBuf {
-        let journal = fs::canonicalize(self.work().join(".agent/events.jsonl")).expect("the newest journal");
-        journal.parent().expect("a run's directory").to_owned()
+    /// Returns the project of the workspace.
+    pub(crate) fn project(&self) -> Project {
+        StateDirectory::at(self.path("state")).project(&self.work())
     }
 
-    /// The records of the newest run.
+    /// Returns the directory that contains the runs of the workspace.
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.project().runs()
+    }
+
+    pub(crate) fn newest_run(&self) -> PathBuf {
+        self.project().find_run("latest").expect("the newest run")
+    }
+
+    /// Returns the text of the newest run's journal; empty if there is none.
+    pub(crate) fn journal_text(&self) -> String {
+        let run = self.project().find_run("latest");
+        let text = run.map(|run| fs::read_to_string(run.join("events.jsonl")).unwrap_or_default());
+        text.unwrap_or_default()
+    }
+
+    pub(crate) fn wait_for_journal(&self) {
+        wait_until("the journal", DEADLINE, || !self.journal_text().is_empty());
+    }
+
+    /// Returns the records of the newest run.
     pub(crate) fn journal(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.newest_run().join("events.jsonl")).expect("a journal");
         text.lines()
@@ -173,7 +198,7 @@ impl Sandbox {
             .collect()
     }
 
-    /// The records of one type.
+    /// Returns the records of one type.
     pub(crate) fn records(&self, kind: &str) -> Vec<Value> {
         self.journal()
             .into_iter()
@@ -181,13 +206,13 @@ impl Sandbox {
             .collect()
     }
 
-    /// A file of one iteration of the newest run.
+    /// Reads a file of one iteration of the newest run.
     pub(crate) fn iteration_file(&self, iteration: &str, name: &str) -> Vec<u8> {
         let path = self.newest_run().join("iterations").join(iteration).join(name);
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// The fake agents and all that they left behind.
+    /// Returns the pids of the fake agents and of the processes that they left behind.
     pub(crate) fn pids(&self) -> Vec<i32> {
         self.recorded("pids")
             .lines()
@@ -196,7 +221,7 @@ impl Sandbox {
     }
 
     pub(crate) fn wait_for_processes(&self, count: usize) {
-        wait_until("the processes of the play", DEADLINE, || {
+        wait_until("the processes of the script", DEADLINE, || {
             self.pids().len() >= count
         });
     }
@@ -205,13 +230,13 @@ impl Sandbox {
         wait_until("a file", DEADLINE, || path.exists());
     }
 
-    pub(crate) fn wait_until_all_are_gone(&self, limit: Duration) {
+    pub(crate) fn wait_until_processes_exit(&self, limit: Duration) {
         wait_until("the end of every process", limit, || {
             !self.pids().into_iter().any(is_alive)
         });
     }
 
-    pub(crate) fn all_are_gone_within(&self, limit: Duration) -> bool {
+    pub(crate) fn processes_exit_within(&self, limit: Duration) -> bool {
         let deadline = std::time::Instant::now() + limit;
         while self.pids().into_iter().any(is_alive) {
             if std::time::Instant::now() > deadline {
@@ -222,18 +247,20 @@ impl Sandbox {
         true
     }
 
-    /// Text with this sandbox's own places taken out of it.
-    pub(crate) fn without_places(&self, text: &str) -> String {
+    /// Replaces the paths of this sandbox by placeholders.
+    pub(crate) fn redact_paths(&self, text: &str) -> String {
         let root = self.root.path();
         let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        [real.as_path(), root].iter().fold(text.to_owned(), |text, root| {
+        let project = self.project().directory().display().to_string();
+        let text = text.replace(&project, "[PROJECT]");
+        [real.as_path(), root].iter().fold(text, |text, root| {
             text.replace(&*root.join("work").to_string_lossy(), "[WORKSPACE]")
                 .replace(&*root.to_string_lossy(), "[SANDBOX]")
         })
     }
 }
 
-/// A failed test leaves nothing behind either.
+/// A failed test leaves no process behind either.
 impl Drop for Sandbox {
     fn drop(&mut self) {
         for pid in self.pids().into_iter().filter(|pid| is_alive(*pid)) {
@@ -242,7 +269,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// A `ralph` at work.
+/// A running `ralph`; dropping it kills it.
 pub(crate) struct Running {
     child: Option<Child>,
 }
@@ -262,14 +289,14 @@ impl Running {
         signal(self.pid(), number);
     }
 
-    /// Kills it and waits for its end; how that came, since it may have been quicker.
+    /// Kills ralph and returns its status, which is an exit code if ralph exited before the kill.
     pub(crate) fn kill(mut self) -> ExitStatus {
         let mut child = self.child.take().expect("a running ralph");
-        child.kill().expect("a kill");
-        child.wait().expect("its end")
+        child.kill().expect("SIGKILL is sent");
+        child.wait().expect("ralph exits")
     }
 
-    /// The largest amount of memory it has held so far.
+    /// Returns the peak of its resident memory in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -278,7 +305,7 @@ impl Running {
             * 1024
     }
 
-    /// Whether it ends by itself in this time.
+    /// Returns whether ralph exits within this time.
     pub(crate) fn has_ended_within(&mut self, limit: Duration) -> bool {
         let deadline = std::time::Instant::now() + limit;
         let child = self.child.as_mut().expect("a running ralph");
@@ -291,13 +318,13 @@ impl Running {
         false
     }
 
-    pub(crate) fn finish(mut self) -> Told {
+    pub(crate) fn finish(mut self) -> CommandOutput {
         let child = self.child.take().expect("a running ralph");
         let pid = i32::try_from(child.id()).expect("a pid");
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || sender.send(child.wait_with_output()));
         match receiver.recv_timeout(DEADLINE) {
-            Ok(output) => told(output.expect("ralph's output")),
+            Ok(output) => command_output(output.expect("ralph's output")),
             Err(_) => {
                 signal(pid, Signal::KILL);
                 panic!("ralph did not end within {DEADLINE:?}");
@@ -315,9 +342,9 @@ impl Drop for Running {
     }
 }
 
-fn told(output: Output) -> Told {
+fn command_output(output: Output) -> CommandOutput {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Told {
+    CommandOutput {
         stdout: text(output.stdout),
         stderr: text(output.stderr),
         status: output.status,
@@ -326,25 +353,17 @@ fn told(output: Output) -> Told {
 
 fn signal(pid: i32, number: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // It may have gone by itself.
+        // The process may have exited already.
         let _ = kill_process(pid, number);
     }
 }
 
-/// Whether a process ended by this signal.
-pub(crate) fn died_of(status: ExitStatus, number: Signal) -> bool {
+/// Returns whether this signal ended a process.
+pub(crate) fn was_killed_by(status: ExitStatus, number: Signal) -> bool {
     status.signal() == Some(number.as_raw())
 }
 
-/// The arguments that the fake agent was given.
-pub(crate) fn words(recorded: &str) -> Vec<&str> {
+/// Splits the arguments that the fake agent recorded.
+pub(crate) fn split_arguments(recorded: &str) -> Vec<&str> {
     recorded.split_terminator('\0').collect()
-}
-
-/// Whether this process, and so every one that it starts, ignores a signal.
-pub(crate) fn is_ignored(signal: Signal) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
 }

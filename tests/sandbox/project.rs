@@ -1,12 +1,12 @@
-//! A project in the sandbox: the fake agent as the configured one, and a git repository with a past.
+//! A project in the sandbox: the fake agent as the configured agent, and a git repository with a history.
 
 use std::fs;
 use std::process::Command;
 
 use super::Sandbox;
-use crate::process::stage::fake_agent;
+use crate::process::helpers::fake_agent;
 
-/// All that git remembers, and its index byte for byte.
+/// Everything in a repository that ralph must not change.
 #[derive(PartialEq, Eq)]
 pub(crate) struct GitState {
     index: Vec<u8>,
@@ -14,15 +14,15 @@ pub(crate) struct GitState {
 }
 
 impl Sandbox {
-    /// A world in which the fake agent is configured by its path, reads its prompt on stdin and speaks RTF1. Every
-    /// invocation plays `script`; `config` is added to the `ralph.yml`.
+    /// Returns a sandbox whose agent is the fake agent, with its prompt on stdin and RTF1 as its transcript format. Every
+    /// invocation runs `script`; `config` is appended to `ralph.yml`.
     pub(crate) fn scripted(script: &str, config: &str) -> Self {
-        let sandbox = Self::new().playing("default", script);
+        let sandbox = Self::new().with_script("default", script);
         sandbox.configure(config);
         sandbox
     }
 
-    /// Writes the `ralph.yml` of `scripted` anew.
+    /// Replaces the `ralph.yml` that `scripted` wrote.
     pub(crate) fn configure(&self, config: &str) {
         let text = format!(
             "cli:\n  backend: custom\n  command: {}\n  prompt_mode: stdin\n  transcript: rtf1\n{config}",
@@ -31,17 +31,17 @@ impl Sandbox {
         fs::write(self.work().join("ralph.yml"), text).expect("a configuration");
     }
 
-    /// What the agent was given on stdin in its nth invocation.
+    /// Returns the stdin of the agent's nth invocation.
     pub(crate) fn prompt(&self, invocation: usize) -> String {
-        let path = self.path("play").join(format!("{invocation}.stdin"));
+        let path = self.path("agent").join(format!("{invocation}.stdin"));
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
     pub(crate) fn was_called(&self, invocation: usize) -> bool {
-        self.path("play").join(format!("{invocation}.claimed")).exists()
+        self.path("agent").join(format!("{invocation}.claimed")).exists()
     }
 
-    /// A variable in the environment of the agent's nth invocation.
+    /// Returns an environment variable of the agent's nth invocation.
     pub(crate) fn agent_variable(&self, invocation: usize, name: &str) -> Option<String> {
         let environment = self.recorded(&format!("{invocation}.env"));
         let pairs = environment.split('\0');
@@ -63,9 +63,9 @@ impl Sandbox {
         output.stdout
     }
 
-    /// Makes the workspace a repository with a commit, a remote, a branch, a stash, something staged and something
-    /// untracked; the `ralph.yml` is the user's own, and not part of it.
-    pub(crate) fn live_in(&self) {
+    /// Makes the workspace a repository with a commit, a remote, a branch, a stash, a staged change and an untracked file.
+    /// `ralph.yml` is not committed.
+    pub(crate) fn init_git_repository(&self) {
         let write = |name: &str, text: &str| fs::write(self.work().join(name), text).expect("a file");
         self.git(&["init", "--quiet", "--initial-branch=main"]);
         write("a.txt", "a\n");
@@ -81,7 +81,7 @@ impl Sandbox {
         self.git(&["add", "b.txt"]);
         write("b.txt", "staged, then changed\n");
         write("untracked.txt", "u\n");
-        // The index now knows older times than the files have: a status that refreshed it would write it.
+        // The file is newer than its entry in the index, so a `git status` that refreshes the index would change it.
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
         let file = fs::File::options()
             .write(true)
@@ -90,10 +90,10 @@ impl Sandbox {
         file.set_modified(later).expect("another time");
     }
 
-    /// HEAD, index, stashes, branches and every other reference, remotes, and the repository's own settings.
+    /// Reads HEAD, the index, stashes, references, remotes and the repository's settings.
     pub(crate) fn git_state(&self) -> GitState {
         let index = fs::read(self.work().join(".git/index")).expect("an index");
-        let asked: [&[&str]; 6] = [
+        let queries: [&[&str]; 6] = [
             &["rev-parse", "HEAD"],
             &["symbolic-ref", "HEAD"],
             &["stash", "list", "--format=%H %gs"],
@@ -101,7 +101,7 @@ impl Sandbox {
             &["remote", "-v"],
             &["config", "--local", "--list"],
         ];
-        let answers = asked.map(|arguments| self.git(&[&["--no-optional-locks"], arguments].concat()));
+        let answers = queries.map(|arguments| self.git(&[&["--no-optional-locks"], arguments].concat()));
         GitState {
             index,
             answers: answers.into(),

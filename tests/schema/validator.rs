@@ -1,45 +1,45 @@
-//! As much of JSON Schema as our own schemas use. A keyword that it does not know makes it panic: a check that is
-//! silently left out would prove nothing.
+//! A validator for the JSON Schema keywords that ralph's schemas use. It panics on unknown keywords, because a skipped check
+//! would prove nothing.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// Where, and against what.
+/// The location and description of a violation.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Refusal {
-    place: String,
+pub(crate) struct SchemaViolation {
+    path: String,
     problem: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at {}: {}", self.place, self.problem)
+        write!(f, "at {}: {}", self.path, self.problem)
     }
 }
 
-pub(super) fn validate(schema: &Value, value: &Value) -> Result<(), Refusal> {
-    Check {
+pub(super) fn validate(schema: &Value, value: &Value) -> Result<(), SchemaViolation> {
+    Validator {
         root: schema,
-        place: String::new(),
+        path: String::new(),
     }
     .check(schema, value)
 }
 
-struct Check<'a> {
+struct Validator<'a> {
     root: &'a Value,
-    place: String,
+    path: String,
 }
 
-impl Check<'_> {
-    fn check(&self, schema: &Value, value: &Value) -> Result<(), Refusal> {
+impl Validator<'_> {
+    fn check(&self, schema: &Value, value: &Value) -> Result<(), SchemaViolation> {
         let keywords = match schema {
             Value::Bool(true) => return Ok(()),
             Value::Object(keywords) => keywords,
-            other => return self.refuse(format!("{other} takes nothing")),
+            other => return self.reject(format!("{other} accepts no value")),
         };
-        for (keyword, wanted) in keywords {
-            self.keyword(keyword, wanted, keywords, value)?;
+        for (keyword, expected) in keywords {
+            self.keyword(keyword, expected, keywords, value)?;
         }
         Ok(())
     }
@@ -47,105 +47,142 @@ impl Check<'_> {
     fn keyword(
         &self,
         keyword: &str,
-        wanted: &Value,
+        expected: &Value,
         all: &Map<String, Value>,
         value: &Value,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SchemaViolation> {
         match keyword {
             "$schema" | "$defs" | "title" | "description" | "default" | "format" => Ok(()),
+            "pattern" => match value.as_str() {
+                Some(text) => self.ensure(matches_pattern(expected, text), || {
+                    format!("{value} does not match {expected}")
+                }),
+                None => Ok(()),
+            },
             "$ref" => {
-                let name = wanted.as_str().expect("a reference").trim_start_matches('#');
-                self.check(self.root.pointer(name).expect("a definition"), value)
+                let name = expected
+                    .as_str()
+                    .expect("$ref is a string")
+                    .trim_start_matches('#');
+                self.check(self.root.pointer(name).expect("the definition exists"), value)
             }
-            "const" => self.demand(wanted == value, || format!("{value} is not {wanted}")),
-            "enum" => self.demand(items(wanted).contains(value), || {
-                format!("{value} is none of {wanted}")
+            "const" => self.ensure(expected == value, || format!("{value} is not {expected}")),
+            "enum" => self.ensure(items(expected).contains(value), || {
+                format!("{value} is not one of {expected}")
             }),
             "type" => {
-                let fits = match wanted {
+                let valid = match expected {
                     Value::Array(kinds) => kinds.iter().any(|kind| is_a(value, kind)),
                     kind => is_a(value, kind),
                 };
-                self.demand(fits, || format!("{value} is no {wanted}"))
+                self.ensure(valid, || format!("{value} is not of type {expected}"))
             }
-            "minimum" => self.demand(value.as_f64() >= wanted.as_f64(), || {
-                format!("{value} is below {wanted}")
+            // Keywords for numbers accept every other value.
+            "minimum" | "exclusiveMinimum" | "maximum" if !value.is_number() => Ok(()),
+            "minimum" => self.ensure(value.as_f64() >= expected.as_f64(), || {
+                format!("{value} is below {expected}")
             }),
-            "exclusiveMinimum" => self.demand(value.as_f64() > wanted.as_f64(), || {
-                format!("{value} is not above {wanted}")
+            "exclusiveMinimum" => self.ensure(value.as_f64() > expected.as_f64(), || {
+                format!("{value} is not above {expected}")
             }),
-            "maximum" => self.demand(value.as_f64() <= wanted.as_f64(), || {
-                format!("{value} is above {wanted}")
+            "maximum" => self.ensure(value.as_f64() <= expected.as_f64(), || {
+                format!("{value} is above {expected}")
             }),
-            "allOf" => items(wanted)
+            "allOf" => items(expected)
                 .iter()
                 .try_for_each(|schema| self.check(schema, value)),
-            "anyOf" => self.demand(self.fitting(wanted, value) >= 1, || "fits no choice".to_owned()),
-            "oneOf" => {
-                let fitting = self.fitting(wanted, value);
-                self.demand(fitting == 1, || format!("{value} fits {fitting} choices"))
-            }
-            "required" => items(wanted).iter().try_for_each(|name| {
-                let there = value.get(name.as_str().expect("a name")).is_some();
-                self.demand(there || !value.is_object(), || format!("{name} is missing"))
+            "anyOf" => self.ensure(self.count_matching(expected, value) >= 1, || {
+                "matches no alternative".to_owned()
             }),
-            "properties" => members(value).try_for_each(|(name, inner)| match wanted.get(name) {
-                Some(schema) => self.below(name).check(schema, inner),
+            "oneOf" => {
+                let matching = self.count_matching(expected, value);
+                self.ensure(matching == 1, || {
+                    format!("{value} matches {matching} alternatives")
+                })
+            }
+            _ => self.children(keyword, expected, all, value),
+        }
+    }
+
+    /// Checks the keywords that apply to the members of an object or array.
+    fn children(
+        &self,
+        keyword: &str,
+        expected: &Value,
+        all: &Map<String, Value>,
+        value: &Value,
+    ) -> Result<(), SchemaViolation> {
+        match keyword {
+            "required" => items(expected).iter().try_for_each(|name| {
+                let present = value
+                    .get(name.as_str().expect("a property name is a string"))
+                    .is_some();
+                self.ensure(present || !value.is_object(), || format!("{name} is missing"))
+            }),
+            "properties" => members(value).try_for_each(|(name, inner)| match expected.get(name) {
+                Some(schema) => self.child(name).check(schema, inner),
                 None => Ok(()),
             }),
             "additionalProperties" => members(value)
                 .filter(|(name, _)| {
                     all.get("properties")
-                        .is_none_or(|known| known.get(name).is_none())
+                        .is_none_or(|properties| properties.get(name).is_none())
                 })
-                .try_for_each(|(name, inner)| self.below(name).check(wanted, inner)),
+                .try_for_each(|(name, inner)| self.child(name).check(expected, inner)),
             "propertyNames" => {
-                members(value).try_for_each(|(name, _)| self.check(wanted, &Value::from(name.as_str())))
+                members(value).try_for_each(|(name, _)| self.check(expected, &Value::from(name.as_str())))
             }
             "items" => value
                 .as_array()
                 .into_iter()
                 .flatten()
                 .enumerate()
-                .try_for_each(|(index, item)| self.below(&index.to_string()).check(wanted, item)),
-            unknown => panic!("the validator does not know `{unknown}`"),
+                .try_for_each(|(index, item)| self.child(&index.to_string()).check(expected, item)),
+            unknown => panic!("unsupported keyword `{unknown}`"),
         }
     }
 
-    fn fitting(&self, choices: &Value, value: &Value) -> usize {
+    fn count_matching(&self, choices: &Value, value: &Value) -> usize {
         items(choices)
             .iter()
             .filter(|schema| self.check(schema, value).is_ok())
             .count()
     }
 
-    fn below(&self, name: &str) -> Self {
+    fn child(&self, name: &str) -> Self {
         Self {
             root: self.root,
-            place: format!("{}/{name}", self.place),
+            path: format!("{}/{name}", self.path),
         }
     }
 
-    fn demand(&self, fits: bool, problem: impl FnOnce() -> String) -> Result<(), Refusal> {
-        if fits { Ok(()) } else { self.refuse(problem()) }
+    fn ensure(&self, valid: bool, problem: impl FnOnce() -> String) -> Result<(), SchemaViolation> {
+        if valid { Ok(()) } else { self.reject(problem()) }
     }
 
-    fn refuse(&self, problem: String) -> Result<(), Refusal> {
-        let place = self.place.clone();
-        Err(Refusal { place, problem })
+    fn reject(&self, problem: String) -> Result<(), SchemaViolation> {
+        let path = self.path.clone();
+        Err(SchemaViolation { path, problem })
     }
 }
 
 fn items(list: &Value) -> &Vec<Value> {
-    list.as_array().expect("a list")
+    list.as_array().expect("the keyword has a list")
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
+/// Knows the one pattern that the schemas contain, and panics on others.
+fn matches_pattern(pattern: &Value, text: &str) -> bool {
+    let known = "^(0|[1-9][0-9]*|(?=[0-9])([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$";
+    assert_eq!(pattern, known, "unknown pattern");
+    text.parse::<ralph::policy::Seconds>().is_ok()
+}
+
 fn is_a(value: &Value, kind: &Value) -> bool {
-    match kind.as_str().expect("a type") {
+    match kind.as_str().expect("a type is a string") {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "string" => value.is_string(),

@@ -1,4 +1,9 @@
-//! Attacks by a cloned repository or an unpacked archive: none of them runs a command without being asked.
+//! Attacks by a cloned repository or an unpacked archive: none of them runs a command without confirmation.
+
+mod allowed_paths;
+mod money;
+mod special_files;
+mod state;
 
 use std::fs;
 
@@ -55,7 +60,7 @@ fn a_subdirectory_that_poses_as_a_bare_repository_is_not_trusted() {
 }
 
 #[test]
-fn filters_of_the_repositorys_configuration_do_not_run() {
+fn filters_in_the_configuration_of_a_repository_do_not_run() {
     let sandbox = Sandbox::scripted(
         "say LOOP_COMPLETE",
         "event_loop: {prompt: go, max_iterations: 1}\n",

@@ -1,4 +1,4 @@
-//! Strikes, and looks whether anything was lost.
+//! Starts ralph, interferes with it and checks that nothing was lost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,58 +8,58 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::fault::{Blow, Whom};
-use super::terminal::{Seat, Seated};
+use super::fault::{Interference, Victim};
+use super::terminal::{OutputTarget, RunningOn};
 use crate::sandbox::Sandbox;
 
 const ALLOWED: [i32; 8] = [0, 1, 3, 4, 129, 130, 137, 143];
-/// What is said when ralph itself has made a mistake.
-const PANICS: [&str; 2] = ["panicked", "a mistake in ralph"];
+/// Texts that ralph prints when it panics.
+const PANICS: [&str; 2] = ["panicked", "ralph has a bug"];
 
-/// Starts ralph, strikes, and waits for its end; its exit code.
-pub(super) fn one_start(
+/// Starts ralph, interferes after a random time and waits until ralph exits. Returns its exit code.
+pub(super) fn run_once(
     sandbox: &Sandbox,
-    (seat, words): (Seat, &[&str]),
-    struck: Option<(&Blow, Duration)>,
-    complaints: &mut Vec<String>,
+    (target, arguments): (OutputTarget, &[&str]),
+    interfere: Option<(&Interference, Duration)>,
+    problems: &mut Vec<String>,
 ) -> Option<i32> {
     let before = journal(sandbox).len();
-    let mut seated = Seated::start(sandbox, seat, words);
-    if let Some((blow, moment)) = struck
-        && !seated.has_ended_within(moment)
+    let mut running = RunningOn::start(sandbox, target, arguments);
+    if let Some((interference, moment)) = interfere
+        && !running.has_ended_within(moment)
     {
-        strike(sandbox, seated.pid(), blow);
+        send_signals(sandbox, running.pid(), interference);
     }
-    // A failed iteration is followed by a wait: nobody here has the time.
+    // SIGUSR1 skips the wait after a failed iteration.
     let started = std::time::Instant::now();
-    while !seated.has_ended_within(Duration::from_millis(50)) {
-        // Not before it hears us: until then the signal would be its end.
+    while !running.has_ended_within(Duration::from_millis(50)) {
+        // Before ralph handles the signal, SIGUSR1 would kill it.
         if is_waiting(&journal(sandbox)[before..]) {
-            signal(seated.pid(), Signal::USR1);
+            signal(running.pid(), Signal::USR1);
         }
         if started.elapsed() > Duration::from_secs(60) {
-            complaints.push(format!("{words:?} did not end"));
+            problems.push(format!("{arguments:?} did not exit"));
             return None;
         }
     }
-    let end = seated.look_back();
-    if !end.terminal_is_as_it_was {
-        complaints.push(format!("the terminal is not as it was: {}", end.said));
+    let end = running.into_end();
+    if !end.terminal_is_restored {
+        problems.push(format!("the terminal is not restored: {}", end.text));
     }
-    if PANICS.iter().any(|words| end.said.contains(words)) {
-        complaints.push(format!("a panic: {}", end.said));
+    if PANICS.iter().any(|text| end.text.contains(text)) {
+        problems.push(format!("a panic: {}", end.text));
     }
     if end.code.is_some_and(|code| !ALLOWED.contains(&code)) {
-        complaints.push(format!("exit code {:?}: {}", end.code, end.said));
+        problems.push(format!("exit code {:?}: {}", end.code, end.text));
     }
     end.code
 }
 
 fn journal(sandbox: &Sandbox) -> Vec<u8> {
-    fs::read(sandbox.work().join(".agent/events.jsonl")).unwrap_or_default()
+    sandbox.journal_text().into_bytes()
 }
 
-/// The last thing that happened is that a wait began.
+/// Returns whether the last record is the start of a wait.
 fn is_waiting(journal: &[u8]) -> bool {
     let last = journal
         .split(|byte| *byte == b'\n')
@@ -67,47 +67,48 @@ fn is_waiting(journal: &[u8]) -> bool {
     last.is_some_and(|line| memchr::memmem::find(line, br#""type":"waiting""#).is_some())
 }
 
-fn strike(sandbox: &Sandbox, ralph: i32, blow: &Blow) {
+fn send_signals(sandbox: &Sandbox, ralph: i32, interference: &Interference) {
     let agent = sandbox.pids().last().copied();
-    let pid = match blow.whom {
-        Whom::Nobody => None,
-        Whom::Ralph => Some(ralph),
-        Whom::Supervisors => keeper_of(ralph),
-        Whom::Agent => agent,
+    let pid = match interference.victim {
+        Victim::None => None,
+        Victim::Ralph => Some(ralph),
+        Victim::Supervisor => supervisor_of(ralph),
+        Victim::Agent => agent,
     };
     let Some(pid) = pid else {
         return;
     };
-    for number in blow.signals {
+    for number in interference.signals {
         signal(pid, *number);
+        // Equal signals that are pending at the same time are delivered once.
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 fn signal(pid: i32, number: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // It may be gone already.
+        // The process may have exited already.
         let _ = kill_process(pid, number);
     }
 }
 
-pub(super) fn keeper_of(ralph: i32) -> Option<i32> {
+pub(super) fn supervisor_of(ralph: i32) -> Option<i32> {
     let children = fs::read_to_string(format!("/proc/{ralph}/task/{ralph}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
 }
 
 pub(super) fn has_no_run(sandbox: &Sandbox) -> bool {
-    !sandbox.work().join(".agent/events.jsonl").exists()
+    sandbox.journal_text().is_empty()
 }
 
 pub(super) fn iterations(sandbox: &Sandbox) -> u64 {
     sandbox.pids().len() as u64
 }
 
-/// Nobody is left, and every record, iteration and byte is there.
-pub(super) fn look_around(sandbox: &Sandbox, complaints: &mut Vec<String>) {
-    if !sandbox.all_are_gone_within(Duration::from_secs(10)) {
-        complaints.push("a process is left".to_owned());
+/// Checks that no process is left and that every record, iteration and byte is stored.
+pub(super) fn check_sandbox(sandbox: &Sandbox, problems: &mut Vec<String>) {
+    if !sandbox.processes_exit_within(Duration::from_secs(10)) {
+        problems.push("a process is left".to_owned());
     }
     if has_no_run(sandbox) {
         return;
@@ -123,21 +124,21 @@ pub(super) fn look_around(sandbox: &Sandbox, complaints: &mut Vec<String>) {
         .filter(|line| !line.is_empty() && serde_json::from_slice::<Value>(line).is_err())
         .count();
     if unreadable > 1 {
-        complaints.push(format!("{unreadable} unreadable lines"));
+        problems.push(format!("{unreadable} unreadable lines"));
     }
     let numbers: Vec<u64> = records
         .iter()
         .filter_map(|record| record["seq"].as_u64())
         .collect();
     if !numbers.iter().copied().eq(1..=numbers.len() as u64) {
-        complaints.push("a gap in the journal".to_owned());
+        problems.push("a gap in the journal".to_owned());
     }
-    counted_once(&records, complaints);
-    in_the_journal_as_in_the_raw_file(&run, &records, complaints);
+    check_iterations(&records, problems);
+    check_journal_against_raw_output(&run, &records, problems);
 }
 
-/// The iterations that ended are 1, 2, 3 …, each of them once for good.
-fn counted_once(records: &[Value], complaints: &mut Vec<String>) {
+/// Checks that the iterations are 1, 2, 3 … and that each has one final outcome.
+fn check_iterations(records: &[Value], problems: &mut Vec<String>) {
     let mut ended: BTreeMap<u64, u64> = BTreeMap::new();
     for record in records
         .iter()
@@ -155,15 +156,15 @@ fn counted_once(records: &[Value], complaints: &mut Vec<String>) {
     }
     let twice: Vec<_> = ended.iter().filter(|(_, count)| **count > 1).collect();
     if !twice.is_empty() {
-        complaints.push(format!("counted twice: {twice:?}"));
+        problems.push(format!("counted twice: {twice:?}"));
     }
     if !ended.keys().copied().eq(1..=ended.len() as u64) {
-        complaints.push(format!("iterations {:?}", ended.keys()));
+        problems.push(format!("iterations {:?}", ended.keys()));
     }
 }
 
-/// What the agent said in an iteration that ended is in the journal as often as in the raw file.
-fn in_the_journal_as_in_the_raw_file(run: &Path, records: &[Value], complaints: &mut Vec<String>) {
+/// Checks that the journal of each ended iteration has all messages of its raw output.
+fn check_journal_against_raw_output(run: &Path, records: &[Value], problems: &mut Vec<String>) {
     for record in records
         .iter()
         .filter(|record| record["type"] == "iteration_ended")
@@ -179,17 +180,17 @@ fn in_the_journal_as_in_the_raw_file(run: &Path, records: &[Value], complaints: 
         let raw = fs::read(run.join("iterations").join(&name).join("stdout.raw")).unwrap_or_default();
         let is_message =
             |line: &[u8]| serde_json::from_slice::<Value>(line).is_ok_and(|line| line["type"] == "assistant");
-        let said = raw
+        let in_raw_output = raw
             .split(|byte| *byte == b'\n')
             .filter(|line| is_message(line))
             .count();
-        // The tries of an iteration follow one another; the last one's words come after its start.
+        // The attempts of an iteration follow one another; messages come after the start of their attempt.
         let start = records.iter().rposition(|other| {
             other["type"] == "iteration_started"
                 && other["iteration"] == iteration
                 && other["attempt"] == attempt
         });
-        let told = start.map_or(0, |start| {
+        let in_journal = start.map_or(0, |start| {
             records[start..]
                 .iter()
                 .take_while(|other| !(other["type"] == "iteration_started" && other["attempt"] != attempt))
@@ -197,9 +198,9 @@ fn in_the_journal_as_in_the_raw_file(run: &Path, records: &[Value], complaints: 
                 .filter(|other| other["event"]["tag"] == "AI")
                 .count()
         });
-        if told < said {
-            complaints.push(format!(
-                "iteration {name}: {said} messages in the raw file, {told} in the journal"
+        if in_journal < in_raw_output {
+            problems.push(format!(
+                "iteration {name}: {in_raw_output} messages in the raw file, {in_journal} in the journal"
             ));
         }
     }

@@ -1,116 +1,120 @@
-//! What can go wrong: in the agent's own part, and from outside.
+//! The faults: scripts of a misbehaving agent, and signals to ralph, the supervisor or the agent.
 
 use rustix::process::Signal;
 
 use crate::sandbox::claude;
 
 /// One iteration of a misbehaving agent.
-pub(super) struct Act {
+pub(super) struct AgentFault {
     pub(super) name: &'static str,
     pub(super) script: fn() -> String,
 }
 
-/// Everything that an agent does wrong is followed, where it can be, by a session that ends well but is not complete.
-pub(super) const ACTS: &[Act] = &[
-    act("agent: works, and is not done", || session("")),
-    act("agent: exits with an error", || "err no\nexit 3\n".to_owned()),
-    act("agent: says nothing", || "exit 0\n".to_owned()),
-    act("agent: dies of SIGKILL", || claude::init() + "die KILL\n"),
-    act("agent: dies of SIGSEGV", || claude::init() + "die SEGV\n"),
-    act("agent: ends without its result", || {
+/// Where possible, the fault is followed by a session that ends normally without completing.
+pub(super) const AGENT_FAULTS: &[AgentFault] = &[
+    fault("agent: does not complete", || session("")),
+    fault("agent: exits with an error", || "err no\nexit 3\n".to_owned()),
+    fault("agent: prints nothing", || "exit 0\n".to_owned()),
+    fault("agent: is killed by SIGKILL", || claude::init() + "die KILL\n"),
+    fault("agent: is killed by SIGSEGV", || claude::init() + "die SEGV\n"),
+    fault("agent: ends without its result", || {
         claude::init() + &claude::message("m", "half")
     }),
-    act("agent: half a line, then nothing", || {
+    fault("agent: half a line, then nothing", || {
         claude::init() + "print {\"type\":\"assistant\",\"mess\nexit 0\n"
     }),
-    act("agent: leaves a child holding stdout", || {
+    fault("agent: leaves a child holding stdout", || {
         session("fork-and-hold-stdout 1000\n")
     }),
-    act("agent: leaves a session of its own", || {
+    fault("agent: leaves a child in its own session", || {
         session("fork-setsid 1000\n")
     }),
-    act("agent: leaves an orphan", || session("double-fork 1000\n")),
-    act("agent: leaves all three, ignoring SIGTERM", || {
+    fault("agent: leaves an orphan", || session("double-fork 1000\n")),
+    fault("agent: leaves all three, ignoring SIGTERM", || {
         session("ignore TERM\nfork-and-hold-stdout 1000\nfork-setsid 1000\ndouble-fork 1000\n")
     }),
-    act("agent: ignores SIGTERM and hangs", || {
+    fault("agent: ignores SIGTERM and hangs", || {
         claude::init() + "ignore TERM\nhang\n"
     }),
-    act("agent: stops itself", || claude::init() + "stop-self\nhang\n"),
-    act("agent: closes stdout and hangs", || {
+    fault("agent: stops itself", || claude::init() + "stop-self\nhang\n"),
+    fault("agent: closes stdout and hangs", || {
         claude::init() + "close-stdout\nhang\n"
     }),
-    act("agent: lingers after its result", || session("") + "hang\n"),
-    act("agent: garbage and invalid UTF-8", || {
+    fault("agent: lingers after its result", || session("") + "hang\n"),
+    fault("agent: garbage and invalid UTF-8", || {
         session("print \\xff\\xfe\\x00{\\x00\\n\\xf0\\x9f\nsay [[[[{{{{\n")
     }),
-    act("agent: escape sequences", || {
+    fault("agent: escape sequences", || {
         session("print \\x1b]0;t\\x07\\x1b[2J\\x1b]52;c;aGk=\\x07\\x9b31m\\n\n")
     }),
-    act("agent: 20,000 lines at once", || {
+    fault("agent: 20,000 lines at once", || {
         session(&format!("repeat 20000 {}\n", "x".repeat(80)))
     }),
-    act("agent: 1 MB on stderr", || {
+    fault("agent: 1 MB on stderr", || {
         session(&format!("run yes {} | head -n 10000 >&2\n", "e".repeat(99)))
     }),
-    act("agent: one line of 4 MB", || {
+    fault("agent: one line of 4 MB", || {
         session("run head -c 4000000 /dev/zero | tr '\\\\0' y; echo\n")
     }),
 ];
 
-const fn act(name: &'static str, script: fn() -> String) -> Act {
-    Act { name, script }
+const fn fault(name: &'static str, script: fn() -> String) -> AgentFault {
+    AgentFault { name, script }
 }
 
 fn session(before: &str) -> String {
     claude::init() + before + &claude::message("m", "not done yet") + &claude::result("not done yet")
 }
 
-/// Somebody interferes.
-pub(super) struct Blow {
+/// Signals to one process.
+pub(super) struct Interference {
     pub(super) name: &'static str,
-    pub(super) whom: Whom,
+    pub(super) victim: Victim,
     pub(super) signals: &'static [Signal],
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Whom {
-    Nobody,
+pub(super) enum Victim {
+    None,
     Ralph,
-    Supervisors,
+    Supervisor,
     Agent,
 }
 
-pub(super) const BLOWS: &[Blow] = &[
-    blow("outside: nothing", Whom::Nobody, &[]),
-    blow("outside: ralph is killed", Whom::Ralph, &[Signal::KILL]),
-    blow("outside: ralph gets SIGTERM", Whom::Ralph, &[Signal::TERM]),
-    blow("outside: ralph gets Ctrl-C", Whom::Ralph, &[Signal::INT]),
-    blow(
+pub(super) const INTERFERENCES: &[Interference] = &[
+    interference("outside: nothing", Victim::None, &[]),
+    interference("outside: ralph is killed", Victim::Ralph, &[Signal::KILL]),
+    interference("outside: ralph gets SIGTERM", Victim::Ralph, &[Signal::TERM]),
+    interference("outside: ralph gets Ctrl-C", Victim::Ralph, &[Signal::INT]),
+    interference(
         "outside: ralph gets Ctrl-C three times",
-        Whom::Ralph,
+        Victim::Ralph,
         &[Signal::INT, Signal::INT, Signal::INT],
     ),
-    blow("outside: ralph gets SIGHUP", Whom::Ralph, &[Signal::HUP]),
-    blow(
+    interference("outside: ralph gets SIGHUP", Victim::Ralph, &[Signal::HUP]),
+    interference(
         "outside: ralph is stopped and continued",
-        Whom::Ralph,
+        Victim::Ralph,
         &[Signal::STOP, Signal::CONT],
     ),
-    blow(
-        "outside: the keeper is killed",
-        Whom::Supervisors,
+    interference(
+        "outside: the supervisor is killed",
+        Victim::Supervisor,
         &[Signal::KILL],
     ),
-    blow(
-        "outside: the keeper is stopped and continued",
-        Whom::Supervisors,
+    interference(
+        "outside: the supervisor is stopped and continued",
+        Victim::Supervisor,
         &[Signal::STOP, Signal::CONT],
     ),
-    blow("outside: the agent is killed", Whom::Agent, &[Signal::KILL]),
-    blow("outside: the agent is stopped", Whom::Agent, &[Signal::STOP]),
+    interference("outside: the agent is killed", Victim::Agent, &[Signal::KILL]),
+    interference("outside: the agent is stopped", Victim::Agent, &[Signal::STOP]),
 ];
 
-const fn blow(name: &'static str, whom: Whom, signals: &'static [Signal]) -> Blow {
-    Blow { name, whom, signals }
+const fn interference(name: &'static str, victim: Victim, signals: &'static [Signal]) -> Interference {
+    Interference {
+        name,
+        victim,
+        signals,
+    }
 }

@@ -1,4 +1,4 @@
-//! Where ralph sits: with files for its output, or at a terminal with its screen on it.
+//! Starts ralph with its output in files, or with the TUI on a terminal.
 
 use std::fs;
 use std::time::Duration;
@@ -6,48 +6,48 @@ use std::time::Duration;
 use crate::sandbox::{Running, Sandbox};
 use crate::tui::terminal::Terminal;
 
-/// How long whoever gives the terminal back after a kill may take.
-const GIVEN_BACK: Duration = Duration::from_secs(5);
+/// The time in which the watchdog must restore the terminal after ralph was killed.
+const RESTORE_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seat {
+pub(super) enum OutputTarget {
     Files,
     Screen,
 }
 
-pub(super) enum Seated {
-    AtFiles(Running, std::path::PathBuf),
-    AtScreen(Box<Terminal>),
+pub(super) enum RunningOn {
+    Files(Running, std::path::PathBuf),
+    Screen(Box<Terminal>),
 }
 
-/// What is left when ralph has ended.
+/// State after ralph has exited.
 pub(super) struct End {
     /// None if a signal ended it.
     pub(super) code: Option<i32>,
-    pub(super) said: String,
-    pub(super) terminal_is_as_it_was: bool,
+    pub(super) text: String,
+    pub(super) terminal_is_restored: bool,
 }
 
-impl Seated {
-    pub(super) fn start(sandbox: &Sandbox, seat: Seat, words: &[&str]) -> Self {
+impl RunningOn {
+    pub(super) fn start(sandbox: &Sandbox, target: OutputTarget, arguments: &[&str]) -> Self {
         let path = format!("{}:/usr/bin:/bin", sandbox.path("bin").display());
-        match seat {
-            Seat::Files => {
-                let mut command = sandbox.command(words);
-                // Into files: nobody reads along.
-                let said = sandbox.path("said");
+        match target {
+            OutputTarget::Files => {
+                let mut command = sandbox.command(arguments);
+                // Into files, because the test does not read while ralph runs.
+                let stderr = sandbox.path("stderr");
                 command
                     .env("PATH", path)
-                    .stdout(fs::File::create(sandbox.path("shown")).expect("a file"))
-                    .stderr(fs::File::create(&said).expect("a file"));
-                Self::AtFiles(Running::start(&mut command), said)
+                    .stdout(fs::File::create(sandbox.path("stdout")).expect("a file"))
+                    .stderr(fs::File::create(&stderr).expect("a file"));
+                Self::Files(Running::start(&mut command), stderr)
             }
-            Seat::Screen => {
-                let words: Vec<&str> = words.iter().copied().chain(["--tui"]).collect();
+            OutputTarget::Screen => {
+                let arguments: Vec<&str> = arguments.iter().copied().chain(["--tui"]).collect();
                 let environment = [("PATH", path.as_str())];
-                Self::AtScreen(Box::new(Terminal::start_with(
+                Self::Screen(Box::new(Terminal::start_with(
                     sandbox,
-                    &words,
+                    &arguments,
                     (90, 30),
                     &environment,
                 )))
@@ -57,33 +57,33 @@ impl Seated {
 
     pub(super) fn pid(&self) -> i32 {
         match self {
-            Self::AtFiles(running, _) => running.pid(),
-            Self::AtScreen(terminal) => terminal.pid(),
+            Self::Files(running, _) => running.pid(),
+            Self::Screen(terminal) => terminal.pid(),
         }
     }
 
     pub(super) fn has_ended_within(&mut self, limit: Duration) -> bool {
         match self {
-            Self::AtFiles(running, _) => running.has_ended_within(limit),
-            Self::AtScreen(terminal) => terminal.status_within(limit).is_some(),
+            Self::Files(running, _) => running.has_ended_within(limit),
+            Self::Screen(terminal) => terminal.status_within(limit).is_some(),
         }
     }
 
-    /// Only of one that has ended.
-    pub(super) fn look_back(self) -> End {
+    /// Collects the state of a ralph that has exited.
+    pub(super) fn into_end(self) -> End {
         match self {
-            Self::AtFiles(running, said) => End {
+            Self::Files(running, stderr) => End {
                 code: running.finish().code(),
-                said: fs::read_to_string(said).unwrap_or_default(),
-                terminal_is_as_it_was: true,
+                text: fs::read_to_string(stderr).unwrap_or_default(),
+                terminal_is_restored: true,
             },
-            Self::AtScreen(terminal) => {
+            Self::Screen(terminal) => {
                 let status = terminal.status_within(Duration::ZERO).unwrap_or_default();
                 let code = status.strip_prefix("exit status: ");
                 End {
                     code: code.and_then(|code| code.parse().ok()),
-                    terminal_is_as_it_was: terminal.is_given_back_within(GIVEN_BACK),
-                    said: String::from_utf8_lossy(&terminal.bytes()).into_owned(),
+                    terminal_is_restored: terminal.is_restored_within(RESTORE_LIMIT),
+                    text: String::from_utf8_lossy(&terminal.bytes()).into_owned(),
                 }
             }
         }

@@ -1,30 +1,32 @@
-//! `docs/transcripts.md` says what is true: its examples run, and its tables are complete.
+//! Checks `docs/transcripts.md`: its examples run, and its tables are complete.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ralph::event::{Tag, ToolStatus, TranscriptEvent};
-use ralph::transcript::{Opening, find, names};
+use ralph::transcript::{AdapterContext, find, names};
 
 use super::is_parse_error;
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/transcripts.md");
-    fs::read_to_string(path).expect("the page on transcripts")
+    fs::read_to_string(path).expect("docs/transcripts.md is readable")
 }
 
-/// The code between the fences of this language.
+/// The first code block in this language.
 fn example(language: &str) -> String {
     let page = page();
-    let opening = format!("```{language}\n");
-    let (_, rest) = page.split_once(&opening).expect("an example in this language");
-    let (code, _) = rest.split_once("```").expect("an example that ends");
+    let fence = format!("```{language}\n");
+    let (_, rest) = page
+        .split_once(&fence)
+        .expect("the page has an example in this language");
+    let (code, _) = rest.split_once("```").expect("the code block is closed");
     code.to_owned()
 }
 
-/// What the interpreter makes of the example; nothing where it is not installed.
-fn output_of(interpreter: &str, language: &str) -> Option<Vec<TranscriptEvent>> {
+/// The events that the example prints; `None` if the interpreter is not installed.
+fn run_example(interpreter: &str, language: &str) -> Option<Vec<TranscriptEvent>> {
     let command = Command::new(interpreter)
         .args(["-c", &example(language)])
         .stdin(Stdio::null())
@@ -35,8 +37,8 @@ fn output_of(interpreter: &str, language: &str) -> Option<Vec<TranscriptEvent>> 
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let text = String::from_utf8(output.stdout).expect("an example that prints UTF-8");
-    let mut adapter = (find("rtf1")?.open)(&Opening { prompt: "" });
+    let text = String::from_utf8(output.stdout).expect("the example prints UTF-8");
+    let mut adapter = (find("rtf1")?.open)(&AdapterContext { prompt: "" });
     let mut events = Vec::new();
     for line in text.lines() {
         adapter.feed(line, &mut events);
@@ -45,7 +47,7 @@ fn output_of(interpreter: &str, language: &str) -> Option<Vec<TranscriptEvent>> 
     Some(events)
 }
 
-fn ends_with_the_marker(events: &[TranscriptEvent]) -> bool {
+fn ends_with_marker(events: &[TranscriptEvent]) -> bool {
     let mut answers = events.iter().filter_map(|event| match event {
         TranscriptEvent::Text {
             tag: Tag::Ai, text, ..
@@ -64,27 +66,26 @@ fn statuses(events: &[TranscriptEvent]) -> Vec<ToolStatus> {
 }
 
 #[test]
-fn the_bash_example_is_understood() {
-    let events = output_of("bash", "bash").expect("bash");
+fn bash_example_is_parsed() {
+    let events = run_example("bash", "bash").expect("bash is installed");
     assert!(!events.iter().any(is_parse_error), "{events:?}");
     assert_eq!(events.len(), 8);
     assert_eq!(statuses(&events), [ToolStatus::Ok]);
-    assert!(ends_with_the_marker(&events));
+    assert!(ends_with_marker(&events));
 }
 
 #[test]
-fn the_python_example_is_understood() {
-    // Not everyone who builds this has Python.
-    let Some(events) = output_of("python3", "python") else {
-        return;
+fn python_example_is_parsed() {
+    let Some(events) = run_example("python3", "python") else {
+        return crate::sandbox::skip::skip("python3 is not installed");
     };
     assert!(!events.iter().any(is_parse_error), "{events:?}");
     assert_eq!(statuses(&events), [ToolStatus::Fail]);
-    assert!(ends_with_the_marker(&events));
+    assert!(ends_with_marker(&events));
 }
 
 #[test]
-fn every_format_has_its_line_in_the_table() {
+fn every_format_is_in_the_table() {
     let page = page();
     for name in names() {
         assert!(page.contains(&format!("| `{name}` |")), "{name}");

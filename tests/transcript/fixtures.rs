@@ -1,17 +1,17 @@
-//! The fixtures: `tests/fixtures/<format>/<capture>.<stream>`, as the real programs printed them.
+//! Loads the captures of real programs: `tests/fixtures/<format>/<capture>.<stream>`.
 
 use std::fs;
 use std::path::Path;
 
 use ralph::event::TranscriptEvent;
-use ralph::transcript::{Opening, find};
+use ralph::transcript::{AdapterContext, find};
 
-/// What the captured sessions were asked to do, unless the fixture says otherwise in `<capture>.prompt`.
+/// The prompt of the captured sessions, unless `<capture>.prompt` exists.
 const PROMPT: &str = "Do the task described in README.md, then finish.";
 
 pub(crate) struct Fixture {
     pub(crate) format: String,
-    /// The name of the capture, its stream included.
+    /// The name of the capture, including its stream.
     pub(crate) name: String,
     pub(crate) text: String,
     prompt: String,
@@ -30,18 +30,18 @@ impl Fixture {
         let mut out = Vec::new();
         let mut adapter = self.open();
         for line in self.lines() {
-            // Each as if it had arrived alone.
-            let mut said = Vec::new();
-            adapter.feed(line, &mut said);
-            out.append(&mut said);
+            // A separate list for each line, as if it had arrived alone.
+            let mut events = Vec::new();
+            adapter.feed(line, &mut events);
+            out.append(&mut events);
         }
         adapter.flush(&mut out);
         out
     }
 
     pub(crate) fn open(&self) -> Box<dyn ralph::transcript::Adapter> {
-        let format = find(&self.format).expect("a format for every directory of fixtures");
-        (format.open)(&Opening { prompt: &self.prompt })
+        let format = find(&self.format).expect("each fixture directory belongs to a format");
+        (format.open)(&AdapterContext { prompt: &self.prompt })
     }
 }
 
@@ -53,14 +53,14 @@ pub(crate) fn all() -> Vec<Fixture> {
             continue;
         };
         for entry in directory {
-            let path = entry.expect("a readable directory").path();
+            let path = entry.expect("the directory is readable").path();
             if path.extension().is_some_and(|extension| extension == "prompt") {
                 continue;
             }
             fixtures.push(Fixture {
                 format: format.to_owned(),
                 name: file_name(&path),
-                text: fs::read_to_string(&path).expect("a readable fixture"),
+                text: fs::read_to_string(&path).expect("the fixture is readable"),
                 prompt: fs::read_to_string(path.with_extension("prompt"))
                     .unwrap_or_else(|_| PROMPT.to_owned()),
             });
@@ -70,13 +70,13 @@ pub(crate) fn all() -> Vec<Fixture> {
     fixtures
 }
 
-/// The one fixture of this title.
-pub(crate) fn one(title: &str) -> Fixture {
+/// The fixture with this title.
+pub(crate) fn fixture(title: &str) -> Fixture {
     let found = all().into_iter().find(|fixture| fixture.title() == title);
     found.unwrap_or_else(|| panic!("no fixture {title}"))
 }
 
 fn file_name(path: &Path) -> String {
     let name = path.file_name().and_then(|name| name.to_str());
-    name.expect("a name in UTF-8").to_owned()
+    name.expect("the file name is UTF-8").to_owned()
 }

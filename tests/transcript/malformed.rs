@@ -1,4 +1,4 @@
-//! What must never break a format: lines that were cut, garbled, or of another shape than expected.
+//! Feeds truncated and damaged lines to all formats.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::fixtures::{Fixture, all};
 
-/// Formats whose every line is a JSON object.
+/// Formats in which every line is a JSON object.
 const STRUCTURED: &[&str] = &[
     "claude", "codex", "gemini", "opencode", "copilot", "cursor", "amp",
 ];
@@ -23,8 +23,8 @@ fn feed(fixture: &Fixture, line: &str) -> Vec<TranscriptEvent> {
     out
 }
 
-/// As the program's own words, or as those of an unknown speaker: `codex` takes a first line that is no event for
-/// the other form of its output, from which it strips colours.
+/// True if the line is shown as SYS or AI text. `codex` parses a first line that is not an event as its human-readable
+/// transcript, from which it removes colors.
 fn is_shown(line: &str, events: &[TranscriptEvent]) -> bool {
     events.iter().any(|event| match event {
         TranscriptEvent::Text {
@@ -32,12 +32,12 @@ fn is_shown(line: &str, events: &[TranscriptEvent]) -> bool {
         } => text == line,
         TranscriptEvent::Text {
             tag: Tag::Ai, text, ..
-        } => text.trim_end() == without_controls(line).trim_end(),
+        } => text.trim_end() == strip_terminal_sequences(line).trim_end(),
         _ => false,
     })
 }
 
-fn without_controls(line: &str) -> String {
+fn strip_terminal_sequences(line: &str) -> String {
     anstream::adapter::strip_str(line).to_string()
 }
 
@@ -48,12 +48,12 @@ fn field_names(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_line_cut_anywhere_is_shown() {
+fn truncated_line_is_shown() {
     let mut seen = HashSet::new();
     for fixture in all() {
         let structured = STRUCTURED.contains(&fixture.format.as_str());
         for line in fixture.lines().filter(|line| line.starts_with('{')) {
-            // Lines of the same fields are read alike: one of them is cut.
+            // Lines with the same fields are parsed in the same way: one of them is enough.
             if !seen.insert((fixture.format.clone(), field_names(line))) {
                 continue;
             }
@@ -71,7 +71,7 @@ fn a_line_cut_anywhere_is_shown() {
 }
 
 #[test]
-fn a_session_cut_after_any_line_closes_what_is_open() {
+fn truncated_session_closes_open_tool_calls() {
     for fixture in all() {
         let lines: Vec<&str> = fixture.lines().collect();
         for count in 0..lines.len().min(200) {
@@ -93,7 +93,7 @@ fn a_session_cut_after_any_line_closes_what_is_open() {
     }
 }
 
-/// Values that may stand where another was expected.
+/// Values of other types.
 const VALUES: &[&str] = &[
     "null",
     "7",
@@ -107,8 +107,8 @@ const VALUES: &[&str] = &[
     "\"\\ud800\"",
 ];
 
-/// Pieces that break, or nearly break, a line of JSON.
-const PIECES: &[&str] = &[
+/// Texts that break, or nearly break, a JSON line.
+const INSERTIONS: &[&str] = &[
     "{",
     "}",
     "\"",
@@ -122,33 +122,33 @@ const PIECES: &[&str] = &[
     "[[[[",
 ];
 
-/// Damages a line in one to three ways. All follow from the seed, which is all that a failing case has to name.
+/// Applies one to three changes to a line. The seed determines all of them, so that a failure can be reproduced.
 fn damaged(line: &str, seed: u64) -> String {
-    let mut chance = fastrand::Rng::with_seed(seed);
+    let mut rng = fastrand::Rng::with_seed(seed);
     let mut line = line.to_owned();
-    for _ in 0..chance.usize(1..4) {
+    for _ in 0..rng.usize(1..4) {
         if line.is_empty() {
             break;
         }
-        let at = line.floor_char_boundary(chance.usize(..line.len()));
-        match chance.u8(..4) {
+        let at = line.floor_char_boundary(rng.usize(..line.len()));
+        match rng.u8(..4) {
             0 => {
                 let old = line[at..].chars().next().map_or(0, char::len_utf8);
-                line.replace_range(at..at + old, chance.char(..).encode_utf8(&mut [0; 4]));
+                line.replace_range(at..at + old, rng.char(..).encode_utf8(&mut [0; 4]));
             }
             1 => {
-                let to = line.ceil_char_boundary((at + chance.usize(1..40)).min(line.len()));
+                let to = line.ceil_char_boundary((at + rng.usize(1..40)).min(line.len()));
                 line.replace_range(at..to, "");
             }
-            2 => line.insert_str(at, PIECES[chance.usize(..PIECES.len())]),
-            _ => retype(&mut line, at, VALUES[chance.usize(..VALUES.len())]),
+            2 => line.insert_str(at, INSERTIONS[rng.usize(..INSERTIONS.len())]),
+            _ => replace_value(&mut line, at, VALUES[rng.usize(..VALUES.len())]),
         }
     }
     line
 }
 
-/// The value after the next colon becomes another one.
-fn retype(line: &mut String, at: usize, what: &str) {
+/// Replaces the value after the next colon.
+fn replace_value(line: &mut String, at: usize, value: &str) {
     let Some(colon) = line[at..].find("\":") else {
         return;
     };
@@ -156,11 +156,11 @@ fn retype(line: &mut String, at: usize, what: &str) {
     let mut values = serde_json::Deserializer::from_str(&line[from..]).into_iter::<IgnoredAny>();
     if let Some(Ok(_)) = values.next() {
         let length = values.byte_offset();
-        line.replace_range(from..from + length, what);
+        line.replace_range(from..from + length, value);
     }
 }
 
-/// A line that no JSON reader takes must be seen by the user, whatever it was.
+/// Checks that a line which is not valid JSON is shown to the user.
 fn check_damaged(fixture: &Fixture, line: &str) -> Result<(), TestCaseError> {
     let line = line.replace('\n', " ");
     let events = feed(fixture, &line);
@@ -170,12 +170,15 @@ fn check_damaged(fixture: &Fixture, line: &str) -> Result<(), TestCaseError> {
     let readable = line.contains('\u{1b}')
         || line.contains("\\ud")
         || serde_json::from_str::<IgnoredAny>(line.trim()).is_ok();
-    prop_assert!(readable || without_controls(&line).trim().is_empty(), "{line}");
+    prop_assert!(
+        readable || strip_terminal_sequences(&line).trim().is_empty(),
+        "{line}"
+    );
     Ok(())
 }
 
 #[test]
-fn damaged_lines_never_panic_and_are_never_lost() {
+fn damaged_lines_do_not_panic_and_are_shown() {
     let fixtures = all();
     for format in ralph::transcript::names() {
         let lines: Vec<(&Fixture, &str)> = fixtures

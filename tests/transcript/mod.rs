@@ -1,4 +1,4 @@
-//! The transcript formats on verbatim captures of the real programs: what is read, and that nothing breaks it.
+//! Tests the transcript formats with captured output of the real programs.
 
 mod documented;
 mod facts;
@@ -9,16 +9,16 @@ mod unknown_events;
 use fixtures::{Fixture, all};
 use ralph::event::{Meta, TranscriptEvent};
 
-/// One event per line, as the journal has it.
+/// One event per line, as in the journal.
 fn compact(events: &[TranscriptEvent]) -> String {
     events
         .iter()
-        .map(|event| serde_json::to_string(event).expect("an event is JSON") + "\n")
+        .map(|event| serde_json::to_string(event).expect("events are serializable") + "\n")
         .collect()
 }
 
 #[test]
-fn captures_read_as_reviewed() {
+fn captures_match_snapshots() {
     insta::with_settings!({
         snapshot_path => "../snapshots/transcript",
         prepend_module_to_snapshot => false,
@@ -30,17 +30,20 @@ fn captures_read_as_reviewed() {
     });
 }
 
-/// Captures in which a program really printed something else than its format.
+/// Captures with lines that do not conform to the format, and the reason.
 const MALFORMED: &[(&str, &str)] = &[
-    ("rtf1.documented.malformed.stdout", "written to break the schema"),
+    (
+        "rtf1.documented.malformed.stdout",
+        "contains violations of the schema",
+    ),
     (
         "gemini.stdin-pty.argprompt.stdout",
-        "on a terminal shared with stderr, four notices go before the first event",
+        "stderr shares the terminal: four notices precede the first event",
     ),
 ];
 
 #[test]
-fn captures_have_no_unreadable_line() {
+fn captures_have_no_parse_errors() {
     for fixture in all() {
         let expected = MALFORMED.iter().any(|(title, _)| *title == fixture.title());
         let found = fixture.read().iter().any(is_parse_error);
@@ -58,7 +61,7 @@ fn is_parse_error(event: &TranscriptEvent) -> bool {
 }
 
 #[test]
-fn every_tool_call_that_starts_ends_once() {
+fn every_started_tool_call_ends_once() {
     for fixture in all() {
         let mut open: Vec<String> = Vec::new();
         for event in fixture.read() {
@@ -66,7 +69,7 @@ fn every_tool_call_that_starts_ends_once() {
                 TranscriptEvent::ToolStart { tool } => {
                     assert!(
                         !open.contains(&tool.id),
-                        "{}: {} began twice",
+                        "{}: {} started twice",
                         fixture.title(),
                         tool.id
                     );
@@ -99,11 +102,11 @@ fn every_tool_call_that_starts_ends_once() {
 }
 
 #[test]
-fn every_event_survives_the_journal() {
+fn every_event_survives_serialization() {
     for fixture in all() {
         for event in fixture.read() {
-            let json = serde_json::to_string(&event).expect("an event is JSON");
-            let back: TranscriptEvent = serde_json::from_str(&json).expect("the journal is readable");
+            let json = serde_json::to_string(&event).expect("events are serializable");
+            let back: TranscriptEvent = serde_json::from_str(&json).expect("events are deserializable");
             assert_eq!(back, event, "{}", fixture.title());
         }
     }

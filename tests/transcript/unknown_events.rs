@@ -1,10 +1,10 @@
-//! Streams that hold something no program has printed yet: it is shown or passed over, and the rest is read as ever.
+//! Inserts unknown events, blocks and field types into sessions: the rest of the session must be parsed as before.
 
 use ralph::event::{Flow, Meta, Tag, TranscriptEvent};
 
-use super::fixtures::{Fixture, one};
+use super::fixtures::{Fixture, fixture};
 
-/// A whole session of each format of JSON lines, with tools in it.
+/// A complete session with tool calls for each JSON format.
 const SESSIONS: &[&str] = &[
     "claude.stream-json.multi.stdout",
     "codex.json.multi.stdout",
@@ -15,9 +15,9 @@ const SESSIONS: &[&str] = &[
     "amp.documented.plain.stdout",
 ];
 
-/// An event of a later version, one without a name, and things that are no events at all.
-const STRANGERS: &[&str] = &[
-    r#"{"type":"hologram","payload":{"depth":3},"text":"a stranger's words"}"#,
+/// Events of unknown types, an event without a type, and lines that are not events.
+const UNKNOWN_LINES: &[&str] = &[
+    r#"{"type":"hologram","payload":{"depth":3},"text":"unknown text"}"#,
     r#"{"type":"hologram.frame.delta","id":"x1"}"#,
     r#"{"kind":"no type at all"}"#,
     r#"{"type":17}"#,
@@ -30,10 +30,10 @@ const STRANGERS: &[&str] = &[
 fn read(fixture: &Fixture, lines: &[String]) -> Vec<TranscriptEvent> {
     let (mut adapter, mut out) = (fixture.open(), Vec::new());
     for line in lines {
-        // Each as if it had arrived alone: what stands between two pieces of a text would keep them apart.
-        let mut said = Vec::new();
-        adapter.feed(line, &mut said);
-        out.append(&mut said);
+        // A separate list for each line: inserted lines must not change how deltas are joined.
+        let mut events = Vec::new();
+        adapter.feed(line, &mut events);
+        out.append(&mut events);
     }
     adapter.flush(&mut out);
     out
@@ -43,10 +43,9 @@ fn lines(fixture: &Fixture) -> Vec<String> {
     fixture.lines().map(str::to_owned).collect()
 }
 
-/// What the session is about: words, calls and their outcomes, without what is merely remarked, such as the name of
-/// a block that is not known.
-fn substance(events: &[TranscriptEvent]) -> Vec<&TranscriptEvent> {
-    let matters = |event: &&TranscriptEvent| match event {
+/// The events without system text, metadata and the placeholder of the unknown block.
+fn content_events(events: &[TranscriptEvent]) -> Vec<&TranscriptEvent> {
+    let has_content = |event: &&TranscriptEvent| match event {
         TranscriptEvent::Text { tag, text, .. } => *tag != Tag::Sys && text != "[hologram]",
         TranscriptEvent::Meta { .. } => false,
         TranscriptEvent::ToolStart { .. }
@@ -54,74 +53,79 @@ fn substance(events: &[TranscriptEvent]) -> Vec<&TranscriptEvent> {
         | TranscriptEvent::ToolEnd { .. }
         | TranscriptEvent::Usage { .. } => true,
     };
-    events.iter().filter(matters).collect()
+    events.iter().filter(has_content).collect()
 }
 
-fn says(events: &[TranscriptEvent], words: &str) -> bool {
+fn contains_text(events: &[TranscriptEvent], expected: &str) -> bool {
     events
         .iter()
-        .any(|event| matches!(event, TranscriptEvent::Text { text, .. } if text.contains(words)))
+        .any(|event| matches!(event, TranscriptEvent::Text { text, .. } if text.contains(expected)))
 }
 
 #[test]
-fn strangers_after_every_line_change_nothing_of_the_session() {
+fn unknown_lines_do_not_change_the_session() {
     for title in SESSIONS {
-        let fixture = one(title);
-        let known = lines(&fixture);
-        let expected = read(&fixture, &known);
-        let crowd = STRANGERS.iter().map(|stranger| (*stranger).to_owned());
-        let with: Vec<String> = known
+        let fixture = fixture(title);
+        let original = lines(&fixture);
+        let expected = read(&fixture, &original);
+        let unknown = UNKNOWN_LINES.iter().map(|line| (*line).to_owned());
+        let with: Vec<String> = original
             .iter()
-            .flat_map(|line| std::iter::once(line.clone()).chain(crowd.clone()))
+            .flat_map(|line| std::iter::once(line.clone()).chain(unknown.clone()))
             .collect();
         let events = read(&fixture, &with);
-        assert_eq!(substance(&events), substance(&expected), "{title}");
-        assert!(says(&events, "plain words in between"), "{title}");
+        assert_eq!(content_events(&events), content_events(&expected), "{title}");
+        assert!(contains_text(&events, "plain words in between"), "{title}");
     }
 }
 
-/// A block of a kind that is not known stands among those that are.
+/// Inserts a block of an unknown type before the other blocks.
 #[test]
-fn a_block_of_an_unknown_kind_leaves_its_neighbours_alone() {
+fn block_of_unknown_type_does_not_affect_other_blocks() {
     for title in SESSIONS {
-        let fixture = one(title);
+        let fixture = fixture(title);
         let expected = read(&fixture, &lines(&fixture));
-        let mut widened = 0;
+        let mut changed = 0;
         let with: Vec<String> = fixture
             .lines()
             .map(|line| {
-                let wider = line.replace(r#""content":[{"#, r#""content":[{"type":"hologram","depth":3},{"#);
-                widened += usize::from(wider != line);
-                wider
+                let new_line =
+                    line.replace(r#""content":[{"#, r#""content":[{"type":"hologram","depth":3},{"#);
+                changed += usize::from(new_line != line);
+                new_line
             })
             .collect();
         let events = read(&fixture, &with);
         let has_blocks = ["claude", "cursor", "amp"].contains(&fixture.format.as_str());
-        assert_eq!(widened > 0, has_blocks, "{title}: {widened} lines with blocks");
-        assert_eq!(substance(&events), substance(&expected), "{title}");
+        assert_eq!(changed > 0, has_blocks, "{title}: {changed} lines with blocks");
+        assert_eq!(content_events(&events), content_events(&expected), "{title}");
     }
 }
 
-/// Each value of each line in turn is of another type than it was; the line after it is still understood.
+/// Replaces each value of each line with values of other types; the next line must still be parsed.
 #[test]
-fn a_field_of_the_wrong_type_spoils_at_most_its_own_line() {
+fn field_of_wrong_type_affects_only_its_line() {
     for title in SESSIONS {
-        let fixture = one(title);
-        let known = lines(&fixture);
-        let last = known.last().expect("a session has lines").clone();
+        let fixture = fixture(title);
+        let original = lines(&fixture);
+        let last = original.last().expect("a session has lines").clone();
         let alone = read(&fixture, std::slice::from_ref(&last));
-        for line in &known {
-            for changed in retyped(line) {
+        for line in &original {
+            for changed in with_replaced_values(line) {
                 let events = read(&fixture, &[changed.clone(), last.clone()]);
-                assert_eq!(finishes(&events), finishes(&alone), "{title}: {changed}");
+                assert_eq!(
+                    has_terminal_event(&events),
+                    has_terminal_event(&alone),
+                    "{title}: {changed}"
+                );
             }
         }
     }
 }
 
-/// Did the agent say that it had finished, in whatever way?
-fn finishes(events: &[TranscriptEvent]) -> bool {
-    let finish = |event: &TranscriptEvent| {
+/// True if there is a terminal event.
+fn has_terminal_event(events: &[TranscriptEvent]) -> bool {
+    let is_terminal = |event: &TranscriptEvent| {
         matches!(
             event,
             TranscriptEvent::Meta {
@@ -129,76 +133,76 @@ fn finishes(events: &[TranscriptEvent]) -> bool {
             }
         )
     };
-    events.iter().any(finish)
+    events.iter().any(is_terminal)
 }
 
-/// The line with each of its values replaced, one at a time.
-fn retyped(line: &str) -> Vec<String> {
+/// Copies of the line, each with one replaced value.
+fn with_replaced_values(line: &str) -> Vec<String> {
     let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else {
         return Vec::new();
     };
-    let mut places = Vec::new();
-    pointers(&value, String::new(), &mut places);
+    let mut paths = Vec::new();
+    pointers(&value, String::new(), &mut paths);
     let others = [
         serde_json::json!(17),
         serde_json::json!("x"),
         serde_json::json!([{}]),
         serde_json::json!({"a": null}),
     ];
-    let change = |(place, other): (&String, &serde_json::Value)| {
+    let change = |(path, other): (&String, &serde_json::Value)| {
         let mut changed = value.clone();
-        *changed.pointer_mut(place).expect("it was there") = other.clone();
+        *changed.pointer_mut(path).expect("the path exists") = other.clone();
         changed.to_string()
     };
-    places
+    paths
         .iter()
-        .flat_map(|place| others.iter().map(move |other| (place, other)))
+        .flat_map(|path| others.iter().map(move |other| (path, other)))
         .map(change)
         .collect()
 }
 
-fn pointers(value: &serde_json::Value, here: String, places: &mut Vec<String>) {
+fn pointers(value: &serde_json::Value, here: String, paths: &mut Vec<String>) {
     match value {
         serde_json::Value::Object(fields) => {
             for (name, inner) in fields {
                 pointers(
                     inner,
                     format!("{here}/{}", name.replace('~', "~0").replace('/', "~1")),
-                    places,
+                    paths,
                 );
             }
         }
         serde_json::Value::Array(items) => {
             for (index, inner) in items.iter().enumerate() {
-                pointers(inner, format!("{here}/{index}"), places);
+                pointers(inner, format!("{here}/{index}"), paths);
             }
         }
         _ => {}
     }
     if !here.is_empty() {
-        places.push(here);
+        paths.push(here);
     }
 }
 
-/// The agent's last words, twenty million of them.
+/// Replaces a word of the final message with 20 MB of text.
 #[test]
-fn an_answer_of_twenty_megabytes_is_whole() {
+fn answer_of_twenty_megabytes_is_complete() {
     let answer = "x".repeat(20_000_000);
     for title in SESSIONS {
-        let fixture = one(title);
+        let fixture = fixture(title);
         let last = last_message(&read(&fixture, &lines(&fixture)));
         let word = last
             .split_whitespace()
             .next()
-            .expect("it says something")
+            .expect("the message is not empty")
             .to_owned();
-        let swollen: Vec<String> = fixture.lines().map(|line| line.replace(&word, &answer)).collect();
-        let said = last_message(&read(&fixture, &swollen));
-        assert_eq!(said.len(), last.replace(&word, &answer).len(), "{title}");
+        let enlarged: Vec<String> = fixture.lines().map(|line| line.replace(&word, &answer)).collect();
+        let message = last_message(&read(&fixture, &enlarged));
+        assert_eq!(message.len(), last.replace(&word, &answer).len(), "{title}");
     }
 }
 
-/// What the assistant said last, put together.
+/// The assistant's last message.
 fn last_message(events: &[TranscriptEvent]) -> String {
     let mut message = String::new();
     for event in events {

@@ -1,42 +1,42 @@
-//! Agents that draw: what they draw is shown, and nothing that they print is obeyed.
+//! Agents that draw their own screen: it is displayed, and none of their control sequences reach the terminal.
 
 use super::terminal::Terminal;
 use crate::sandbox::Sandbox;
 
-/// Cursor addressing, the other screen, wide characters, true colour, erasing.
-const PICTURE: &str = concat!(
+/// Cursor addressing, alternate screen, wide characters, true colour and erasing.
+const DRAWING: &str = concat!(
     "print \\x1b[?1049h\\x1b[2J\\x1b[3;5H\\x1b[38;2;10;200;30mgreen\\x1b[0m",
     "\\x1b[5;10H\\xe6\\x97\\xa5\\xe6\\x9c\\xac\\xe8\\xaa\\x9e!",
     "\\x1b[7;1Hgone\\x1b[7;1H\\x1b[Kstays\\x1b[1m\\x1b[48;5;21m bold\\x1b[0m\\x1b[1;1H\n",
 );
 
-/// The title, the clipboard, questions to the terminal, other screens, keyboards, colours, a reset.
-const EVIL: &str = concat!(
+/// Title, clipboard, terminal queries, alternate screen, keyboard modes, colours and reset.
+const HOSTILE: &str = concat!(
     "print \\x1b]0;EVILTITLE\\x07\\x1b]2;EVILTITLE\\x1b\\\\\\x1b]52;c;RVZJTA==\\x07\\x1b[c\\x1b[>c\\x1b[6n\\x1b[5n\\x1b[?6n",
     "\\x1b]11;?\\x07\\x1b]4;1;?\\x07\\x1bP+q544e\\x1b\\\\\\x1b_Ga=q\\x1b\\\\\\x1b[18t\\x1b[21t\\x1b[8;5;5t\\x1b[?1000h\\x1b[?1003h\\x1b[>1u",
     "\\x1b[?1049l\\x1bc\\xc2\\x9b6n\\xc2\\x9d0;EVILTITLE\\x07evil was here\\n\n",
 );
 
-fn drawing(steps: &str) -> Sandbox {
+fn drawing_agent(steps: &str) -> Sandbox {
     Sandbox::new()
         .with_agent("artist")
-        .playing("default", &format!("{steps}hang\n"))
+        .with_script("default", &format!("{steps}hang\n"))
 }
 
 #[test]
-fn what_an_agent_draws_is_shown_as_it_drew_it() {
-    let sandbox = drawing(PICTURE);
+fn agent_screen_is_displayed_unchanged() {
+    let sandbox = drawing_agent(DRAWING);
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go", "--agent-cmd", "artist"], (100, 60));
     terminal.expect("working");
     terminal.keys("5");
     terminal.expect("stays bold");
-    let (row, column) = terminal.look(|screen| {
+    let (row, column) = terminal.with_screen(|screen| {
         let rows = screen.rows(0, 100).collect::<Vec<_>>();
         let row = rows.iter().position(|row| row.contains("green")).expect("a row");
         (row, rows[row].find("green").expect("a column"))
     });
-    assert_eq!(column, 4, "at the column where it was put");
-    terminal.look(|screen| {
+    assert_eq!(column, 4, "at the column of the cursor");
+    terminal.with_screen(|screen| {
         let at = |down: usize, right: usize| {
             let row = u16::try_from(row + down).expect("a row");
             screen
@@ -58,23 +58,23 @@ fn what_an_agent_draws_is_shown_as_it_drew_it() {
 }
 
 #[test]
-fn nothing_that_an_agent_prints_reaches_the_terminal_as_a_command() {
-    let sandbox = drawing(&format!(
-        "{EVIL}err \\x1b]0;EVILTITLE\\x07\\x1b[6nbeside\nprint {}",
-        &EVIL[6..]
+fn control_sequences_of_an_agent_do_not_reach_the_terminal() {
+    let sandbox = drawing_agent(&format!(
+        "{HOSTILE}err \\x1b]0;EVILTITLE\\x07\\x1b[6nbeside\nprint {}",
+        &HOSTILE[6..]
     ));
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go", "--agent-cmd", "artist"], (100, 30));
     terminal.expect("evil was here");
     for view in ["1", "o", "2", "3", "4", "5", "6", "1"] {
         terminal.keys(view);
-        terminal.still();
+        terminal.wait_until_stable();
     }
     terminal.keys("5");
     terminal.expect("evil was here");
     terminal.keys("\x03");
     terminal.ends("exit status: 130");
     let bytes = terminal.bytes();
-    let foreign = [
+    let forbidden = [
         &b"\x1b]"[..],
         b"\x1bP",
         b"\x1b_",
@@ -84,17 +84,17 @@ fn nothing_that_an_agent_prints_reaches_the_terminal_as_a_command() {
         b"\xc2\x9b",
         b"\xc2\x9d",
     ];
-    for sequence in foreign {
+    for sequence in forbidden {
         let found = bytes.windows(sequence.len()).any(|bytes| bytes == sequence);
         assert!(!found, "{sequence:?}");
     }
-    let known = b"HmJKlhsr";
+    let allowed = b"HmJKlhsr";
     for (kind, sequence) in sequences(&bytes) {
-        assert!(known.contains(&kind), "an unknown sequence: {sequence:?}");
+        assert!(allowed.contains(&kind), "unexpected sequence: {sequence:?}");
     }
 }
 
-/// Every control sequence, and the letter that it ends with.
+/// Every control sequence with its final byte.
 fn sequences(bytes: &[u8]) -> Vec<(u8, String)> {
     let mut found = Vec::new();
     let starts = bytes.windows(2).enumerate().filter(|(_, two)| two == b"\x1b[");

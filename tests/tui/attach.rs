@@ -1,53 +1,52 @@
-//! `ralph attach` and `ralph replay --tui`: the screen of a run that somebody else drives, or that is over.
+//! `ralph attach` and `ralph replay --tui`: the TUI of a run that another process drives, or that has ended.
 
 use rustix::process::Signal;
 
-use super::hanging;
+use super::hanging_agent;
 use super::terminal::Terminal;
-use crate::process::stage::is_alive;
+use crate::process::helpers::is_alive;
 use crate::sandbox::{Sandbox, claude};
 
 #[test]
-fn a_viewer_sees_the_run_and_can_be_killed_without_its_noticing() {
-    let sandbox = hanging();
+fn viewer_shows_the_run_and_can_be_killed_without_affecting_it() {
+    let sandbox = hanging_agent();
     let run = sandbox.start(&["run", "-p", "go"]);
     sandbox.wait_for_processes(1);
     let viewer = Terminal::start(&sandbox, &["attach"], (100, 30));
-    viewer.expect("at work");
-    viewer.expect("q leave");
+    viewer.expect("agent is running");
+    viewer.expect("q quit");
     viewer.kill(Signal::KILL);
-    assert!(viewer.is_gone_within(std::time::Duration::from_secs(20)));
+    assert!(viewer.exits_within(std::time::Duration::from_secs(20)));
     let second = Terminal::start(&sandbox, &["attach", "latest"], (100, 30));
-    second.expect("at work");
-    assert!(is_alive(run.pid()), "the run goes on");
+    second.expect("agent is running");
+    assert!(is_alive(run.pid()), "the run continues");
     assert!(sandbox.records("run_ended").is_empty());
     second.keys("q");
     second.ends("exit status: 0");
-    assert!(is_alive(run.pid()), "the run goes on");
+    assert!(is_alive(run.pid()), "the run continues");
     run.signal(Signal::TERM);
     run.finish().exits_with(143);
 }
 
 #[test]
-fn a_viewer_pauses_tells_and_lets_go_on_by_way_of_the_inbox() {
+fn viewer_pauses_messages_and_resumes_through_the_inbox() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing(
+        .with_script(
             "1",
             &format!("{}wait-for go\n{}", claude::init(), claude::result("more to do")),
         )
-        .playing("default", &claude::session("LOOP_COMPLETE"));
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
     let driver = Terminal::start(&sandbox, &["run", "-p", "go"], (100, 30));
     driver.expect("working");
     let viewer = Terminal::start(&sandbox, &["attach"], (100, 30));
     viewer.expect("working");
-    viewer.keys("s");
     viewer.keys("p");
     viewer.expect("then pause");
     driver.expect("then pause");
     viewer.keys("muse the old parser\r");
     viewer.expect("you: use the old parser");
-    std::fs::write(sandbox.path("play").join("go"), "").expect("a file");
+    std::fs::write(sandbox.path("agent").join("go"), "").expect("a file");
     viewer.expect("‖ paused");
     driver.expect("‖ paused");
     viewer.keys("p");
@@ -57,32 +56,56 @@ fn a_viewer_pauses_tells_and_lets_go_on_by_way_of_the_inbox() {
     viewer.expect("use the old parser");
     viewer.keys("q");
     viewer.ends("exit status: 0");
-    let told: Vec<_> = sandbox
+    let commands: Vec<_> = sandbox
         .records("told")
         .iter()
-        .map(|told| told["kind"].clone())
+        .map(|record| record["kind"].clone())
         .collect();
-    assert_eq!(told, ["pause", "message", "resume"]);
+    assert_eq!(commands, ["pause", "message", "resume"]);
 }
 
 #[test]
-fn a_run_that_died_is_shown_as_such() {
-    let sandbox = hanging();
+fn viewer_stops_an_iteration_and_answers_a_question() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_script("1", &format!("{}hang\n", claude::init()))
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
+    let driver = Terminal::start(&sandbox, &["run", "--interactive", "-p", "go"], (100, 30));
+    driver.expect("working");
+    let viewer = Terminal::start(&sandbox, &["attach"], (100, 30));
+    viewer.expect("s skip");
+    viewer.keys("s");
+    viewer.expect("c continue");
+    viewer.keys("c");
+    driver.ends("exit status: 0");
+    viewer.kill(Signal::TERM);
+    viewer.ends("exit status: 0");
+    let commands: Vec<_> = sandbox
+        .records("told")
+        .iter()
+        .map(|record| record["kind"].clone())
+        .collect();
+    assert_eq!(commands, ["stop_iteration", "answer"]);
+}
+
+#[test]
+fn killed_run_is_shown_as_died() {
+    let sandbox = hanging_agent();
     let run = sandbox.start(&["run", "-p", "go"]);
     sandbox.wait_for_processes(1);
     let viewer = Terminal::start(&sandbox, &["attach"], (100, 30));
-    viewer.expect("at work");
+    viewer.expect("agent is running");
     run.signal(Signal::KILL);
-    viewer.expect("its process is gone without a word");
+    viewer.expect("ralph died (process gone)");
     viewer.kill(Signal::TERM);
     viewer.ends("exit status: 0");
 }
 
 #[test]
-fn a_recorded_run_is_shown_with_its_own_clock() {
+fn replay_shows_the_recorded_time() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"));
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
     sandbox.ralph(&["run", "-p", "go"]).exits_with(0);
     for arguments in [
         &["replay", "latest", "--tui"][..],
@@ -96,7 +119,7 @@ fn a_recorded_run_is_shown_with_its_own_clock() {
         viewer.keys("q");
         viewer.ends("exit status: 0");
     }
-    // A pause of an hour between two records: one may leave in the middle of it, and the clock is the recorded one.
+    // With an hour between two records, the viewer shows the recorded time and can be closed during the wait.
     let journal = sandbox.newest_run().join("events.jsonl");
     let text = std::fs::read_to_string(&journal).expect("a journal");
     let header = text.lines().next().expect("a header");
@@ -121,11 +144,11 @@ fn a_recorded_run_is_shown_with_its_own_clock() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_said() {
-    let sandbox = hanging();
-    let told = sandbox.ralph(&["attach"]).exits_with(2);
-    assert!(told.stderr.contains("no run"), "{}", told.stderr);
+fn attach_without_a_run_fails() {
+    let sandbox = hanging_agent();
+    let output = sandbox.ralph(&["attach"]).exits_with(2);
+    assert!(output.stderr.contains("no run"), "{}", output.stderr);
     std::fs::create_dir(sandbox.work().join("empty")).expect("a directory");
-    let told = sandbox.ralph(&["attach", "./empty"]).exits_with(2);
-    assert!(told.stderr.contains("empty"), "{}", told.stderr);
+    let output = sandbox.ralph(&["attach", "./empty"]).exits_with(2);
+    assert!(output.stderr.contains("empty"), "{}", output.stderr);
 }

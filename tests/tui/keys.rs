@@ -1,12 +1,12 @@
-//! The screen, walked through with keys.
+//! Key handling of the TUI, end to end.
 
-use super::hanging;
+use super::hanging_agent;
 use super::terminal::Terminal;
-use crate::process::stage::PROMPTLY;
+use crate::process::helpers::PROMPTLY;
 use crate::sandbox::{Sandbox, claude};
 
 #[test]
-fn the_demo_is_paused_told_something_watched_searched_resized_and_left() {
+fn demo_handles_pause_message_tabs_search_resize_and_quit() {
     let sandbox = Sandbox::new();
     let terminal = Terminal::start(&sandbox, &["demo", "--tui"], (120, 40));
     terminal.expect("working");
@@ -19,7 +19,7 @@ fn the_demo_is_paused_told_something_watched_searched_resized_and_left() {
     terminal.expect("you: mind the empty name");
     terminal.keys("p");
     terminal.expect("Done. All gates passed");
-    terminal.expect("q leave");
+    terminal.expect("q quit");
 
     terminal.keys("\t");
     terminal.expect("started      took");
@@ -31,32 +31,32 @@ fn the_demo_is_paused_told_something_watched_searched_resized_and_left() {
     terminal.expect("Make the project's test pass");
     terminal.expect("mind the empty name");
     terminal.keys("5");
-    terminal.expect("This agent draws no screen");
+    terminal.expect("This agent has no screen of its own");
     terminal.keys("6");
-    terminal.expect("the agent does not tell it");
+    terminal.expect("not reported by this agent");
     terminal.keys("?");
     terminal.expect("a message for the next prompt");
     terminal.keys("\x1b");
     terminal.expect_not("a message for the next prompt");
     terminal.keys("1\x1b[D");
-    terminal.expect("looking at 1");
+    terminal.expect("viewing 1");
     terminal.keys("/comma\r");
     terminal.expect("n N next");
 
-    let before = terminal.still();
+    let before = terminal.wait_until_stable();
     terminal.resize(60, 15);
     terminal.expect("Tran");
-    let small = terminal.still();
+    let small = terminal.wait_until_stable();
     assert!(small.lines().all(|line| line.chars().count() <= 60), "{small}");
     assert!(
-        small.lines().count() <= 15 && small.contains("looking at 1"),
+        small.lines().count() <= 15 && small.contains("viewing 1"),
         "{small}"
     );
     terminal.resize(20, 5);
-    terminal.expect("needs more room");
+    terminal.expect("too small");
     terminal.resize(120, 40);
-    terminal.expect("looking at 1");
-    assert_eq!(terminal.still(), before, "as it was before");
+    terminal.expect("viewing 1");
+    assert_eq!(terminal.wait_until_stable(), before, "same screen as before");
 
     terminal.keys("e");
     terminal.expect("written to");
@@ -67,10 +67,10 @@ fn the_demo_is_paused_told_something_watched_searched_resized_and_left() {
 }
 
 #[test]
-fn on_a_terminal_the_screen_is_the_default_and_q_asks_before_it_stops_the_run() {
-    let sandbox = hanging();
+fn tui_is_the_default_on_a_terminal_and_q_asks_before_stopping() {
+    let sandbox = hanging_agent();
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (80, 24));
-    terminal.expect("at work");
+    terminal.expect("agent is running");
     terminal.expect("q stop");
     terminal.keys("q");
     terminal.expect("Stop the run?");
@@ -78,16 +78,16 @@ fn on_a_terminal_the_screen_is_the_default_and_q_asks_before_it_stops_the_run() 
     terminal.expect("q stop");
     terminal.keys("qy");
     terminal.ends("exit status: 130");
-    sandbox.wait_until_all_are_gone(PROMPTLY);
+    sandbox.wait_until_processes_exit(PROMPTLY);
     assert_eq!(sandbox.records("run_ended")[0]["by"], "quit");
     terminal.expect("Stopped on request.");
 }
 
 #[test]
-fn lines_are_printed_where_they_are_asked_for() {
+fn plain_output_is_used_on_request_and_on_dumb_terminals() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"));
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
     for flags in [&["run", "-p", "go", "--no-tui"][..], &["run", "-p", "go", "-q"]] {
         let terminal = Terminal::start(&sandbox, flags, (80, 24));
         terminal.ends("exit status: 0");
@@ -102,27 +102,31 @@ fn lines_are_printed_where_they_are_asked_for() {
 }
 
 #[test]
-fn to_insist_on_a_screen_needs_a_terminal() {
-    let sandbox = hanging();
+fn tui_flag_without_a_terminal_fails() {
+    let sandbox = hanging_agent();
     for arguments in [&["run", "-p", "go", "--tui"][..], &["demo", "--tui"]] {
-        let told = sandbox.ralph(arguments).exits_with(2);
-        assert!(told.stderr.contains("--tui needs a terminal"), "{}", told.stderr);
-        assert!(told.stderr.contains("--no-tui"), "{}", told.stderr);
+        let output = sandbox.ralph(arguments).exits_with(2);
+        assert!(
+            output.stderr.contains("--tui requires a foreground terminal"),
+            "{}",
+            output.stderr
+        );
+        assert!(output.stderr.contains("--no-tui"), "{}", output.stderr);
     }
     assert!(sandbox.pids().is_empty(), "no agent was started");
 }
 
 #[test]
-fn the_question_between_iterations_is_asked_on_the_screen() {
+fn interactive_mode_asks_between_iterations() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("more to do"));
+        .with_script("default", &claude::session("more to do"));
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go", "--interactive"], (100, 30));
-    terminal.expect("? go on?");
-    terminal.expect("a go on without asking");
+    terminal.expect("? continue?");
+    terminal.expect("a continue without asking");
     terminal.keys("c");
     terminal.expect("iteration 2/100");
-    terminal.expect("? go on?");
+    terminal.expect("? continue?");
     terminal.keys("q");
     terminal.ends("exit status: 130");
     assert_eq!(sandbox.records("iteration_ended").len(), 2);
@@ -130,44 +134,48 @@ fn the_question_between_iterations_is_asked_on_the_screen() {
 }
 
 #[test]
-fn earlier_iterations_of_a_run_that_goes_on_can_be_looked_at() {
+fn earlier_iterations_of_a_resumed_run_can_be_viewed() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
-        .playing("1", &claude::session("the first step"))
-        .playing("default", &format!("{}hang\n", claude::init()));
+        .with_script("1", &claude::session("the first step"))
+        .with_script("default", &format!("{}hang\n", claude::init()));
     sandbox.ralph(&["run", "-p", "go", "-n", "1"]).exits_with(3);
     let terminal = Terminal::start(&sandbox, &["run", "--continue", "-n", "5"], (100, 30));
     terminal.expect("iteration 2/5");
     terminal.expect("working");
     terminal.keys("\x1b[D");
-    terminal.expect("looking at 1");
+    terminal.expect("viewing 1");
     terminal.expect("the first step");
     terminal.keys("\x03");
     terminal.ends("exit status: 130");
 }
 
 #[test]
-fn an_iteration_is_stopped_and_a_wait_is_cut_short_by_a_key() {
+fn keys_stop_an_iteration_and_end_a_wait() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_file("ralph.yml", "event_loop:\n  cooldown_seconds: 3600\n")
-        .playing(
+        .with_script(
             "1",
-            &format!("{}{}hang\n", claude::init(), claude::message("m1", "at work")),
+            &format!(
+                "{}{}hang\n",
+                claude::init(),
+                claude::message("m1", "agent is running")
+            ),
         )
-        .playing("default", &claude::session("LOOP_COMPLETE"));
+        .with_script("default", &claude::session("LOOP_COMPLETE"));
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (100, 30));
-    terminal.expect("at work");
+    terminal.expect("agent is running");
     terminal.keys("s");
     terminal.expect("◷ waiting 59:");
     terminal.expect("w wake now");
     terminal.keys("w");
     terminal.ends("exit status: 0");
     assert_eq!(sandbox.records("iteration_ended")[0]["outcome"], "skipped");
-    let told: Vec<_> = sandbox
+    let commands: Vec<_> = sandbox
         .records("told")
         .iter()
-        .map(|told| told["kind"].clone())
+        .map(|record| record["kind"].clone())
         .collect();
-    assert_eq!(told, ["stop_iteration", "wake"]);
+    assert_eq!(commands, ["stop_iteration", "wake"]);
 }

@@ -1,5 +1,4 @@
-//! The screen, on a real terminal: a PTY with an emulator behind it. What is shown, what keys do, and what is left of
-//! the terminal on every way out.
+//! Tests of the TUI on a PTY with a terminal emulator: output, keys, and the state of the terminal after every kind of exit.
 
 mod agent_screens;
 mod attach;
@@ -10,8 +9,14 @@ pub(crate) mod terminal;
 
 use crate::sandbox::{Sandbox, claude};
 
-/// An agent that says something and then works for ever.
-fn hanging() -> Sandbox {
-    let script = format!("{}{}hang\n", claude::init(), claude::message("m1", "at work"));
-    Sandbox::new().with_agent("claude").playing("default", &script)
+/// A sandbox whose agent prints a message and then hangs.
+fn hanging_agent() -> Sandbox {
+    let script = format!(
+        "{}{}hang\n",
+        claude::init(),
+        claude::message("m1", "agent is running")
+    );
+    Sandbox::new()
+        .with_agent("claude")
+        .with_script("default", &script)
 }

@@ -1,6 +1,7 @@
-//! A terminal of our own: a PTY with an emulator behind it, and ralph in its foreground. What ralph writes is kept byte
-//! by byte, what it shows is read off the emulated screen, and how it leaves the terminal is looked at when it is gone.
+//! A test terminal: a PTY with an emulator behind it and ralph in the foreground. It records all output, provides the
+//! emulated screen, and checks that ralph restores the terminal.
 
+use std::cell::Cell;
 use std::fs;
 use std::num::NonZeroU16;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,35 +19,35 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, Termios, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 use tempfile::TempDir;
 
-use crate::process::stage::{fake_agent, is_alive};
+use crate::process::helpers::{fake_agent, is_alive};
 use crate::sandbox::Sandbox;
 
-/// Far more than anything here takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// A screen that has not changed for so long is as it will be.
-const QUIET: Duration = Duration::from_millis(150);
+/// Generous limit for every wait, also on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// A screen without changes for this long is stable.
+const STABLE_AFTER: Duration = Duration::from_millis(150);
 
 pub(crate) struct Terminal {
     master: Option<Arc<OwnedFd>>,
-    /// Our own look at the other side: what the settings are.
+    /// Used to read the terminal modes.
     slave: OwnedFd,
-    before: Termios,
-    seen: Arc<Mutex<Seen>>,
+    original_modes: Termios,
+    output: Arc<Mutex<TerminalOutput>>,
     stop: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
     shell: Child,
     notes: TempDir,
 }
 
-struct Seen {
+struct TerminalOutput {
     parser: vt100::Parser,
     bytes: Vec<u8>,
     changed: Instant,
 }
 
 impl Terminal {
-    /// `ralph` with these arguments, on a terminal of this size (columns, rows).
-    pub(super) fn start(sandbox: &Sandbox, arguments: &[&str], size: (u16, u16)) -> Self {
+    /// Starts `ralph` with these arguments on a terminal of this size (columns, rows).
+    pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str], size: (u16, u16)) -> Self {
         Self::start_with(sandbox, arguments, size, &[])
     }
 
@@ -58,21 +59,21 @@ impl Terminal {
     ) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
-        grantpt(&master).expect("a terminal of our own");
-        unlockpt(&master).expect("an open terminal");
-        let name = ptsname(&master, Vec::new()).expect("a name of the terminal");
-        let name = name.into_string().expect("a name in letters");
+        grantpt(&master).expect("granted PTY");
+        unlockpt(&master).expect("unlocked PTY");
+        let name = ptsname(&master, Vec::new()).expect("PTY name");
+        let name = name.into_string().expect("UTF-8 name");
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let slave = open(name.as_str(), flags, Mode::empty()).expect("the other side");
-        let before = tcgetattr(&slave).expect("its settings");
-        tcsetwinsize(&slave, window(columns, rows)).expect("its size");
+        let slave = open(name.as_str(), flags, Mode::empty()).expect("PTY slave");
+        let original_modes = tcgetattr(&slave).expect("terminal modes");
+        tcsetwinsize(&slave, window_size(columns, rows)).expect("terminal size");
         let notes = TempDir::new().expect("a temporary directory");
-        let like = sandbox.command(arguments);
+        let command = sandbox.command(arguments);
         let mut shell = Command::new(fake_agent());
         shell.args(["__terminal", name.as_str()]).arg(notes.path());
-        shell.arg(like.get_program()).args(like.get_args());
+        shell.arg(command.get_program()).args(command.get_args());
         shell.env_clear().current_dir(sandbox.work());
-        for (name, value) in like.get_envs() {
+        for (name, value) in command.get_envs() {
             shell.env(name, value.unwrap_or_default());
         }
         shell
@@ -81,23 +82,23 @@ impl Terminal {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
-        let shell = shell.spawn().expect("the part of a shell");
+        let shell = shell.spawn().expect("fake shell");
         let master = Arc::new(master);
-        let seen = Arc::new(Mutex::new(Seen {
-            parser: vt100::Parser::new(number(rows), number(columns), 0),
+        let output = Arc::new(Mutex::new(TerminalOutput {
+            parser: vt100::Parser::new(non_zero(rows), non_zero(columns), 0),
             bytes: Vec::new(),
             changed: Instant::now(),
         }));
         let stop = Arc::new(AtomicBool::new(false));
         let reader = std::thread::spawn({
-            let (master, seen, stop) = (Arc::clone(&master), Arc::clone(&seen), Arc::clone(&stop));
-            move || read(&master, &seen, &stop)
+            let (master, output, stop) = (Arc::clone(&master), Arc::clone(&output), Arc::clone(&stop));
+            move || read(&master, &output, &stop)
         });
         Self {
             master: Some(master),
             slave,
-            before,
-            seen,
+            original_modes,
+            output,
             stop,
             reader: Some(reader),
             shell,
@@ -109,11 +110,11 @@ impl Terminal {
         self.note("pid").parse().expect("a pid")
     }
 
-    /// Waits for a note of the shell.
+    /// Waits for a file that the fake shell writes.
     fn note(&self, name: &str) -> String {
         let path: PathBuf = self.notes.path().join(name);
-        self.wait(&format!("the note {name}"), || path.exists());
-        fs::read_to_string(path).expect("a note")
+        self.wait(&format!("the file {name}"), || path.exists());
+        fs::read_to_string(path).expect("a readable file")
     }
 
     pub(super) fn kill(&self, signal: Signal) {
@@ -125,36 +126,36 @@ impl Terminal {
         let mut bytes = keys.as_bytes();
         let master = self.master.as_ref().expect("a terminal");
         while !bytes.is_empty() {
-            let count = rustix::io::write(master.as_ref(), bytes).expect("keys are taken");
+            let count = rustix::io::write(master.as_ref(), bytes).expect("the terminal accepts keys");
             bytes = &bytes[count..];
         }
     }
 
     pub(super) fn resize(&self, columns: u16, rows: u16) {
-        // The emulator first: what is drawn for the new size must find it.
+        // Resize the emulator first, so that it has the new size when ralph redraws.
         self.lock()
             .parser
             .screen_mut()
-            .set_size(number(rows), number(columns));
+            .set_size(non_zero(rows), non_zero(columns));
         let master = self.master.as_ref().expect("a terminal");
-        tcsetwinsize(master.as_ref(), window(columns, rows)).expect("another size");
+        tcsetwinsize(master.as_ref(), window_size(columns, rows)).expect("new size");
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, TerminalOutput> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is on the screen.
+    /// The text on the screen.
     pub(super) fn screen(&self) -> String {
         let contents = self.lock().parser.screen().contents();
         contents.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 
-    pub(super) fn look<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
-        look(self.lock().parser.screen())
+    pub(super) fn with_screen<T>(&self, read: impl FnOnce(&vt100::Screen) -> T) -> T {
+        read(self.lock().parser.screen())
     }
 
-    /// Everything that was ever written to the terminal.
+    /// All output since the start.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.lock().bytes.clone()
     }
@@ -168,43 +169,56 @@ impl Terminal {
 
     #[track_caller]
     pub(super) fn expect_not(&self, text: &str) {
-        self.wait(&format!("{text:?} to go"), || !self.screen().contains(text));
+        self.wait(&format!("{text:?} to disappear"), || {
+            !self.screen().contains(text)
+        });
     }
 
     #[track_caller]
     fn wait(&self, what: &str, condition: impl Fn() -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !condition() {
             assert!(
                 Instant::now() < deadline,
-                "waited in vain for {what}:\n{}",
+                "timed out waiting for {what}:\n{}",
                 self.screen()
             );
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// The screen once nothing moves on it any more.
-    pub(super) fn still(&self) -> String {
-        self.wait("a screen that stands still", || {
-            self.lock().changed.elapsed() > QUIET
-        });
+    /// Waits until the screen is stable and returns it.
+    pub(super) fn wait_until_stable(&self) -> String {
+        self.wait("a stable screen", || self.lock().changed.elapsed() > STABLE_AFTER);
         self.screen()
     }
 
-    /// Waits for the end, and looks at what is left: the terminal must be as it was found.
+    /// Waits until ralph has printed nothing for this long.
     #[track_caller]
-    pub(super) fn ends(&self, status: &str) {
-        assert_eq!(self.note("status"), status, "{}", self.screen());
-        // What was written last may still be on its way to the emulator.
-        self.still();
-        self.wait("the ordinary screen", || {
-            !self.look(vt100::Screen::alternate_screen)
+    pub(super) fn wait_until_silent(&self, length: Duration) {
+        let last = Cell::new((0, Instant::now()));
+        self.wait("the end of the output", || {
+            let printed = self.lock().bytes.len();
+            if printed != last.get().0 {
+                last.set((printed, Instant::now()));
+            }
+            last.get().1.elapsed() >= length
         });
-        self.wait("the cursor", || !self.look(vt100::Screen::hide_cursor));
-        let after = tcgetattr(&self.slave).expect("its settings");
-        assert_eq!(format!("{:?}", self.before), format!("{after:?}"), "stty");
-        self.look(|screen| {
+    }
+
+    /// Waits until ralph exits and checks that the terminal is restored.
+    #[track_caller]
+    pub(crate) fn ends(&self, status: &str) {
+        assert_eq!(self.note("status"), status, "{}", self.screen());
+        // The last output may not have reached the emulator yet.
+        self.wait_until_stable();
+        self.wait("the main screen", || {
+            !self.with_screen(vt100::Screen::alternate_screen)
+        });
+        self.wait("the cursor", || !self.with_screen(vt100::Screen::hide_cursor));
+        let after = tcgetattr(&self.slave).expect("terminal modes");
+        assert_eq!(format!("{:?}", self.original_modes), format!("{after:?}"), "stty");
+        self.with_screen(|screen| {
             assert!(!screen.bracketed_paste());
             assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
             assert!(!screen.application_cursor() && !screen.application_keypad());
@@ -213,7 +227,7 @@ impl Terminal {
         assert!(!is_alive(self.pid()));
     }
 
-    /// How it ended, if it does in this time.
+    /// The exit status, if ralph exits within the limit.
     pub(crate) fn status_within(&self, limit: Duration) -> Option<String> {
         let path = self.notes.path().join("status");
         let deadline = Instant::now() + limit;
@@ -223,18 +237,18 @@ impl Terminal {
         fs::read_to_string(path).ok()
     }
 
-    /// Whether everything about the terminal is as it was found, or is so in this time.
-    pub(crate) fn is_given_back_within(&self, limit: Duration) -> bool {
-        let as_it_was = || {
-            let after = tcgetattr(&self.slave).expect("its settings");
-            let settings = format!("{:?}", self.before) == format!("{after:?}");
-            settings
-                && self.look(|screen| {
+    /// Whether the terminal is restored within the limit.
+    pub(crate) fn is_restored_within(&self, limit: Duration) -> bool {
+        let restored = || {
+            let after = tcgetattr(&self.slave).expect("terminal modes");
+            let same_modes = format!("{:?}", self.original_modes) == format!("{after:?}");
+            same_modes
+                && self.with_screen(|screen| {
                     !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste()
                 })
         };
         let deadline = Instant::now() + limit;
-        while !as_it_was() {
+        while !restored() {
             if Instant::now() > deadline {
                 return false;
             }
@@ -243,28 +257,28 @@ impl Terminal {
         true
     }
 
-    /// What a shell does with the terminal of a program that was stopped.
-    pub(super) fn take_for_shell(&self) {
-        tcsetattr(&self.slave, OptionalActions::Now, &self.before).expect("other settings");
+    /// Sets the modes that a shell sets when it stops a program.
+    pub(super) fn set_shell_modes(&self) {
+        tcsetattr(&self.slave, OptionalActions::Now, &self.original_modes).expect("terminal modes");
     }
 
-    /// By somebody else than the one who took it, who cannot any more.
-    pub(super) fn wait_until_given_back(&self) {
-        self.wait("a terminal for lines", || {
-            let now = tcgetattr(&self.slave).expect("its settings");
+    /// Waits until the guard has restored the modes.
+    pub(super) fn wait_until_restored(&self) {
+        self.wait("canonical mode", || {
+            let now = tcgetattr(&self.slave).expect("terminal modes");
             now.local_modes.contains(LocalModes::ICANON)
         });
     }
 
     pub(super) fn wait_until_raw(&self) {
-        self.wait("a terminal for single keys", || {
-            let now = tcgetattr(&self.slave).expect("its settings");
+        self.wait("raw mode", || {
+            let now = tcgetattr(&self.slave).expect("terminal modes");
             !now.local_modes.contains(LocalModes::ICANON)
         });
     }
 
-    /// The window is closed: nobody reads, nobody types, and the session is told.
-    pub(super) fn vanish(&mut self) {
+    /// Closes the terminal, which hangs up the session.
+    pub(super) fn close(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(reader) = self.reader.take() {
             reader.join().expect("the reader ends");
@@ -272,8 +286,8 @@ impl Terminal {
         self.master = None;
     }
 
-    /// Whether ralph ends by itself.
-    pub(super) fn is_gone_within(&self, limit: Duration) -> bool {
+    /// Whether ralph exits within the limit.
+    pub(super) fn exits_within(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         let pid = self.pid();
         while is_alive(pid) && Instant::now() < deadline {
@@ -283,7 +297,7 @@ impl Terminal {
     }
 }
 
-/// A failed test leaves nothing behind either.
+/// Kills ralph and the fake shell, also after a failed test.
 impl Drop for Terminal {
     fn drop(&mut self) {
         let pid = fs::read_to_string(self.notes.path().join("pid")).ok();
@@ -300,28 +314,28 @@ impl Drop for Terminal {
     }
 }
 
-fn read(master: &OwnedFd, seen: &Mutex<Seen>, stop: &AtomicBool) {
-    let mut piece = vec![0; 1 << 16];
+fn read(master: &OwnedFd, output: &Mutex<TerminalOutput>, stop: &AtomicBool) {
+    let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::SeqCst) {
         let mut fds = [PollFd::from_borrowed_fd(master.as_fd(), PollFlags::IN)];
-        let patience = Timespec {
+        let timeout = Timespec {
             tv_sec: 0,
             tv_nsec: 20_000_000,
         };
-        if !matches!(poll(&mut fds, Some(&patience)), Ok(1..)) {
+        if !matches!(poll(&mut fds, Some(&timeout)), Ok(1..)) {
             continue;
         }
-        let Ok(count @ 1..) = rustix::io::read(master, &mut piece) else {
+        let Ok(count @ 1..) = rustix::io::read(master, &mut buffer) else {
             return;
         };
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.parser.process(&piece[..count]);
-        seen.bytes.extend_from_slice(&piece[..count]);
-        seen.changed = Instant::now();
+        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+        output.parser.process(&buffer[..count]);
+        output.bytes.extend_from_slice(&buffer[..count]);
+        output.changed = Instant::now();
     }
 }
 
-fn window(columns: u16, rows: u16) -> Winsize {
+fn window_size(columns: u16, rows: u16) -> Winsize {
     Winsize {
         ws_row: rows,
         ws_col: columns,
@@ -330,6 +344,6 @@ fn window(columns: u16, rows: u16) -> Winsize {
     }
 }
 
-fn number(number: u16) -> NonZeroU16 {
-    NonZeroU16::new(number).expect("a size")
+fn non_zero(size: u16) -> NonZeroU16 {
+    NonZeroU16::new(size).expect("a size")
 }

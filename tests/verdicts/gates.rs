@@ -1,4 +1,4 @@
-//! Gates have the last word, and what they say reaches the agent.
+//! Gates decide whether a run is complete, and their output reaches the agent.
 
 use std::fs;
 
@@ -9,40 +9,43 @@ const CLAIM: &str = "read-stdin\nsay LOOP_COMPLETE";
 
 #[test]
 fn a_gate_that_fails_twice_and_then_passes_takes_three_iterations() {
-    // Each iteration leaves one line; the third is enough.
+    // Each iteration adds one line; the gate passes with three.
     let config = "event_loop: {prompt: the task}\ngates:\n  - name: tests\n    run: |\n      \
                   echo \"only $(grep -c . done.txt) of 3 are done\"; test \"$(grep -c . done.txt)\" = 3\n";
     let sandbox = Sandbox::scripted(&format!("run echo x >> done.txt\n{CLAIM}"), config);
-    let told = in_a_repository(&sandbox, &["run"]).exits_with(0);
-    assert_eq!(sandbox.records("iteration_started").len(), 3, "{told:?}");
+    let output = in_a_repository(&sandbox, &["run"]).exits_with(0);
+    assert_eq!(sandbox.records("iteration_started").len(), 3, "{output:?}");
     assert_eq!(sandbox.records("gate_ended").len(), 3);
     assert!(!sandbox.prompt(1).contains("exit code 1"));
-    for (invocation, said) in [(2, "only 1 of 3 are done"), (3, "only 2 of 3 are done")] {
+    for (invocation, output) in [(2, "only 1 of 3 are done"), (3, "only 2 of 3 are done")] {
         let prompt = sandbox.prompt(invocation);
         assert!(
-            prompt.contains(said) && prompt.contains("exit code 1"),
+            prompt.contains(output) && prompt.contains("exit code 1"),
             "{prompt}"
         );
     }
-    assert!(!sandbox.prompt(3).contains("only 1 of 3"), "old news is no news");
+    assert!(
+        !sandbox.prompt(3).contains("only 1 of 3"),
+        "output of an earlier iteration"
+    );
 }
 
 #[test]
-fn a_gate_that_always_fails_ends_in_a_standstill_that_says_so() {
+fn a_gate_that_always_fails_ends_the_run_without_progress_and_is_named() {
     let config = "event_loop: {prompt: the task, max_no_progress: 3}\n\
                   gates: [{name: tests, run: 'echo 1 test failed; exit 1'}]\n";
     let sandbox = Sandbox::scripted(CLAIM, config);
-    let told = in_a_repository(&sandbox, &["run"]).exits_with(1);
-    let reason = sandbox.reason();
+    let output = in_a_repository(&sandbox, &["run"]).exits_with(1);
+    let reason = sandbox.failure_reason();
     assert!(
         reason.contains("nothing has changed in 3 iterations in a row"),
         "{reason}"
     );
     assert!(
         reason.contains("tests"),
-        "it names the gate that kept refusing: {reason}"
+        "the reason names the failing gate: {reason}"
     );
-    assert!(told.stdout.contains("nothing has changed"), "{told:?}");
+    assert!(output.stdout.contains("nothing has changed"), "{output:?}");
     assert!(
         sandbox.prompt(2).contains("1 test failed"),
         "{}",
@@ -51,27 +54,27 @@ fn a_gate_that_always_fails_ends_in_a_standstill_that_says_so() {
 }
 
 #[test]
-fn a_gate_has_a_directory_and_an_environment_of_its_own() {
+fn a_gate_has_its_own_directory_and_environment() {
     let config = "event_loop: {prompt: x}\ngates:\n  - name: web\n    cwd: web\n    env: {CI: 'yes', PORT: '8080'}\n    \
                   run: 'echo \"$CI $PORT $RALPH_ITERATION\" > here; pwd'\n";
     let sandbox = Sandbox::scripted(CLAIM, config);
     fs::create_dir(sandbox.work().join("web")).expect("a directory");
     sandbox.ralph(&["run"]).exits_with(0);
-    let written = fs::read_to_string(sandbox.work().join("web/here")).expect("it ran there");
+    let written = fs::read_to_string(sandbox.work().join("web/here")).expect("a file of the gate");
     assert_eq!(written, "yes 8080 1\n");
 
-    // Relative to the file that says so, not to where ralph was called.
+    // `cwd` is relative to the configuration file, not to the working directory.
     let inner = sandbox.work().join("inner");
     fs::create_dir(&inner).expect("a directory");
     let mut command = sandbox.command(&["gates", "run", "web", "--json"]);
-    let told = crate::sandbox::Running::start(command.current_dir(&inner)).finish();
-    let told = told.exits_with(0).json();
+    let output = crate::sandbox::Running::start(command.current_dir(&inner)).finish();
+    let output = output.exits_with(0).json();
     let web = fs::canonicalize(sandbox.work().join("web")).expect("a directory");
-    assert_eq!(told[0]["output"], format!("{}\n", web.display()));
+    assert_eq!(output[0]["output"], format!("{}\n", web.display()));
 }
 
 #[test]
-fn a_gate_that_cannot_start_says_why_and_is_no_pass() {
+fn a_gate_that_cannot_start_fails_with_the_reason() {
     let config =
         "event_loop: {prompt: x, max_iterations: 2}\ngates: [{name: web, cwd: nowhere, run: 'true'}]\n";
     let sandbox = Sandbox::scripted(CLAIM, config);
@@ -82,7 +85,7 @@ fn a_gate_that_cannot_start_says_why_and_is_no_pass() {
 }
 
 #[test]
-fn long_output_is_cut_in_its_middle_and_told_with_code_and_duration() {
+fn long_gate_output_is_cut_in_the_middle() {
     let config = "event_loop: {prompt: x, max_iterations: 2}\ngates:\n  - name: noisy\n    run: |\n      \
                   echo the beginning; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo the end; exit 7\n";
     let sandbox = Sandbox::scripted(CLAIM, config);

@@ -1,5 +1,4 @@
-//! Usage limits: waited for until they are over, the same iteration again, not counted. What is no limit is not waited
-//! for.
+//! Usage limits: ralph waits until they end, then repeats the iteration without counting it twice.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +9,9 @@ use serde_json::json;
 use super::in_a_repository;
 use crate::sandbox::{Running, Sandbox, claude};
 
-/// What claude says of its limit, `seconds` from now.
+/// Returns a rate limit event of Claude that resets in `seconds`.
 fn limit(status: &str, seconds: i64) -> String {
-    claude::say(&json!({
+    claude::print_json(&json!({
         "type": "rate_limit_event", "session_id": "s-1", "uuid": "u-1",
         "rate_limit_info": {
             "status": status, "rateLimitType": "five_hour", "resetsAt": Timestamp::now().as_second() + seconds,
@@ -20,8 +19,8 @@ fn limit(status: &str, seconds: i64) -> String {
     }))
 }
 
-/// A session that ends because of it.
-fn refused(seconds: i64) -> String {
+/// Returns a session that fails because of the usage limit.
+fn limited_session(seconds: i64) -> String {
     let message = "You've hit your limit";
     let result = json!({
         "type": "result", "subtype": "success", "is_error": true, "num_turns": 1, "result": message,
@@ -31,7 +30,7 @@ fn refused(seconds: i64) -> String {
         claude::init(),
         limit("rejected", seconds),
         claude::message("m1", message),
-        claude::say(&result),
+        claude::print_json(&result),
         "exit 1\n".to_owned(),
     ]
     .concat()
@@ -40,20 +39,23 @@ fn refused(seconds: i64) -> String {
 fn claude_agent() -> Sandbox {
     Sandbox::new()
         .with_agent("claude")
-        .playing("default", &claude::session("LOOP_COMPLETE"))
+        .with_script("default", &claude::session("LOOP_COMPLETE"))
 }
 
 #[test]
-fn a_rejected_limit_three_seconds_ahead_is_waited_for_and_the_same_iteration_runs_again() {
+fn a_run_waits_for_a_usage_limit_and_repeats_the_iteration() {
     let sandbox = claude_agent();
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let before = sandbox.git_state();
-    sandbox.script("1", &refused(3));
+    sandbox.script("1", &limited_session(3));
     let resets_at = Timestamp::now().as_second() + 3;
-    let told = sandbox
+    let output = sandbox
         .ralph(&["run", "-p", "x", "-n", "1", "--max-runtime", "2"])
         .exits_with(0);
-    assert!(Timestamp::now().as_second() >= resets_at, "not before it is over");
+    assert!(
+        Timestamp::now().as_second() >= resets_at,
+        "not before the limit ends"
+    );
     let started: Vec<_> = sandbox
         .records("iteration_started")
         .iter()
@@ -70,14 +72,14 @@ fn a_rejected_limit_three_seconds_ahead_is_waited_for_and_the_same_iteration_run
         ended["iterations"], 1,
         "the wait counts neither as an iteration nor as time"
     );
-    assert!(told.stdout.contains("usage limit"), "{told:?}");
+    assert!(output.stdout.contains("usage limit"), "{output:?}");
     assert!(sandbox.git_state() == before);
     let (first, second) = (sandbox.recorded("1.argv"), sandbox.recorded("2.argv"));
-    assert_eq!(first, second, "the very same call");
+    assert_eq!(first, second, "the same call");
 }
 
 #[test]
-fn a_hundred_allowed_ones_are_waited_for_not_once() {
+fn rate_limit_events_with_the_status_allowed_cause_no_wait() {
     let sandbox = claude_agent();
     let allowed = limit("allowed", 3600).repeat(99) + &limit("allowed_warning", 3600);
     let script = [
@@ -87,16 +89,16 @@ fn a_hundred_allowed_ones_are_waited_for_not_once() {
         claude::result("LOOP_COMPLETE"),
     ]
     .concat();
-    let sandbox = sandbox.playing("1", &script);
+    let sandbox = sandbox.with_script("1", &script);
     in_a_repository(&sandbox, &["run", "-p", "x"]).exits_with(0);
     assert_eq!(sandbox.records("waiting").len(), 0);
     assert_eq!(sandbox.records("iteration_started").len(), 1);
 }
 
-/// A wait of an hour, interrupted by what `wake` does; the run goes on at once.
-fn woken(wake: impl FnOnce(&Running)) {
+/// Asserts that `wake` ends a wait of an hour and the run continues at once.
+fn assert_wakes(wake: impl FnOnce(&Running)) {
     let sandbox = claude_agent();
-    sandbox.script("1", &refused(3600));
+    sandbox.script("1", &limited_session(3600));
     let since = Instant::now();
     let running = sandbox.start(&["run", "-p", "x"]);
     sandbox.wait_for_event("the wait", |event| {
@@ -105,19 +107,19 @@ fn woken(wake: impl FnOnce(&Running)) {
     wake(&running);
     running.finish().exits_with(0);
     assert!(since.elapsed() < Duration::from_secs(60));
-    assert_eq!(sandbox.end().1, 1);
+    assert_eq!(sandbox.run_end().1, 1);
 }
 
 #[test]
 fn a_signal_ends_the_wait() {
-    woken(|running| running.signal(Signal::USR1));
+    assert_wakes(|running| running.signal(Signal::USR1));
 }
 
-/// Stopped and continued: what a machine that goes to sleep does to every program on it.
+/// SIGSTOP and SIGCONT stand in for a suspended machine.
 #[test]
-fn who_sleeps_through_the_wait_goes_on_at_once_when_awake() {
+fn a_run_continues_at_once_if_the_limit_ended_during_suspend() {
     let sandbox = claude_agent();
-    sandbox.script("1", &refused(2));
+    sandbox.script("1", &limited_session(2));
     let resets_at = Timestamp::now().as_second() + 2;
     let running = sandbox.start(&["run", "-p", "x", "--max-runtime", "2"]);
     sandbox.wait_for_event("the wait", |event| {
@@ -128,29 +130,29 @@ fn who_sleeps_through_the_wait_goes_on_at_once_when_awake() {
         std::thread::sleep(Duration::from_millis(20));
     }
     running.signal(Signal::CONT);
-    let awake = Instant::now();
+    let resumed = Instant::now();
     running.finish().exits_with(0);
-    assert!(awake.elapsed() < Duration::from_secs(30));
+    assert!(resumed.elapsed() < Duration::from_secs(30));
     assert_eq!(
-        sandbox.end().1,
+        sandbox.run_end().1,
         1,
-        "the same iteration, and its sleep is no runtime"
+        "the same iteration, and the suspended time is not runtime"
     );
 }
 
 #[test]
-fn a_hook_is_told_of_the_limit_and_until_when_it_lasts() {
+fn the_rate_limit_hook_receives_the_reset_time() {
     let sandbox = claude_agent().with_file("ralph.yml", "hooks: {on_rate_limit: cat >> limited}\n");
-    sandbox.script("1", &refused(1));
+    sandbox.script("1", &limited_session(1));
     sandbox.ralph(&["run", "-p", "x"]).exits_with(0);
-    let told = crate::sandbox::history::json(&sandbox.work().join("limited"));
-    assert_eq!(told["event"], "rate_limit");
-    assert_eq!(told["record"]["outcome"], "rate_limited", "{told}");
-    assert!(told["record"]["resets_at"].is_string(), "{told}");
+    let document = crate::sandbox::history::json(&sandbox.work().join("limited"));
+    assert_eq!(document["event"], "rate_limit");
+    assert_eq!(document["record"]["outcome"], "rate_limited", "{document}");
+    assert!(document["record"]["resets_at"].is_string(), "{document}");
 }
 
 #[test]
-fn a_missing_login_stops_at_once_and_says_how_to_log_in() {
+fn a_missing_login_stops_the_run_at_once_with_a_hint() {
     let result = json!({
         "type": "result", "subtype": "success", "is_error": true, "num_turns": 1, "session_id": "s-1",
         "result": "Invalid API key · Fix external API key", "error": "authentication_failed",
@@ -160,9 +162,11 @@ fn a_missing_login_stops_at_once_and_says_how_to_log_in() {
         "message": { "id": "m1", "role": "assistant", "model": "<synthetic>",
                      "content": [{ "type": "text", "text": "Invalid API key · Fix external API key" }] },
     });
-    let script = claude::init() + &claude::say(&message) + &claude::say(&result) + "exit 1\n";
-    let sandbox = Sandbox::new().with_agent("claude").playing("default", &script);
-    let told = in_a_repository(&sandbox, &["run", "-p", "x"]).exits_with(1);
-    assert_eq!(sandbox.records("iteration_started").len(), 1, "{told:?}");
-    assert!(told.stdout.contains("ANTHROPIC_API_KEY"), "{told:?}");
+    let script = claude::init() + &claude::print_json(&message) + &claude::print_json(&result) + "exit 1\n";
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_script("default", &script);
+    let output = in_a_repository(&sandbox, &["run", "-p", "x"]).exits_with(1);
+    assert_eq!(sandbox.records("iteration_started").len(), 1, "{output:?}");
+    assert!(output.stdout.contains("ANTHROPIC_API_KEY"), "{output:?}");
 }

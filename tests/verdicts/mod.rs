@@ -1,5 +1,5 @@
-//! A loop that can be trusted for a night, shown through the program itself: limits that are waited for, budgets,
-//! gates, hats, and a map of the code. In all of it the user's git stays as it was.
+//! Tests of the decisions of the loop with the real program: usage limits, budgets, gates, `ralph understand`.
+//! None of them changes the user's repository.
 
 mod budgets;
 mod dry_run;
@@ -7,17 +7,17 @@ mod gates;
 mod limits;
 mod understand;
 
-use crate::sandbox::{Sandbox, Told};
+use crate::sandbox::{CommandOutput, Sandbox};
 
-/// Calls `ralph` in a repository that somebody lives in, which must be as it was afterwards.
+/// Runs ralph in a repository with local changes and asserts that the repository is unchanged.
 #[track_caller]
-fn in_a_repository(sandbox: &Sandbox, arguments: &[&str]) -> Told {
-    sandbox.live_in();
+fn in_a_repository(sandbox: &Sandbox, arguments: &[&str]) -> CommandOutput {
+    sandbox.init_git_repository();
     let before = sandbox.git_state();
-    let told = sandbox.ralph(arguments);
+    let output = sandbox.ralph(arguments);
     assert!(
         sandbox.git_state() == before,
-        "the user's git has changed: {told:?}"
+        "the user's repository has changed: {output:?}"
     );
-    told
+    output
 }

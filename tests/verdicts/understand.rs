@@ -1,4 +1,4 @@
-//! `ralph understand`: one file may change, and what else changes is named.
+//! `ralph understand`: only its map may change, and other changed files are named.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::in_a_repository;
 use crate::sandbox::Sandbox;
 
-/// Every file of the workspace but those of ralph and git, with its bytes.
+/// Reads every file of the workspace except for those of ralph and git.
 fn files(directory: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
     for entry in fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry").path();
@@ -24,12 +24,12 @@ fn files(directory: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
 }
 
 #[test]
-fn understanding_changes_the_map_and_nothing_else() {
+fn understand_changes_only_the_map() {
     let sandbox = Sandbox::scripted(
         "read-stdin\nwrite codebase_map.md A small project.\nsay LOOP_COMPLETE",
         "",
     );
-    sandbox.live_in();
+    sandbox.init_git_repository();
     let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
     files(&sandbox.work(), &mut before);
     let git = sandbox.git_state();
@@ -42,11 +42,11 @@ fn understanding_changes_the_map_and_nothing_else() {
 }
 
 #[test]
-fn an_agent_that_edits_another_file_is_caught_and_the_file_is_named() {
+fn an_edit_of_another_file_fails_and_the_file_is_named() {
     let script = "read-stdin\nwrite codebase_map.md x\nwrite b.txt improved\nrun mkdir -p deep && echo x > deep/new.rs\nsay LOOP_COMPLETE";
     let sandbox = Sandbox::scripted(script, "event_loop: {max_consecutive_failures: 1}\n");
-    let told = in_a_repository(&sandbox, &["understand"]).exits_with(1);
-    assert!(told.stdout.contains("b.txt, deep/new.rs"), "{told:?}");
+    let output = in_a_repository(&sandbox, &["understand"]).exits_with(1);
+    assert!(output.stdout.contains("b.txt, deep/new.rs"), "{output:?}");
     let ended = &sandbox.records("iteration_ended")[0];
     assert_eq!(
         ended["failure"]["files"],
@@ -55,12 +55,11 @@ fn an_agent_that_edits_another_file_is_caught_and_the_file_is_named() {
     );
 }
 
-/// A commit hides nothing.
 #[test]
-fn a_committed_edit_is_caught_too() {
+fn a_committed_edit_fails_too() {
     let script = "run echo x >> a.txt && git -c user.name=t -c user.email=t@t commit --quiet -m x a.txt\nsay LOOP_COMPLETE";
     let sandbox = Sandbox::scripted(script, "");
-    sandbox.live_in();
-    let told = sandbox.ralph(&["understand", "1"]).exits_with(3);
-    assert!(told.stdout.contains("a.txt"), "{told:?}");
+    sandbox.init_git_repository();
+    let output = sandbox.ralph(&["understand", "1"]).exits_with(3);
+    assert!(output.stdout.contains("a.txt"), "{output:?}");
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A scripted agent that does what it is asked. In one task it is wrong at first, and mends it when a gate says so.
+# A scripted agent that solves every task. In one task its first attempt is wrong, and it fixes the result after a gate fails.
 . "${0%/*}/lib.sh"
 
 case $prompt in

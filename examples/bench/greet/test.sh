@@ -1,5 +1,5 @@
 #!/bin/sh
-# A greeting for a name, and one for nobody in particular.
+# Tests greet.sh with a name and without one.
 failed=0
 expect() {
     got=$(sh greet.sh "$@")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Two titles that the prompt does not name.
+# Checks slug.sh with two titles that are not in the prompt.
 [ -f slug.sh ] || { echo "there is no slug.sh"; exit 1; }
 for title in "one two" "x  y z"; do
     want=$title

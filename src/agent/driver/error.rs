@@ -1,4 +1,4 @@
-//! What can be wrong with a driver, said so that its author can mend it.
+//! Errors of driver scripts, with enough detail for the script's author to fix them.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,67 +6,67 @@ use std::path::PathBuf;
 use crate::event::ProcessEnd;
 use crate::process::ProcessError;
 
-use super::host::ended;
+use super::host::describe_exit;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    #[error("driver scripts need bash, and `bash` is not in PATH")]
+    #[error("driver scripts require bash, but `bash` is not in PATH")]
     NoBash,
-    #[error("{} is not a bash that can host a driver: {end}{}", bash.display(), because(stderr))]
+    #[error("{} is not a usable bash: {end}{}", bash.display(), stderr_suffix(stderr))]
     NotBash {
         bash: PathBuf,
         end: ProcessEnd,
         stderr: String,
     },
-    #[error("`{name}` cannot be the name of a driver: letters, digits, `-`, `_` and `.` only, and no path")]
+    #[error("invalid driver name `{name}`: expected letters, digits, `-`, `_` and `.`")]
     BadName { name: String },
-    #[error("there is no driver `{name}`")]
-    NotFound { name: String, looked: Vec<PathBuf> },
-    #[error("the driver {} is a link out of its directory, to {}", path.display(), real.display())]
-    Outside { path: PathBuf, real: PathBuf },
-    #[error("the driver {} is not a file", path.display())]
+    #[error("driver `{name}` not found")]
+    NotFound { name: String, searched: Vec<PathBuf> },
+    #[error("driver {} links to a file outside its directory: {}", path.display(), real.display())]
+    OutsideDirectory { path: PathBuf, real: PathBuf },
+    #[error("driver {} is not a file", path.display())]
     NotAFile { path: PathBuf },
-    #[error("the driver {} can be changed by everybody on this machine", path.display())]
+    #[error("driver {} is world-writable", path.display())]
     WorldWritable { path: PathBuf },
-    #[error("cannot read the driver {}: {source}", path.display())]
+    #[error("cannot read driver {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("cannot unpack the driver {name}: {source}")]
+    #[error("cannot unpack driver {name}: {source}")]
     Unpack { name: &'static str, source: io::Error },
-    #[error("the driver {path} lacks what it must define: {}{}", hooks.join(", "), because(stderr))]
+    #[error("driver {path} does not define required hooks: {}{}", hooks.join(", "), stderr_suffix(stderr))]
     Missing {
         path: String,
         hooks: Vec<String>,
         stderr: String,
     },
-    #[error("the driver {}: {hook} {}{}", path.display(), ended(*end), because(stderr))]
+    #[error("driver {}: {hook} {}{}", path.display(), describe_exit(*end), stderr_suffix(stderr))]
     Exited {
         path: PathBuf,
         hook: String,
         end: ProcessEnd,
         stderr: String,
     },
-    #[error("the driver {}: {hook} did not come to an end within {seconds} s", path.display())]
+    #[error("driver {}: {hook} timed out after {seconds}s", path.display())]
     TimedOut {
         path: PathBuf,
         hook: String,
         seconds: u64,
     },
-    #[error("the driver {}: {hook} printed far too much", path.display())]
-    TooMuch { path: PathBuf, hook: String },
-    #[error("the driver {path}: {hook} failed with status {status}{}", because(stderr))]
+    #[error("driver {}: output of {hook} is too large", path.display())]
+    OutputTooLarge { path: PathBuf, hook: String },
+    #[error("driver {path}: {hook} failed with status {status}{}", stderr_suffix(stderr))]
     Hook {
         path: String,
         hook: String,
         status: u32,
         stderr: String,
     },
-    #[error("the driver {path}: {hook} printed nothing")]
-    Silent { path: String, hook: String },
-    #[error("the driver {path}: driver_build_command left CLAUDE_CMD_ARGS empty")]
+    #[error("driver {path}: {hook} printed nothing")]
+    EmptyOutput { path: String, hook: String },
+    #[error("driver {path}: driver_build_command left CLAUDE_CMD_ARGS empty")]
     NoCommand { path: String },
-    #[error("`{binary}`, which the driver {name} drives, is not in PATH")]
+    #[error("`{binary}`, required by driver {name}, is not in PATH")]
     NoProgram { name: String, binary: String },
-    #[error("`{tool}` in the allowed tools is not a tool that {driver} knows")]
+    #[error("unknown tool `{tool}` in the allowed tools of {driver}")]
     UnknownTool {
         tool: String,
         driver: String,
@@ -76,10 +76,10 @@ pub enum DriverError {
     Process(#[from] ProcessError),
 }
 
-fn because(stderr: &str) -> String {
+fn stderr_suffix(stderr: &str) -> String {
     if stderr.is_empty() {
         String::new()
     } else {
-        format!("; it said: {stderr}")
+        format!("; stderr: {stderr}")
     }
 }

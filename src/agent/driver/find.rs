@@ -1,12 +1,14 @@
-//! Which file a driver's name stands for. Nothing is run here.
+//! Finds the script of a driver by name and checks that it is safe to source. Runs nothing.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::files::{self, FileError, Links};
+
 use super::DriverError;
 
-/// The drivers that come with ralph.
+/// The built-in drivers.
 pub static EMBEDDED: &[(&str, &str)] = &[
     ("claude-code", include_str!("../../../drivers/claude-code.sh")),
     ("codex", include_str!("../../../drivers/codex.sh")),
@@ -15,38 +17,39 @@ pub static EMBEDDED: &[(&str, &str)] = &[
     ("opencode", include_str!("../../../drivers/opencode.sh")),
 ];
 
-/// Where a driver's text comes from.
+/// The source of a driver script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Script {
+pub enum DriverScript {
     File(PathBuf),
     Embedded { name: &'static str, text: &'static str },
 }
 
-impl Script {
-    /// As the user is told.
-    pub fn place(&self) -> String {
+impl DriverScript {
+    /// The path, or a note that the driver is built in.
+    pub fn location(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Embedded { .. } => "comes with ralph".to_owned(),
+            Self::Embedded { .. } => "built-in".to_owned(),
         }
     }
 }
 
-/// Where drivers are looked for: a directory that was named, then the project's own.
+/// The directories in which drivers are searched for: the configured one, then those of the project.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
-    pub named: Option<PathBuf>,
-    /// Where ralph was called, and where its configuration is.
+pub struct DriverDirs {
+    /// `cli.driver_dir`.
+    pub configured: Option<PathBuf>,
+    /// From the working directory up to the project root.
     pub projects: Vec<PathBuf>,
 }
 
-impl Places {
+impl DriverDirs {
     pub fn directories(&self) -> Vec<PathBuf> {
-        let own = self
+        let project_dirs = self
             .projects
             .iter()
             .flat_map(|project| [project.join(".ralph/drivers"), project.join("ralph/drivers")]);
-        let mut directories: Vec<PathBuf> = self.named.iter().cloned().chain(own).collect();
+        let mut directories: Vec<PathBuf> = self.configured.iter().cloned().chain(project_dirs).collect();
         let mut seen = Vec::new();
         directories.retain(|directory| {
             !seen.contains(directory) && {
@@ -57,8 +60,8 @@ impl Places {
         directories
     }
 
-    /// The script of this name. A file of the project goes before the one that comes with ralph.
-    pub fn find(&self, name: &str) -> Result<Script, DriverError> {
+    /// Finds the script by name. A project's file takes precedence over a built-in driver.
+    pub fn find(&self, name: &str) -> Result<DriverScript, DriverError> {
         if !is_name(name) {
             return Err(DriverError::BadName {
                 name: name.to_owned(),
@@ -69,21 +72,21 @@ impl Places {
             let path = directory.join(format!("{name}.sh"));
             if path.symlink_metadata().is_ok() {
                 check(directory, &path)?;
-                return Ok(Script::File(path));
+                return Ok(DriverScript::File(path));
             }
         }
         let embedded = EMBEDDED.iter().find(|(embedded, _)| *embedded == name);
         match embedded {
-            Some((name, text)) => Ok(Script::Embedded { name, text }),
+            Some((name, text)) => Ok(DriverScript::Embedded { name, text }),
             None => Err(DriverError::NotFound {
                 name: name.to_owned(),
-                looked: directories,
+                searched: directories,
             }),
         }
     }
 
-    /// Every driver that there is, by name; a file hides an embedded one.
-    pub fn all(&self) -> Vec<(String, Result<Script, DriverError>)> {
+    /// All drivers by name. A file hides a built-in driver of the same name.
+    pub fn all(&self) -> Vec<(String, Result<DriverScript, DriverError>)> {
         let mut names: Vec<String> = EMBEDDED.iter().map(|(name, _)| (*name).to_owned()).collect();
         for entry in self
             .directories()
@@ -109,16 +112,16 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.chars().all(plain) && !name.starts_with(['-', '.'])
 }
 
-/// A file that somebody else can change, or that is really elsewhere, is not the driver that it seems to be.
+/// Rejects files that other users can modify and links that leave the directory.
 fn check(directory: &Path, path: &Path) -> Result<(), DriverError> {
     let unreadable = |source| DriverError::Unreadable {
         path: path.to_owned(),
         source,
     };
     let real = path.canonicalize().map_err(unreadable)?;
-    let home = directory.canonicalize().map_err(unreadable)?;
-    if !real.starts_with(&home) {
-        return Err(DriverError::Outside {
+    let directory = directory.canonicalize().map_err(unreadable)?;
+    if !real.starts_with(&directory) {
+        return Err(DriverError::OutsideDirectory {
             path: path.to_owned(),
             real,
         });
@@ -134,5 +137,6 @@ fn check(directory: &Path, path: &Path) -> Result<(), DriverError> {
             path: path.to_owned(),
         });
     }
-    fs::File::open(&real).map_err(unreadable).map(|_| ())
+    let opened = files::open(&real, Links::Follow).map_err(FileError::into_io);
+    opened.map_err(unreadable).map(|_| ())
 }

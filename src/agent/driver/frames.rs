@@ -1,12 +1,13 @@
-//! What the host script says: fields that end with NUL, read without trust in their number.
+//! Parses the output of the host script: NUL-terminated fields, grouped into frames. Counts in the data are not
+//! trusted.
 
-/// One statement of the host.
+/// One message of the host script.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     Hello {
         bash: String,
     },
-    /// This hook, or the script itself (`source`), is about to run.
+    /// The named hook, or the script itself (`source`), is about to run.
     Begin(String),
     Text {
         hook: String,
@@ -30,21 +31,21 @@ pub(super) enum Frame {
     End,
 }
 
-/// All whole statements; what is cut off at the end is left out, what is not a statement ends the reading.
-pub(super) fn read(bytes: &[u8]) -> Vec<Frame> {
-    let mut fields = Fields { rest: bytes };
+/// Parses all complete frames. Stops at a truncated or unknown frame.
+pub(super) fn parse(bytes: &[u8]) -> Vec<Frame> {
+    let mut parser = FrameParser { rest: bytes };
     let mut frames = Vec::new();
-    while let Some(frame) = fields.frame() {
+    while let Some(frame) = parser.frame() {
         frames.push(frame);
     }
     frames
 }
 
-struct Fields<'a> {
+struct FrameParser<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FrameParser<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let end = memchr::memchr(0, self.rest)?;
         let field = &self.rest[..end];
@@ -100,9 +101,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_read_and_a_cut_one_is_left_out() {
+    fn complete_frames_are_parsed_and_a_truncated_one_is_dropped() {
         let bytes = b"ralph-driver\x001\x005.2\0begin\0source\0array\0A\x002\0x\0\0text\0h\x000\0\xff\n\0arr";
-        let frames = read(bytes);
+        let frames = parse(bytes);
         assert_eq!(frames.len(), 4);
         assert_eq!(
             frames[2],
@@ -123,14 +124,14 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes: Vec<u8>) {
-            let _ = read(&bytes);
+        fn parsing_never_panics(bytes: Vec<u8>) {
+            let _ = parse(&bytes);
         }
 
         #[test]
-        fn a_count_is_not_believed(count: u32) {
+        fn item_count_is_not_trusted(count: u32) {
             let bytes = format!("array\0A\0{count}\0x\0");
-            let frames = read(bytes.as_bytes());
+            let frames = parse(bytes.as_bytes());
             proptest::prop_assert_eq!(frames.len(), usize::from(count <= 1));
         }
     }

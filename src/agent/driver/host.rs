@@ -1,5 +1,5 @@
-//! Real bash, one short-lived process for each question: the script is sourced by its path, and what it says comes
-//! back in frames. Whatever it does, there is an answer in time.
+//! Runs driver scripts in bash. Each request starts a short-lived bash process that sources the script, calls hooks
+//! and prints frames. A timeout bounds every request.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -12,70 +12,70 @@ use crate::process::{self, Supervisors};
 use super::DriverError;
 use super::frames::{self, Frame};
 
-const HOST: &str = include_str!("host.sh");
-/// What a command line can hold, twice over, and more than any description takes.
-const MOST_BYTES: usize = 8 << 20;
-const STDERR_SHOWN: usize = 2000;
+const HOST_SCRIPT: &str = include_str!("host.sh");
+/// Twice the maximum size of a command line, and more than any description needs.
+const MAX_OUTPUT_BYTES: usize = 8 << 20;
+const MAX_STDERR_BYTES: usize = 2000;
 
-/// How bash is found and started.
+/// The bash program and how to start it.
 #[derive(Debug, Clone)]
-pub struct Host {
+pub struct DriverHost {
     pub bash: PathBuf,
     pub supervisors: Supervisors,
     pub cwd: PathBuf,
-    /// For one question, with all its hooks.
+    /// Limit for one request, including all its hooks.
     pub timeout: Duration,
 }
 
-/// What the host is asked to do.
+/// A request to the host script.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Task<'a> {
+pub(super) enum HostRequest<'a> {
     Describe,
-    /// As describe, and whether its program is there.
+    /// Like `Describe`, and also checks whether the agent's program is available.
     Check,
     Build {
         prompt_file: &'a Path,
         context: &'a str,
         session: &'a str,
     },
-    /// One hook that reads an output file.
+    /// Calls one hook that reads an output file.
     Session {
         hook: &'a str,
         output: &'a Path,
     },
 }
 
-/// What it said.
+/// The frames and stderr of one request.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct HostReply {
     pub(super) frames: Vec<Frame>,
     pub(super) stderr: String,
 }
 
-impl Host {
-    pub(super) fn ask(
+impl DriverHost {
+    pub(super) fn send(
         &self,
         script: &Path,
-        globals: &[(&str, OsString)],
-        task: Task<'_>,
-    ) -> Result<Answer, DriverError> {
+        variables: &[(&str, OsString)],
+        request: HostRequest<'_>,
+    ) -> Result<HostReply, DriverError> {
         let captured = process::capture(
             &self.supervisors,
-            &self.spec(script, globals, task),
+            &self.spec(script, variables, request),
             self.bounds(),
         )?;
-        let stderr = shown(&captured.stderr);
+        let stderr = stderr_tail(&captured.stderr);
         let path = script.to_owned();
         if let Some(omitted) = captured.stdout_omitted {
-            let frames = frames::read(&captured.stdout[..omitted.at]);
-            return Err(DriverError::TooMuch {
+            let frames = frames::parse(&captured.stdout[..omitted.at]);
+            return Err(DriverError::OutputTooLarge {
                 path,
-                hook: last_begun(&frames),
+                hook: last_hook(&frames),
             });
         }
-        let frames = frames::read(&captured.stdout);
+        let frames = frames::parse(&captured.stdout);
         let Some(end) = captured.end else {
-            let (hook, seconds) = (last_begun(&frames), self.timeout.as_secs());
+            let (hook, seconds) = (last_hook(&frames), self.timeout.as_secs());
             return Err(DriverError::TimedOut { path, hook, seconds });
         };
         if !matches!(frames.first(), Some(Frame::Hello { .. })) {
@@ -83,7 +83,7 @@ impl Host {
             return Err(DriverError::NotBash { bash, end, stderr });
         }
         if frames.last() != Some(&Frame::End) {
-            let hook = last_begun(&frames);
+            let hook = last_hook(&frames);
             return Err(DriverError::Exited {
                 path,
                 hook,
@@ -91,33 +91,46 @@ impl Host {
                 stderr,
             });
         }
-        Ok(Answer { frames, stderr })
+        Ok(HostReply { frames, stderr })
     }
 
     fn bounds(&self) -> process::Bounds {
         process::Bounds {
             timeout: self.timeout,
             grace: Duration::from_millis(200),
-            max_bytes: MOST_BYTES,
+            max_bytes: MAX_OUTPUT_BYTES,
         }
     }
 
-    fn spec(&self, script: &Path, globals: &[(&str, OsString)], task: Task<'_>) -> process::ProcessSpec {
-        let mut args: Vec<OsString> = ["--norc", "--noprofile", "-p", "-c", HOST, "ralph", task.word()]
-            .iter()
-            .map(OsString::from)
-            .collect();
+    fn spec(
+        &self,
+        script: &Path,
+        variables: &[(&str, OsString)],
+        request: HostRequest<'_>,
+    ) -> process::ProcessSpec {
+        let mut args: Vec<OsString> = [
+            "--norc",
+            "--noprofile",
+            "-p",
+            "-c",
+            HOST_SCRIPT,
+            "ralph",
+            request.name(),
+        ]
+        .iter()
+        .map(OsString::from)
+        .collect();
         args.push(script.into());
-        args.push(globals.len().to_string().into());
-        args.extend(globals.iter().map(|(name, value)| {
+        args.push(variables.len().to_string().into());
+        args.extend(variables.iter().map(|(name, value)| {
             let mut assignment = OsString::from(name);
             assignment.push("=");
             assignment.push(value);
             assignment
         }));
-        match task {
-            Task::Describe | Task::Check => {}
-            Task::Build {
+        match request {
+            HostRequest::Describe | HostRequest::Check => {}
+            HostRequest::Build {
                 prompt_file,
                 context,
                 session,
@@ -126,7 +139,7 @@ impl Host {
                     [prompt_file.as_os_str(), OsStr::new(context), OsStr::new(session)].map(OsString::from),
                 );
             }
-            Task::Session { hook, output } => args.extend([OsString::from(hook), output.into()]),
+            HostRequest::Session { hook, output } => args.extend([OsString::from(hook), output.into()]),
         }
         process::ProcessSpec {
             program: self.bash.clone(),
@@ -139,8 +152,8 @@ impl Host {
     }
 }
 
-impl Task<'_> {
-    fn word(self) -> &'static str {
+impl HostRequest<'_> {
+    fn name(self) -> &'static str {
         match self {
             Self::Describe => "describe",
             Self::Check => "check",
@@ -150,29 +163,29 @@ impl Task<'_> {
     }
 }
 
-impl Answer {
-    /// What a hook printed, if it exists and succeeded.
+impl HostReply {
+    /// The exit status and output of a hook, if the script defines it.
     pub(super) fn text(&self, hook: &str) -> Option<(u32, &[u8])> {
         self.frames.iter().find_map(|frame| match frame {
             Frame::Text {
-                hook: said,
+                hook: name,
                 status,
                 text,
-            } if said == hook => Some((*status, text.as_slice())),
+            } if name == hook => Some((*status, text.as_slice())),
             _ => None,
         })
     }
 
     pub(super) fn flag(&self, hook: &str) -> Option<bool> {
         self.frames.iter().find_map(|frame| match frame {
-            Frame::Flag { hook: said, status } if said == hook => Some(*status == 0),
+            Frame::Flag { hook: name, status } if name == hook => Some(*status == 0),
             _ => None,
         })
     }
 
     pub(super) fn done(&self, hook: &str) -> Option<u32> {
         self.frames.iter().find_map(|frame| match frame {
-            Frame::Done { hook: said, status } if said == hook => Some(*status),
+            Frame::Done { hook: name, status } if name == hook => Some(*status),
             _ => None,
         })
     }
@@ -180,12 +193,12 @@ impl Answer {
     pub(super) fn has(&self, hook: &str) -> bool {
         self.frames
             .iter()
-            .any(|frame| matches!(frame, Frame::Has(said) if said == hook))
+            .any(|frame| matches!(frame, Frame::Has(name) if name == hook))
     }
 
     pub(super) fn array(&self, name: &str) -> Vec<OsString> {
         let items = self.frames.iter().find_map(|frame| match frame {
-            Frame::Array { name: said, items } if said == name => Some(items),
+            Frame::Array { name: array, items } if array == name => Some(items),
             _ => None,
         });
         items
@@ -204,28 +217,28 @@ impl Answer {
     }
 }
 
-fn last_begun(frames: &[Frame]) -> String {
+fn last_hook(frames: &[Frame]) -> String {
     let begun = frames.iter().rev().find_map(|frame| match frame {
         Frame::Begin(hook) => Some(hook.as_str()),
         _ => None,
     });
     match begun {
-        None | Some("source") => "the script itself".to_owned(),
+        None | Some("source") => "the script".to_owned(),
         Some(hook) => hook.to_owned(),
     }
 }
 
-/// The end of what was printed, where the reason usually is.
-fn shown(stderr: &[u8]) -> String {
+/// The end of stderr, which usually contains the reason.
+fn stderr_tail(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = text.trim();
-    text[text.ceil_char_boundary(text.len().saturating_sub(STDERR_SHOWN))..].to_owned()
+    text[text.ceil_char_boundary(text.len().saturating_sub(MAX_STDERR_BYTES))..].to_owned()
 }
 
-/// How a hook ended, in words.
-pub(super) fn ended(end: ProcessEnd) -> String {
+/// Describes how a hook ended the shell.
+pub(super) fn describe_exit(end: ProcessEnd) -> String {
     match end {
         ProcessEnd::Exited { code } => format!("called `exit {code}`"),
-        other => format!("ended the shell ({other})"),
+        other => format!("terminated the shell ({other})"),
     }
 }

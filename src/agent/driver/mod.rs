@@ -1,5 +1,7 @@
-//! Driver scripts: bash files that describe an agent's command line by hooks. The contract is that of the scripts which
-//! other Ralphs ship; they are sourced unchanged. Which file a name means is in `find`, bash itself in `host`.
+//! Driver scripts: bash files whose hooks describe an agent and build its command lines.
+//!
+//! The hook contract is the one of bmalph and similar tools, so their scripts work unchanged. `find` locates scripts
+//! and `host` runs bash.
 
 mod error;
 mod find;
@@ -9,8 +11,8 @@ mod session;
 mod tools;
 
 pub use error::DriverError;
-pub use find::{EMBEDDED, Places, Script};
-pub use host::Host;
+pub use find::{DriverDirs, DriverScript, EMBEDDED};
+pub use host::DriverHost;
 pub use tools::check_tools;
 
 use std::ffi::OsString;
@@ -20,21 +22,22 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::config::{Session, Settings};
+use crate::config::Settings;
+use crate::policy::Session;
 
-use host::{Answer, Task};
+use host::{HostReply, HostRequest};
 
-/// For all hooks of one question together; a hook that asks its program something may take seconds.
+/// Limit for all hooks of one request. A hook that runs the agent's program may take seconds.
 pub const HOOK_TIMEOUT: Duration = Duration::from_secs(10);
-/// No name, and no text for people, is longer.
-const LONGEST_TEXT: usize = 64 * 1024;
-/// What the contract wants printed when a driver has nothing of its own to say.
-const DEFAULT_HELP: &str = "The agent was refused a tool that it needs. Allow it in the agent's own settings, or in \
+/// Maximum size of the text that one hook may print.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+/// Shown after a permission denial if the driver defines no `driver_permission_denial_help`.
+const DEFAULT_DENIAL_HELP: &str = "The agent was denied a tool that it needs. Allow it in the agent's own settings, or in \
                             driver.allowed_tools of ralph.yml (ALLOWED_TOOLS in .ralphrc).";
 
-/// The variables that a driver reads.
+/// The shell variables that driver scripts read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Globals {
+pub struct DriverVariables {
     pub output_format: String,
     pub permission_mode: String,
     pub allowed_tools: String,
@@ -42,11 +45,11 @@ pub struct Globals {
     pub ralphrc: PathBuf,
 }
 
-impl Globals {
-    pub fn of(settings: &Settings, ralphrc: Option<&Path>) -> Self {
+impl DriverVariables {
+    pub fn from_settings(settings: &Settings, ralphrc: Option<&Path>) -> Self {
         let driver = &settings.driver;
         Self {
-            output_format: driver.output_format.word().to_owned(),
+            output_format: driver.output_format.as_str().to_owned(),
             permission_mode: driver.permission_mode.clone().unwrap_or_default(),
             allowed_tools: driver.allowed_tools.clone().unwrap_or_default(),
             use_continue: (settings.session == Session::Continue).to_string(),
@@ -54,7 +57,7 @@ impl Globals {
         }
     }
 
-    fn variables(&self) -> Vec<(&'static str, OsString)> {
+    fn assignments(&self) -> Vec<(&'static str, OsString)> {
         vec![
             ("CLAUDE_OUTPUT_FORMAT", self.output_format.clone().into()),
             ("CLAUDE_PERMISSION_MODE", self.permission_mode.clone().into()),
@@ -65,64 +68,66 @@ impl Globals {
     }
 }
 
-/// A driver that was sourced, and answered.
+/// A loaded driver script and its description.
 #[derive(Debug)]
 pub struct Driver {
     pub name: String,
     pub display_name: String,
-    /// The program, as the driver names it.
+    /// The agent's program, as the driver names it.
     pub binary: String,
-    pub place: String,
+    /// Path of the script, or a note that it is built in.
+    pub location: String,
     pub min_version: Option<String>,
-    /// The jq filter for its output; `None` if the driver defines none, which means `empty`.
+    /// The jq filter for the agent's output. `None`, if the driver defines none, means `empty`.
     pub filter: Option<String>,
-    pub denial_help: String,
+    pub permission_denial_help: String,
     pub tools: Vec<String>,
-    pub supports: Supports,
-    /// What `driver_check_available` said, where it was asked.
+    pub supports: DriverCapabilities,
+    /// The result of `driver_check_available`, if it was called.
     pub available: Option<bool>,
-    /// That sourcing it went wrong, though all that must be there is there.
-    pub complaint: Option<String>,
-    host: Host,
-    globals: Globals,
+    /// Set if sourcing the script failed although all required hooks are defined.
+    pub source_warning: Option<String>,
+    host: DriverHost,
+    variables: DriverVariables,
     script: PathBuf,
-    /// Holds a script that comes with ralph while it is in use.
+    /// Keeps the unpacked file of a built-in script alive.
     _unpacked: Option<TempDir>,
 }
 
-/// What a driver can do.
+/// Optional features that a driver supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Supports {
-    pub tool_allowlist: Support,
-    pub sessions: Support,
-    pub live_output: Support,
-    pub live_command: Support,
-    pub session_extractor: Support,
-    pub session_fallback: Support,
+pub struct DriverCapabilities {
+    pub tool_allowlist: Supported,
+    pub sessions: Supported,
+    pub live_output: Supported,
+    pub live_command: Supported,
+    pub session_extractor: Supported,
+    pub session_fallback: Supported,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Support {
+pub enum Supported {
     Yes,
     No,
 }
 
-impl From<bool> for Support {
+impl From<bool> for Supported {
     fn from(yes: bool) -> Self {
         if yes { Self::Yes } else { Self::No }
     }
 }
 
-/// Whether the driver's program is to be looked for as well.
+/// What to ask a driver when it is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asking {
+pub enum DriverQuery {
     Describe,
+    /// Also check whether the agent's program is available.
     Check,
 }
 
-/// What a build gave, whether it succeeded or not.
+/// The result of `driver_build_command`, successful or not.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Built {
+pub struct BuiltCommand {
     pub status: u32,
     pub argv: Vec<OsString>,
     /// `None` if the driver does not prepare a live command.
@@ -132,70 +137,80 @@ pub struct Built {
 }
 
 impl Driver {
-    /// Sources the script and asks for all that does not depend on a prompt, in one go.
-    pub fn load(script: &Script, host: Host, globals: Globals, asking: Asking) -> Result<Self, DriverError> {
+    /// Sources the script and reads everything that does not depend on a prompt, in one request.
+    pub fn load(
+        script: &DriverScript,
+        host: DriverHost,
+        variables: DriverVariables,
+        query: DriverQuery,
+    ) -> Result<Self, DriverError> {
         let (path, unpacked) = unpack(script)?;
-        let task = match asking {
-            Asking::Describe => Task::Describe,
-            Asking::Check => Task::Check,
+        let request = match query {
+            DriverQuery::Describe => HostRequest::Describe,
+            DriverQuery::Check => HostRequest::Check,
         };
-        let answer = host.ask(&path, &globals.variables(), task)?;
-        let reader = Reader {
-            place: script.place(),
-            answer,
+        let reply = host.send(&path, &variables.assignments(), request)?;
+        let reader = ReplyReader {
+            location: script.location(),
+            reply,
         };
-        reader.forbid_missing()?;
-        let tools = reader.answer.array("VALID_TOOL_PATTERNS");
+        reader.require_hooks()?;
+        let tools = reader.reply.array("VALID_TOOL_PATTERNS");
         Ok(Self {
             name: reader.required("driver_name")?,
             display_name: reader.required("driver_display_name")?,
             binary: reader.required("driver_cli_binary")?,
             min_version: reader.optional("driver_min_version")?,
             filter: reader.optional("driver_stream_filter")?,
-            denial_help: reader
+            permission_denial_help: reader
                 .optional("driver_permission_denial_help")?
-                .unwrap_or_else(|| DEFAULT_HELP.to_owned()),
+                .unwrap_or_else(|| DEFAULT_DENIAL_HELP.to_owned()),
             tools: tools
                 .iter()
                 .map(|tool| tool.to_string_lossy().into_owned())
                 .collect(),
             supports: reader.supports(),
-            available: reader.answer.flag("driver_check_available"),
-            complaint: reader.complaint(),
-            place: reader.place,
+            available: reader.reply.flag("driver_check_available"),
+            source_warning: reader.source_warning(),
+            location: reader.location,
             host,
-            globals,
+            variables,
             script: path,
             _unpacked: unpacked,
         })
     }
 
-    /// Asks for the command line of one prompt.
-    pub fn build(&self, prompt_file: &Path, context: &str, session: &str) -> Result<Built, DriverError> {
-        let mut globals = self.globals.variables();
-        globals.push(("DRIVER_DISPLAY_NAME", self.display_name.clone().into()));
-        globals.push(("CLAUDE_CODE_CMD", self.binary.clone().into()));
-        let task = Task::Build {
+    /// Builds the command line for one prompt.
+    pub fn build(
+        &self,
+        prompt_file: &Path,
+        context: &str,
+        session: &str,
+    ) -> Result<BuiltCommand, DriverError> {
+        let mut variables = self.variables.assignments();
+        variables.push(("DRIVER_DISPLAY_NAME", self.display_name.clone().into()));
+        variables.push(("CLAUDE_CODE_CMD", self.binary.clone().into()));
+        let request = HostRequest::Build {
             prompt_file,
             context,
             session,
         };
-        let answer = self.host.ask(&self.script, &globals, task)?;
-        Ok(Built {
-            status: answer.done("driver_build_command").unwrap_or(1),
-            argv: answer.array("CLAUDE_CMD_ARGS"),
-            live_status: answer.done("driver_prepare_live_command"),
-            live_argv: answer.array("LIVE_CMD_ARGS"),
-            stderr: answer.stderr,
+        let reply = self.host.send(&self.script, &variables, request)?;
+        Ok(BuiltCommand {
+            status: reply.done("driver_build_command").unwrap_or(1),
+            argv: reply.array("CLAUDE_CMD_ARGS"),
+            live_status: reply.done("driver_prepare_live_command"),
+            live_argv: reply.array("LIVE_CMD_ARGS"),
+            stderr: reply.stderr,
         })
     }
 
-    /// The command line that is to be started: the live one, where the driver has live output. Arrays of a call that
-    /// failed are ignored.
+    /// The command line to start: the live one if the driver supports live output. If a hook fails, the arrays that
+    /// it set are ignored.
     pub fn command(&self, prompt_file: &Path, session: &str) -> Result<Vec<OsString>, DriverError> {
         let built = self.build(prompt_file, "", session)?;
         let failed = |hook: &'static str, status| DriverError::Hook {
-            path: self.place.clone(),
+            path: self.location.clone(),
             hook: hook.to_owned(),
             status,
             stderr: built.stderr.clone(),
@@ -204,67 +219,67 @@ impl Driver {
             return Err(failed("driver_build_command", built.status));
         }
         let argv = match (self.supports.live_output, built.live_status) {
-            (Support::No, _) => built.argv,
-            (Support::Yes, None | Some(0)) => built.live_argv,
-            (Support::Yes, Some(status)) => return Err(failed("driver_prepare_live_command", status)),
+            (Supported::No, _) => built.argv,
+            (Supported::Yes, None | Some(0)) => built.live_argv,
+            (Supported::Yes, Some(status)) => return Err(failed("driver_prepare_live_command", status)),
         };
         match argv.first() {
             Some(program) if !program.is_empty() => Ok(argv),
             _ => Err(DriverError::NoCommand {
-                path: self.place.clone(),
+                path: self.location.clone(),
             }),
         }
     }
 
-    /// Whether sessions are to be resumed, as the driver sees it.
-    pub fn continues(&self) -> bool {
-        self.supports.sessions == Support::Yes && self.globals.use_continue == "true"
+    /// True if the driver supports sessions and the settings ask to resume them.
+    pub fn resumes_sessions(&self) -> bool {
+        self.supports.sessions == Supported::Yes && self.variables.use_continue == "true"
     }
 }
 
-/// Takes an answer apart, and complains in the name of the script.
-struct Reader {
-    place: String,
-    answer: Answer,
+/// Extracts values from a reply and creates errors that name the script.
+struct ReplyReader {
+    location: String,
+    reply: HostReply,
 }
 
-impl Reader {
-    fn forbid_missing(&self) -> Result<(), DriverError> {
-        let hooks = self.answer.missing();
+impl ReplyReader {
+    fn require_hooks(&self) -> Result<(), DriverError> {
+        let hooks = self.reply.missing();
         if hooks.is_empty() {
             return Ok(());
         }
         Err(DriverError::Missing {
-            path: self.place.clone(),
+            path: self.location.clone(),
             hooks,
-            stderr: self.answer.stderr.clone(),
+            stderr: self.reply.stderr.clone(),
         })
     }
 
-    /// A script may end with a test that fails; only with words does that mean something.
-    fn complaint(&self) -> Option<String> {
-        let status = self.answer.done("source").filter(|status| *status != 0)?;
-        let stderr = &self.answer.stderr;
+    /// A nonzero status alone is no problem, because a script may end with a failing test. With stderr output it is.
+    fn source_warning(&self) -> Option<String> {
+        let status = self.reply.done("source").filter(|status| *status != 0)?;
+        let stderr = &self.reply.stderr;
         (!stderr.is_empty()).then(|| {
             format!(
-                "the driver {} was sourced with status {status}, perhaps not to its end; it said: {stderr}",
-                self.place
+                "driver {} may not have loaded completely (status {status}); stderr: {stderr}",
+                self.location
             )
         })
     }
 
     fn required(&self, hook: &str) -> Result<String, DriverError> {
         let failed = |status| DriverError::Hook {
-            path: self.place.clone(),
+            path: self.location.clone(),
             hook: hook.to_owned(),
             status,
-            stderr: self.answer.stderr.clone(),
+            stderr: self.reply.stderr.clone(),
         };
-        match self.answer.text(hook) {
+        match self.reply.text(hook) {
             Some((0, _)) => match self.optional(hook)? {
                 Some(text) => Ok(text),
-                None => Err(DriverError::Silent {
-                    path: self.place.clone(),
+                None => Err(DriverError::EmptyOutput {
+                    path: self.location.clone(),
                     hook: hook.to_owned(),
                 }),
             },
@@ -273,14 +288,14 @@ impl Reader {
         }
     }
 
-    /// A hook that fails or prints nothing is as good as none.
+    /// A hook that fails or prints nothing counts as undefined.
     fn optional(&self, hook: &str) -> Result<Option<String>, DriverError> {
-        let Some((0, text)) = self.answer.text(hook) else {
+        let Some((0, text)) = self.reply.text(hook) else {
             return Ok(None);
         };
-        if text.len() > LONGEST_TEXT {
-            return Err(DriverError::TooMuch {
-                path: self.place.clone().into(),
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(DriverError::OutputTooLarge {
+                path: self.location.clone().into(),
                 hook: hook.to_owned(),
             });
         }
@@ -288,10 +303,10 @@ impl Reader {
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
-    fn supports(&self) -> Supports {
-        let flag = |hook: &str, undefined: bool| Support::from(self.answer.flag(hook).unwrap_or(undefined));
-        let has = |hook: &str| Support::from(self.answer.has(hook));
-        Supports {
+    fn supports(&self) -> DriverCapabilities {
+        let flag = |hook: &str, undefined: bool| Supported::from(self.reply.flag(hook).unwrap_or(undefined));
+        let has = |hook: &str| Supported::from(self.reply.has(hook));
+        DriverCapabilities {
             tool_allowlist: flag("driver_supports_tool_allowlist", false),
             sessions: flag("driver_supports_sessions", true),
             live_output: flag("driver_supports_live_output", true),
@@ -302,11 +317,11 @@ impl Reader {
     }
 }
 
-/// A script must have a path: some look for what lies beside them.
-fn unpack(script: &Script) -> Result<(PathBuf, Option<TempDir>), DriverError> {
+/// Writes a built-in script to a file. Scripts need a path because some load files from their own directory.
+fn unpack(script: &DriverScript) -> Result<(PathBuf, Option<TempDir>), DriverError> {
     match script {
-        Script::File(path) => Ok((path.clone(), None)),
-        Script::Embedded { name, text } => {
+        DriverScript::File(path) => Ok((path.clone(), None)),
+        DriverScript::Embedded { name, text } => {
             let failed = |source| DriverError::Unpack { name, source };
             let directory = crate::process::scratch("ralph-driver-").map_err(failed)?;
             let path = directory.path().join(format!("{name}.sh"));

@@ -1,4 +1,4 @@
-//! How each agent is called, and what the manual says of it.
+//! Tests of the agents' command lines and of their description in `docs/agents.md`.
 
 use super::*;
 use crate::agent::{AGENTS, Evidence};
@@ -9,15 +9,15 @@ fn call(name: &str, prompt: &str) -> Invocation {
 
 fn call_with(name: &str, prompt: &str, settings: &Settings) -> Invocation {
     let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
-    let selected = ResolvedAgent::builtin(agent, agent.programs[0].into(), None, settings);
-    selected.invocation(prompt, Path::new("/run/prompt.md")).unwrap()
+    let resolved = ResolvedAgent::builtin(agent, agent.programs[0].into(), None, settings);
+    resolved.invocation(prompt, Path::new("/run/prompt.md")).unwrap()
 }
 
 fn line(invocation: &Invocation) -> String {
     let stdin = match &invocation.stdin {
         StdinSource::Null => "/dev/null".to_owned(),
         StdinSource::PromptFile(path) => path.display().to_string(),
-        StdinSource::Screen => "screen".to_owned(),
+        StdinSource::Terminal => "terminal".to_owned(),
     };
     format!(
         "{} {} < {stdin}",
@@ -27,7 +27,7 @@ fn line(invocation: &Invocation) -> String {
 }
 
 #[test]
-fn each_agent_is_called_as_its_row_says() {
+fn command_line_of_each_agent_matches_its_table_row() {
     let calls: Vec<String> = AGENTS
         .iter()
         .flat_map(|agent| {
@@ -39,6 +39,8 @@ fn each_agent_is_called_as_its_row_says() {
     claude --dangerously-skip-permissions --output-format stream-json --verbose -p < /run/prompt.md
     kiro-cli chat --no-interactive --trust-all-tools say hi < /dev/null
     kiro-cli chat --no-interactive --trust-all-tools < /run/prompt.md
+    agy --dangerously-skip-permissions --print-timeout 24h --output-format stream-json -p say hi < /dev/null
+    agy --dangerously-skip-permissions --print-timeout 24h --output-format stream-json -p Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
     gemini --yolo --skip-trust -o stream-json -p say hi < /dev/null
     gemini --yolo --skip-trust -o stream-json < /run/prompt.md
     codex exec --dangerously-bypass-approvals-and-sandbox --json say hi < /dev/null
@@ -51,11 +53,21 @@ fn each_agent_is_called_as_its_row_says() {
     copilot --allow-all --no-ask-user --output-format json --usage-output-file /run/usage.json < /run/prompt.md
     cursor-agent -p --force --trust --output-format stream-json say hi < /dev/null
     cursor-agent -p --force --trust --output-format stream-json Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
+    qwen --yolo -o stream-json < /run/prompt.md
+    qwen --yolo -o stream-json < /run/prompt.md
+    pi -p --mode json < /run/prompt.md
+    pi -p --mode json < /run/prompt.md
+    kimi --output-format stream-json -p say hi < /dev/null
+    kimi --output-format stream-json -p Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
+    vibe --auto-approve --trust --output streaming -p < /run/prompt.md
+    vibe --auto-approve --trust --output streaming -p < /run/prompt.md
+    cline --json say hi < /dev/null
+    cline --json Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
     ");
 }
 
 #[test]
-fn long_and_leading_characters_go_the_safe_way() {
+fn long_prompts_and_special_first_characters_use_stdin() {
     for prompt in [
         "-x".to_owned(),
         "/help".to_owned(),
@@ -70,25 +82,25 @@ fn long_and_leading_characters_go_the_safe_way() {
     assert_eq!(
         call("codex", "resume").args.last().unwrap(),
         "-",
-        "may be a subcommand"
+        "a single word could be a subcommand"
     );
 }
 
 #[test]
-fn a_prompt_over_the_agents_own_limit_is_refused_with_the_figure() {
+fn prompt_over_the_agents_limit_is_rejected_with_both_sizes() {
     let codex = AGENTS.iter().find(|agent| agent.name == "codex").unwrap();
-    let selected = ResolvedAgent::builtin(codex, "codex".into(), None, &Settings::default());
-    let error = selected
+    let resolved = ResolvedAgent::builtin(codex, "codex".into(), None, &Settings::default());
+    let error = resolved
         .invocation(&"x".repeat(1_048_577), Path::new("p"))
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the prompt is too long for OpenAI Codex: 1048577 characters, and the limit is 1048576 characters"
+        "prompt too long for OpenAI Codex: 1048577 characters (limit: 1048576 characters)"
     );
 }
 
 #[test]
-fn plain_transcripts_turn_structured_output_off() {
+fn plain_transcript_disables_structured_output() {
     let mut settings = Settings::default();
     settings.cli.transcript = Some("plain".into());
     let args = call_with("claude", "hi", &settings).args;
@@ -96,7 +108,7 @@ fn plain_transcripts_turn_structured_output_off() {
 }
 
 #[test]
-fn models_adapter_arguments_and_extra_arguments_come_before_the_prompt() {
+fn model_adapter_args_and_extra_args_precede_the_prompt() {
     let mut settings = Settings::default();
     settings.cli.model = Some("opus".into());
     settings.cli.extra_args = vec!["--debug".into()];
@@ -109,49 +121,54 @@ fn models_adapter_arguments_and_extra_arguments_come_before_the_prompt() {
 }
 
 #[test]
-fn claude_gets_its_terminal_whatever_pty_mode_says() {
+fn claude_gets_a_terminal_without_pty_mode() {
     assert_eq!(call("claude", "hi").terminal, Terminal::Pty);
     assert_eq!(call("codex", "hi").terminal, Terminal::Pipe);
 }
 
 #[test]
-fn what_an_agent_would_misread_is_worded_so_that_it_is_text() {
-    let worded = |name: &str, prompt: &str| {
+fn prompt_text_with_special_meaning_is_escaped() {
+    let escaped = |name: &str, prompt: &str| {
         let agent = AGENTS.iter().find(|agent| agent.name == name).unwrap();
-        let selected = ResolvedAgent::builtin(agent, name.into(), None, &Settings::default());
-        selected.escape_prompt(prompt).into_owned()
+        let resolved = ResolvedAgent::builtin(agent, name.into(), None, &Settings::default());
+        resolved.escape_prompt(prompt).into_owned()
     };
-    assert_eq!(worded("claude", "/help"), "\n/help");
-    assert_eq!(worded("claude", "see /help and @file"), "see /help and @file");
-    assert_eq!(worded("gemini", "see @file, a@b.c"), r"see \@file, a\@b.c");
-    assert_eq!(worded("codex", "/help @file"), "/help @file");
-    let args = call("claude", &worded("claude", "/help")).args;
-    assert_eq!(args.last().unwrap(), "-p", "by way of stdin");
+    assert_eq!(escaped("claude", "/help"), "\n/help");
+    assert_eq!(escaped("claude", "see /help and @file"), "see /help and @file");
+    assert_eq!(escaped("gemini", "see @file, a@b.c"), r"see \@file, a\@b.c");
+    assert_eq!(escaped("codex", "/help @file"), "/help @file");
+    let args = call("claude", &escaped("claude", "/help")).args;
+    assert_eq!(args.last().unwrap(), "-p", "passed on stdin");
 }
 
 #[test]
-fn a_session_is_taken_up_again_as_the_row_says() {
+fn resume_arguments_match_the_table_row() {
     let calls: Vec<String> = AGENTS
         .iter()
         .filter(|agent| agent.resume.is_some())
         .map(|agent| {
-            let selected =
+            let resolved =
                 ResolvedAgent::builtin(agent, agent.programs[0].into(), None, &Settings::default());
-            let call = selected.resuming("- go on", Path::new("/run/prompt.md"), Some("ID"));
+            let call = resolved.invocation_in_session("- go on", Path::new("/run/prompt.md"), Some("ID"));
             line(&call.unwrap())
         })
         .collect();
     insta::assert_snapshot!(calls.join("\n"), @"
     claude --dangerously-skip-permissions --output-format stream-json --verbose --resume ID -p < /run/prompt.md
+    agy --dangerously-skip-permissions --print-timeout 24h --output-format stream-json --conversation ID -p Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
     gemini --yolo --skip-trust -o stream-json --resume ID < /run/prompt.md
     codex exec --dangerously-bypass-approvals-and-sandbox --json resume ID - < /run/prompt.md
     opencode run --auto --format json --thinking --session ID < /run/prompt.md
     copilot --allow-all --no-ask-user --output-format json --resume=ID --usage-output-file /run/usage.json < /run/prompt.md
+    qwen --yolo -o stream-json --resume ID < /run/prompt.md
+    pi -p --mode json --session ID < /run/prompt.md
+    kimi --output-format stream-json --session ID -p Read the file /run/prompt.md and do what it says; it is your whole task. < /dev/null
+    vibe --auto-approve --trust --output streaming --resume ID -p < /run/prompt.md
     ");
 }
 
 #[test]
-fn the_manual_says_what_the_rows_say() {
+fn agents_manual_matches_the_table() {
     let manual = include_str!("../../../docs/agents.md");
     for agent in AGENTS {
         let Evidence::Version(version) = agent.tested_with else {
@@ -179,8 +196,8 @@ fn the_manual_says_what_the_rows_say() {
             assert!(section.contains(&line), "{} lacks {line}", agent.name);
         }
         let limit = match agent.prompt_limit {
-            Some(PromptLimit::Bytes(most)) => format!("at most {most} bytes"),
-            Some(PromptLimit::Characters(most)) => format!("at most {most} characters"),
+            Some(PromptLimit::Bytes(limit)) => format!("at most {limit} bytes"),
+            Some(PromptLimit::Characters(limit)) => format!("at most {limit} characters"),
             None => String::new(),
         };
         assert!(section.contains(&limit), "{} lacks {limit}", agent.name);
@@ -188,13 +205,13 @@ fn the_manual_says_what_the_rows_say() {
 }
 
 #[test]
-fn what_root_needs_is_set_for_root_only() {
+fn root_environment_is_set_for_root_only() {
     let claude = AGENTS.iter().find(|agent| agent.name == "claude").unwrap();
     assert_eq!(
-        environment(claude, User::Root),
+        environment(claude, UserKind::Root),
         [("IS_SANDBOX".to_owned(), "1".to_owned())]
     );
-    assert_eq!(environment(claude, User::Ordinary), []);
+    assert_eq!(environment(claude, UserKind::Ordinary), []);
 }
 
 fn custom(prompt: &str, change: impl FnOnce(&mut Settings)) -> Result<Invocation, AgentError> {
@@ -205,7 +222,7 @@ fn custom(prompt: &str, change: impl FnOnce(&mut Settings)) -> Result<Invocation
 }
 
 #[test]
-fn a_custom_command_gets_its_prompt_as_configured() {
+fn custom_command_receives_its_prompt_as_configured() {
     assert_eq!(custom("test", |_| ()).unwrap().args, ["--headless", "test"]);
     let flag = |settings: &mut Settings| settings.cli.prompt_flag = Some("--prompt".into());
     assert_eq!(
@@ -219,14 +236,12 @@ fn a_custom_command_gets_its_prompt_as_configured() {
 }
 
 #[test]
-fn a_custom_prompt_is_never_read_as_an_option_and_never_too_long_for_the_kernel() {
+fn custom_prompt_is_never_an_option_and_never_exceeds_the_argument_limit() {
     assert_eq!(custom("- item", |_| ()).unwrap().args, ["--headless", "\n- item"]);
-    let error = custom(&"x".repeat(LONGEST_ARGUMENT), |_| ()).unwrap_err();
+    let error = custom(&"x".repeat(ARGUMENT_BYTE_LIMIT), |_| ()).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with("131072 bytes, and the limit is 131071 bytes"),
+        error.to_string().ends_with("131072 bytes (limit: 131071 bytes)"),
         "{error}"
     );
-    assert!(custom(&"x".repeat(LONGEST_ARGUMENT - 1), |_| ()).is_ok());
+    assert!(custom(&"x".repeat(ARGUMENT_BYTE_LIMIT - 1), |_| ()).is_ok());
 }

@@ -53,7 +53,7 @@ pub(in crate::cli) struct BenchRunArguments {
     #[arg(long)]
     pub(in crate::cli) json: bool,
     #[command(flatten)]
-    pub(in crate::cli) place: BenchPlace,
+    pub(in crate::cli) location: BenchLocation,
 }
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(in crate::cli) struct BenchReportArguments {
     #[arg(long)]
     pub(in crate::cli) json: bool,
     #[command(flatten)]
-    pub(in crate::cli) place: BenchPlace,
+    pub(in crate::cli) location: BenchLocation,
 }
 
 #[derive(Debug, Args)]
@@ -74,11 +74,11 @@ pub(in crate::cli) struct BenchListArguments {
     #[arg(long)]
     pub(in crate::cli) json: bool,
     #[command(flatten)]
-    pub(in crate::cli) place: BenchPlace,
+    pub(in crate::cli) location: BenchLocation,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct BenchPlace {
+pub(in crate::cli) struct BenchLocation {
     /// Directory for benches [default: ~/.local/state/ralph/bench]
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) dir: Option<PathBuf>,

@@ -8,6 +8,9 @@ use jiff::civil::{Date, DateTime};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunsArguments {
+    /// List the runs of all projects, with totals by day, project and agent
+    #[arg(long)]
+    pub(in crate::cli) all: bool,
     /// List only runs of this agent
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) agent: Option<String>,

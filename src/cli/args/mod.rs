@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use bench::{
-    BenchArguments, BenchCommand, BenchListArguments, BenchPlace, BenchReportArguments, BenchRunArguments,
+    BenchArguments, BenchCommand, BenchListArguments, BenchLocation, BenchReportArguments, BenchRunArguments,
 };
 pub(super) use examples::with_examples;
 pub(super) use history::{
@@ -23,8 +23,8 @@ pub(super) use history::{
 pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use project::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
-    ForeignName, GatesArguments, GatesCommand, HatsArguments, HatsCommand, InitArguments, SettingsArguments,
-    TrustArguments,
+    GatesArguments, GatesCommand, HatsArguments, HatsCommand, ImportArgument, InitArguments,
+    SettingsArguments, TrustArguments,
 };
 pub(super) use run::{
     AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,
@@ -36,7 +36,7 @@ pub(super) use short_help::shorten_if_requested;
 #[command(name = "ralph", version, disable_help_subcommand = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: CliCommand,
 
     /// When to use color
     #[arg(long, global = true, value_enum, default_value_t = ColorArgument::Auto, value_name = "WHEN")]
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Run the loop (the default when only flags are given)
     Run(Box<RunArguments>),
     /// Have an agent explore this codebase and write codebase_map.md (no other changes)

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::policy::Seconds;
+
 use super::{AgentArguments, ConfigArguments, ListArguments};
 
 #[derive(Debug, Args)]
@@ -27,9 +29,9 @@ pub(in crate::cli) struct AgentTestArguments {
     /// A built-in name, custom, or driver:NAME [default: the agent that `ralph run` uses]
     #[arg(value_name = "NAME", conflicts_with = "agent")]
     pub(in crate::cli) name: Option<String>,
-    /// Timeout of one call, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    pub(in crate::cli) timeout: u64,
+    /// Timeout of one call, such as 90s or 2m
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = up_to_an_hour)]
+    pub(in crate::cli) timeout: Seconds,
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,
@@ -142,7 +144,7 @@ pub(in crate::cli) enum ConfigCommand {
     /// Convert another Ralph's configuration to ralph.yml and print it
     Convert {
         #[arg(long, value_enum)]
-        from: ForeignName,
+        from: ImportArgument,
         /// The file to convert [default: this project's file]
         file: Option<PathBuf>,
     },
@@ -160,26 +162,26 @@ pub(in crate::cli) struct InitArguments {
 
 impl InitArguments {
     /// The kind of file to convert, and its path if given.
-    pub(in crate::cli) fn from(&self) -> Option<(ForeignName, Option<&Path>)> {
+    pub(in crate::cli) fn from(&self) -> Option<(ImportArgument, Option<&Path>)> {
         let ralphrc = self
             .from_ralphrc
             .as_ref()
-            .map(|file| (ForeignName::Ralphrc, file));
+            .map(|file| (ImportArgument::Ralphrc, file));
         let ralphex = self
             .from_ralphex
             .as_ref()
-            .map(|file| (ForeignName::Ralphex, file));
+            .map(|file| (ImportArgument::Ralphex, file));
         ralphrc.or(ralphex).map(|(name, file)| (name, file.as_deref()))
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum ForeignName {
+pub(in crate::cli) enum ImportArgument {
     Ralphrc,
     Ralphex,
 }
 
-impl fmt::Display for ForeignName {
+impl fmt::Display for ImportArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ralphrc => "ralphrc",
@@ -204,4 +206,12 @@ pub(in crate::cli) struct TrustArguments {
     pub(in crate::cli) tasks: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) choice: AgentArguments,
+}
+
+fn up_to_an_hour(text: &str) -> Result<Seconds, String> {
+    match text.parse::<Seconds>() {
+        Ok(timeout @ Seconds(1..=3600)) => Ok(timeout),
+        Ok(_) => Err("expected a duration from 1s to 1h".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }

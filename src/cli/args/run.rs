@@ -1,12 +1,14 @@
 //! Arguments of the run, understand and tell commands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use crate::cli::run::DryRun;
-use crate::config::{Mode, Partial, PartialCli, PartialEventLoop, SplitError, split_words};
-use crate::engine::Asking;
+use crate::cli::run_request::DryRun;
+use crate::config::{Mode, PartialCli, PartialEventLoop, PartialSettings, SplitError, split_words};
+use crate::engine::AskPolicy;
+use crate::event::Answer;
+use crate::policy::Seconds;
 
 /// Help heading of the limits.
 const LIMITS: &str = "Limits";
@@ -35,22 +37,22 @@ pub(in crate::cli) struct RunArguments {
     #[arg(long, value_enum, value_name = "MODE")]
     pub(in crate::cli) mode: Option<ModeArgument>,
     /// Ask between iterations: continue, continue without asking, or quit
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     pub(in crate::cli) interactive: bool,
     /// Print the agent's command line without running it
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
     /// With --dry-run: print only the exact prompt of the first iteration
-    #[arg(long, requires = "dry_run", conflicts_with = "json")]
+    #[arg(long, requires = "dry_run")]
     pub(in crate::cli) show_prompt: bool,
     #[command(flatten)]
     pub(in crate::cli) choice: AgentArguments,
     /// Stop after this many iterations [default: 100]
     #[arg(short = 'n', long, value_name = "N", help_heading = LIMITS)]
     pub(in crate::cli) max_iterations: Option<u64>,
-    /// Stop after this many seconds [default: 14400]
-    #[arg(long, value_name = "SECONDS", help_heading = LIMITS)]
-    pub(in crate::cli) max_runtime: Option<u64>,
+    /// Stop after this time, such as 90m or 8h [default: 4h]
+    #[arg(long, value_name = "DURATION", help_heading = LIMITS)]
+    pub(in crate::cli) max_runtime: Option<Seconds>,
     /// Stop when the cost reaches this many dollars
     #[arg(long, value_name = "USD", help_heading = LIMITS)]
     pub(in crate::cli) max_cost: Option<f64>,
@@ -98,23 +100,91 @@ pub(in crate::cli) struct TellArguments {
     /// Stop the current iteration and start the next
     #[arg(long, group = "command")]
     pub(in crate::cli) stop_iteration: bool,
+    /// Stop the agent and end the run
+    #[arg(long, group = "command")]
+    pub(in crate::cli) stop: bool,
+    /// Kill the agent at once and end the run
+    #[arg(long, group = "command")]
+    pub(in crate::cli) kill: bool,
+    /// Answer the question that the run asks
+    #[arg(long, group = "command", value_enum, value_name = "ANSWER")]
+    pub(in crate::cli) answer: Option<AnswerArgument>,
+}
+
+/// An answer to a question of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum AnswerArgument {
+    Continue,
+    Always,
+    Done,
+    Quit,
+}
+
+impl From<AnswerArgument> for Answer {
+    fn from(answer: AnswerArgument) -> Self {
+        match answer {
+            AnswerArgument::Continue => Self::Continue,
+            AnswerArgument::Always => Self::ContinueWithoutAsking,
+            AnswerArgument::Done => Self::Done,
+            AnswerArgument::Quit => Self::Quit,
+        }
+    }
 }
 
 /// Output options.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Display")]
 pub(in crate::cli) struct DisplayArguments {
-    /// Print the journal's records as JSON lines, live
-    #[arg(long)]
-    pub(in crate::cli) json: bool,
+    /// Print the journal's records as JSON lines, live; with =FILE, write them to the file as well
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = STDOUT)]
+    pub(in crate::cli) json: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) screen: TuiArguments,
     /// Print only the final report
-    #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
+    #[arg(short, long, conflicts_with = "verbose")]
     pub(in crate::cli) quiet: bool,
     /// Show thinking and tool output in full
-    #[arg(short, long, conflicts_with = "json")]
+    #[arg(short, long)]
     pub(in crate::cli) verbose: bool,
+}
+
+/// `--json` without a file.
+const STDOUT: &str = "-";
+
+impl DisplayArguments {
+    /// Whether records are the only output.
+    pub(in crate::cli) fn json_on_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new(STDOUT))
+    }
+
+    /// The file that records are written to.
+    pub(in crate::cli) fn record_file(&self) -> Option<&Path> {
+        self.json.as_deref().filter(|path| *path != Path::new(STDOUT))
+    }
+
+    /// The flag that cannot be combined with records on stdout.
+    pub(in crate::cli) fn conflict_with_json(&self) -> Option<&'static str> {
+        let flags = [
+            (self.screen.tui, "--tui"),
+            (self.quiet, "--quiet"),
+            (self.verbose, "--verbose"),
+        ];
+        let given = flags.into_iter().find(|(is_given, _)| *is_given);
+        given.map(|(_, flag)| flag).filter(|_| self.json_on_stdout())
+    }
+}
+
+impl RunArguments {
+    /// The flag that cannot be combined with records on stdout.
+    pub(in crate::cli) fn conflict_with_json(&self) -> Option<&'static str> {
+        let flags = [
+            (self.interactive, "--interactive"),
+            (self.show_prompt, "--show-prompt"),
+        ];
+        let given = flags.into_iter().find(|(is_given, _)| *is_given);
+        let given = given.map(|(_, flag)| flag).filter(|_| self.show.json_on_stdout());
+        given.or_else(|| self.show.conflict_with_json())
+    }
 }
 
 /// TUI or plain text.
@@ -122,7 +192,7 @@ pub(in crate::cli) struct DisplayArguments {
 #[command(next_help_heading = "Display")]
 pub(in crate::cli) struct TuiArguments {
     /// Show the run in the TUI (default on a terminal)
-    #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["json", "quiet", "verbose", "dry_run"])]
+    #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["quiet", "verbose", "dry_run"])]
     pub(in crate::cli) tui: bool,
     /// Print the run as plain text
     #[arg(long, overrides_with = "tui")]
@@ -171,15 +241,15 @@ impl RunArguments {
         }
     }
 
-    pub(in crate::cli) fn asking(&self) -> Asking {
+    pub(in crate::cli) fn asking(&self) -> AskPolicy {
         if self.interactive {
-            Asking::BetweenIterations
+            AskPolicy::BetweenIterations
         } else {
-            Asking::Never
+            AskPolicy::Never
         }
     }
 
-    pub(in crate::cli) fn overrides(&self) -> Result<Partial, SplitError> {
+    pub(in crate::cli) fn overrides(&self) -> Result<PartialSettings, SplitError> {
         let mut overrides = self.choice.overrides()?;
         overrides.cli.default_mode = self.mode.map(|mode| match mode {
             ModeArgument::Autonomous => Mode::Autonomous,
@@ -200,7 +270,7 @@ impl RunArguments {
 
 impl AgentArguments {
     /// Returns these flags as a configuration layer.
-    pub(in crate::cli) fn overrides(&self) -> Result<Partial, SplitError> {
+    pub(in crate::cli) fn overrides(&self) -> Result<PartialSettings, SplitError> {
         let mut cli = PartialCli {
             backend: self.agent.clone(),
             transcript: self
@@ -219,9 +289,9 @@ impl AgentArguments {
             cli.command = Some(words.next().unwrap_or_default());
             cli.args = Some(words.collect());
         }
-        Ok(Partial {
+        Ok(PartialSettings {
             cli,
-            ..Partial::default()
+            ..PartialSettings::default()
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The words after `as-claude`: ours are read, claude's are ignored.
+//! Parses the arguments of `ralph as-claude`; unknown claude options are ignored.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::super::error::CliError;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Arguments {
+pub(super) struct AsClaudeOptions {
     pub(super) agent: String,
     pub(super) prompt: Option<String>,
     pub(super) model: Option<String>,
@@ -14,32 +14,30 @@ pub(super) struct Arguments {
     pub(super) trust: bool,
 }
 
-impl Arguments {
-    pub(super) fn read(given: &[OsString]) -> Result<Self, CliError> {
-        let mut words = Self::default();
+impl AsClaudeOptions {
+    pub(super) fn parse(given: &[OsString]) -> Result<Self, CliError> {
+        let mut options = Self::default();
         let mut rest = given.iter().map(|word| word.to_string_lossy().into_owned());
         while let Some(word) = rest.next() {
-            let (name, attached) = match word.split_once('=') {
+            let (name, inline) = match word.split_once('=') {
                 Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
                 _ => (word, None),
             };
-            let mut value = || attached.clone().or_else(|| rest.next());
+            let mut value = || inline.clone().or_else(|| rest.next());
             match name.as_str() {
-                "--agent" => words.agent = value().unwrap_or_default(),
-                // Whatever follows is the prompt, even if it begins with a dash; nothing means stdin.
-                "-p" | "--print" | "--prompt" => words.prompt = value(),
-                "--model" => words.model = value(),
-                "--config" => words.config = value().map(PathBuf::from),
-                "--trust" => words.trust = true,
+                "--agent" => options.agent = value().unwrap_or_default(),
+                // The next argument is the prompt, even if it starts with a dash; without one, stdin is read.
+                "-p" | "--print" | "--prompt" => options.prompt = value(),
+                "--model" => options.model = value(),
+                "--config" => options.config = value().map(PathBuf::from),
+                "--trust" => options.trust = true,
                 _ => {}
             }
         }
-        if words.agent.is_empty() {
-            return Err(CliError::AsClaude(
-                "which agent? --agent NAME is missing".to_owned(),
-            ));
+        if options.agent.is_empty() {
+            return Err(CliError::AsClaude("--agent NAME is missing".to_owned()));
         }
-        Ok(words)
+        Ok(options)
     }
 }
 
@@ -47,13 +45,13 @@ impl Arguments {
 mod tests {
     use super::*;
 
-    fn read(line: &[&str]) -> Arguments {
-        Arguments::read(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
+    fn parse(line: &[&str]) -> AsClaudeOptions {
+        AsClaudeOptions::parse(&line.iter().map(OsString::from).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
-    fn claudes_own_flags_are_ignored() {
-        let words = read(&[
+    fn other_claude_flags_are_ignored() {
+        let options = parse(&[
             "--agent",
             "codex",
             "--dangerously-skip-permissions",
@@ -64,10 +62,10 @@ mod tests {
             "-p",
             "- do it",
         ]);
-        assert_eq!(words.agent, "codex");
-        assert_eq!(words.prompt.as_deref(), Some("- do it"));
-        assert_eq!(words.model.as_deref(), Some("o4"));
-        assert_eq!(read(&["--agent=x", "-p"]).prompt, None);
-        assert!(Arguments::read(&[]).is_err());
+        assert_eq!(options.agent, "codex");
+        assert_eq!(options.prompt.as_deref(), Some("- do it"));
+        assert_eq!(options.model.as_deref(), Some("o4"));
+        assert_eq!(parse(&["--agent=x", "-p"]).prompt, None);
+        assert!(AsClaudeOptions::parse(&[]).is_err());
     }
 }

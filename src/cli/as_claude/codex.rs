@@ -1,5 +1,5 @@
-//! Codex by the table of ralphex's own wrapper: its messages are said, its commands only if `CODEX_VERBOSE=1`, its
-//! reasoning never. `CODEX_MODEL` and `CODEX_SANDBOX` say how it is called.
+//! Translates Codex output like ralphex's own wrapper: messages always, commands only with `CODEX_VERBOSE=1`, reasoning
+//! never. `CODEX_MODEL` and `CODEX_SANDBOX` set the model and sandbox.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::agent::{Invocation, StdinSource, Terminal};
 use crate::config::Settings;
 use crate::event::ProcessEnd;
 
-use super::translate::{Translate, Verdict, failure_of};
+use super::translate::{SessionResult, Translator, failure_of};
 
 pub(super) const NAME: &str = "codex";
 const SANDBOX: &str = "danger-full-access";
@@ -30,7 +30,7 @@ pub(super) fn call(program: PathBuf, settings: &Settings, prompt_file: &Path) ->
             .iter()
             .flat_map(|adapter| adapter.args.iter().map(OsString::from)),
     );
-    // On stdin any prompt arrives as it is.
+    // stdin accepts any prompt unchanged.
     args.push("-".into());
     Invocation {
         program,
@@ -41,24 +41,24 @@ pub(super) fn call(program: PathBuf, settings: &Settings, prompt_file: &Path) ->
     }
 }
 
-pub(super) struct Codex {
+pub(super) struct CodexTranslator {
     verbose: bool,
     finished: bool,
     failure: Option<String>,
-    verdict: Verdict,
+    result: SessionResult,
 }
 
-impl Codex {
+impl CodexTranslator {
     pub(super) fn new() -> Self {
-        Self::speaking(std::env::var("CODEX_VERBOSE").is_ok_and(|value| value == "1"))
+        Self::with_verbosity(std::env::var("CODEX_VERBOSE").is_ok_and(|value| value == "1"))
     }
 
-    fn speaking(verbose: bool) -> Self {
+    fn with_verbosity(verbose: bool) -> Self {
         Self {
             verbose,
             finished: false,
             failure: None,
-            verdict: Verdict::default(),
+            result: SessionResult::default(),
         }
     }
 
@@ -66,14 +66,15 @@ impl Codex {
         match item["type"].as_str() {
             Some("agent_message") => {
                 if let Some(text) = item["text"].as_str().filter(|text| !text.is_empty()) {
-                    self.verdict.text = text.to_owned();
+                    self.result.text = text.to_owned();
                     texts.push(format!("{text}\n"));
                 }
             }
             Some("command_execution") if self.verbose => {
-                let said = [&item["command"], &item["aggregated_output"]];
+                let fields = [&item["command"], &item["aggregated_output"]];
                 texts.extend(
-                    said.into_iter()
+                    fields
+                        .into_iter()
                         .filter_map(Value::as_str)
                         .filter(|text| !text.is_empty())
                         .map(|text| format!("{}\n", text.trim_end_matches('\n'))),
@@ -84,18 +85,18 @@ impl Codex {
     }
 }
 
-impl Translate for Codex {
+impl Translator for CodexTranslator {
     fn line(&mut self, line: &str, texts: &mut Vec<String>) {
         let Ok(event) = serde_json::from_str::<Value>(line) else {
             return;
         };
         match event["type"].as_str() {
-            Some("thread.started") => self.verdict.session = event["thread_id"].as_str().map(str::to_owned),
+            Some("thread.started") => self.result.session = event["thread_id"].as_str().map(str::to_owned),
             Some("item.completed") => self.item(&event["item"], texts),
             Some("turn.completed") => {
                 (self.finished, self.failure) = (true, None);
-                self.verdict.usage.prompt_tokens = event["usage"]["input_tokens"].as_u64();
-                self.verdict.usage.completion_tokens = event["usage"]["output_tokens"].as_u64();
+                self.result.usage.prompt_tokens = event["usage"]["input_tokens"].as_u64();
+                self.result.usage.completion_tokens = event["usage"]["output_tokens"].as_u64();
             }
             Some("turn.failed") => {
                 let message = event["error"]["message"].as_str().unwrap_or("the turn failed");
@@ -105,12 +106,12 @@ impl Translate for Codex {
         }
     }
 
-    fn end(&mut self, end: ProcessEnd, stderr: &str, _texts: &mut Vec<String>) -> Verdict {
-        let mut verdict = std::mem::take(&mut self.verdict);
-        let cut = (!self.finished).then(|| "codex ended before its turn was completed".to_owned());
-        let own = self.failure.take();
-        verdict.failure = own.or_else(|| failure_of(end, stderr)).or(cut);
-        verdict
+    fn end(&mut self, end: ProcessEnd, stderr: &str, _texts: &mut Vec<String>) -> SessionResult {
+        let mut result = std::mem::take(&mut self.result);
+        let incomplete = (!self.finished).then(|| "codex ended before its turn was completed".to_owned());
+        let reported = self.failure.take();
+        result.failure = reported.or_else(|| failure_of(end, stderr)).or(incomplete);
+        result
     }
 }
 
@@ -128,24 +129,24 @@ mod tests {
         r#"{"type":"turn.completed","usage":{"input_tokens":3,"output_tokens":2}}"#,
     ];
 
-    fn read(verbose: bool, lines: &[&str], code: i32) -> (Vec<String>, Verdict) {
-        let (mut codex, mut texts) = (Codex::speaking(verbose), Vec::new());
+    fn read(verbose: bool, lines: &[&str], code: i32) -> (Vec<String>, SessionResult) {
+        let (mut codex, mut texts) = (CodexTranslator::with_verbosity(verbose), Vec::new());
         lines.iter().for_each(|line| codex.line(line, &mut texts));
-        let verdict = codex.end(ProcessEnd::Exited { code }, "", &mut texts);
-        (texts, verdict)
+        let result = codex.end(ProcessEnd::Exited { code }, "", &mut texts);
+        (texts, result)
     }
 
     #[test]
-    fn the_table_is_followed() {
-        let (texts, verdict) = read(false, SESSION, 0);
+    fn messages_always_and_commands_only_if_verbose() {
+        let (texts, result) = read(false, SESSION, 0);
         assert_eq!(texts, ["fixed the bug\n"]);
-        assert_eq!((verdict.failure, verdict.session.as_deref()), (None, Some("t1")));
+        assert_eq!((result.failure, result.session.as_deref()), (None, Some("t1")));
         let (texts, _) = read(true, SESSION, 0);
         assert_eq!(texts, ["ls\n", "a\n", "fixed the bug\n"]);
     }
 
     #[test]
-    fn a_failure_is_never_a_success() {
+    fn failed_or_truncated_sessions_are_failures() {
         let failed = [r#"{"type":"turn.failed","error":{"message":"401"}}"#];
         assert_eq!(read(false, &failed, 0).1.failure.as_deref(), Some("401"));
         assert!(read(false, &SESSION[..6], 0).1.failure.is_some(), "cut off");

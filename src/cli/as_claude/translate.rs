@@ -1,4 +1,4 @@
-//! Claude's way of speaking: text as it comes, and one result at the end.
+//! Translates agent output to claude's stream-json: text as it arrives, and one result at the end.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::ui::Terminal;
 
 use super::super::error::CliError;
 
-/// How a session ended.
+/// The result of a session.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
-    /// `None` is success.
+pub(super) struct SessionResult {
+    /// `None` means success.
     pub(super) failure: Option<String>,
     /// The last message.
     pub(super) text: String,
@@ -21,32 +21,33 @@ pub(super) struct Verdict {
     pub(super) usage: Usage,
 }
 
-/// Lines of an agent in, texts to say out.
-pub(super) trait Translate {
+/// Turns lines of agent output into text deltas.
+pub(super) trait Translator {
     fn line(&mut self, line: &str, texts: &mut Vec<String>);
-    fn end(&mut self, end: ProcessEnd, stderr: &str, texts: &mut Vec<String>) -> Verdict;
+    fn end(&mut self, end: ProcessEnd, stderr: &str, texts: &mut Vec<String>) -> SessionResult;
 }
 
-pub(super) struct Speech<'a> {
+/// Prints claude's stream-json.
+pub(super) struct ClaudeWriter<'a> {
     terminal: &'a Terminal,
 }
 
-impl<'a> Speech<'a> {
+impl<'a> ClaudeWriter<'a> {
     pub(super) fn new(terminal: &'a Terminal) -> Self {
         Self { terminal }
     }
 
-    pub(super) fn say(&self, text: &str) -> Result<(), CliError> {
+    pub(super) fn write_text(&self, text: &str) -> Result<(), CliError> {
         self.print(&json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": text } }))
     }
 
-    pub(super) fn conclude(&self, verdict: &Verdict, elapsed: Duration) -> Result<(), CliError> {
-        let failed = verdict.failure.is_some();
+    pub(super) fn write_result(&self, session: &SessionResult, elapsed: Duration) -> Result<(), CliError> {
+        let failed = session.failure.is_some();
         let mut result = json!({
             "type": "result",
             "subtype": if failed { "error_during_execution" } else { "success" },
             "is_error": failed,
-            "result": verdict.failure.as_ref().unwrap_or(&verdict.text),
+            "result": session.failure.as_ref().unwrap_or(&session.text),
             "duration_ms": u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         });
         let mut add = |key: &str, value: Option<Value>| {
@@ -54,26 +55,29 @@ impl<'a> Speech<'a> {
                 members.insert(key.to_owned(), value);
             }
         };
-        add("session_id", verdict.session.clone().map(Value::from));
-        add("total_cost_usd", verdict.usage.cost_usd.map(Value::from));
-        if verdict.usage.tokens().is_some() {
+        add("session_id", session.session.clone().map(Value::from));
+        add(
+            "total_cost_usd",
+            session.usage.cost_usd.map(|cost| Value::from(cost.get())),
+        );
+        if session.usage.tokens().is_some() {
             add(
                 "usage",
                 Some(json!({
-                    "input_tokens": verdict.usage.prompt_tokens.unwrap_or(0),
-                    "output_tokens": verdict.usage.completion_tokens.unwrap_or(0),
+                    "input_tokens": session.usage.prompt_tokens.unwrap_or(0),
+                    "output_tokens": session.usage.completion_tokens.unwrap_or(0),
                 })),
             );
         }
         self.print(&result)
     }
 
-    pub(super) fn fail(&self, reason: &str, elapsed: Duration) -> Result<(), CliError> {
-        let verdict = Verdict {
+    pub(super) fn write_failure(&self, reason: &str, elapsed: Duration) -> Result<(), CliError> {
+        let session = SessionResult {
             failure: Some(reason.to_owned()),
-            ..Verdict::default()
+            ..SessionResult::default()
         };
-        self.conclude(&verdict, elapsed)
+        self.write_result(&session, elapsed)
     }
 
     fn print(&self, event: &Value) -> Result<(), CliError> {
@@ -83,7 +87,7 @@ impl<'a> Speech<'a> {
     }
 }
 
-/// Why a process that ended so has failed.
+/// Returns the failure of a process, with its stderr; `None` on success.
 pub(super) fn failure_of(end: ProcessEnd, stderr: &str) -> Option<String> {
     match (end.success(), stderr) {
         (true, _) => None,
@@ -92,37 +96,37 @@ pub(super) fn failure_of(end: ProcessEnd, stderr: &str) -> Option<String> {
     }
 }
 
-/// Formats in which a line holds whole texts; in the others a text may go on in the next line.
-const WHOLE: &[&str] = &["plain", "rtf1", "jq", "codex", "codex-text", "opencode"];
+/// Formats whose lines contain complete texts; in others a text may continue on the next line.
+const COMPLETE_TEXT_FORMATS: &[&str] = &["plain", "rtf1", "jq", "codex", "codex-text", "opencode"];
 
-/// Any agent, by the events of its format.
-pub(super) struct Events {
+/// Translates any agent, using the events of its transcript format.
+pub(super) struct EventTranslator {
     format: &'static Format,
     adapter: Box<dyn Adapter>,
     events: Vec<TranscriptEvent>,
-    verdict: Verdict,
-    /// The last text that was said ended without a line break.
-    open: bool,
-    said: bool,
+    result: SessionResult,
+    /// The last text did not end with a line break.
+    line_open: bool,
+    has_text: bool,
     finished: Option<bool>,
     reason: Option<String>,
 }
 
-impl Events {
+impl EventTranslator {
     pub(super) fn new(format: &'static Format, adapter: Box<dyn Adapter>) -> Self {
         Self {
             format,
             adapter,
             events: Vec::new(),
-            verdict: Verdict::default(),
-            open: false,
-            said: false,
+            result: SessionResult::default(),
+            line_open: false,
+            has_text: false,
             finished: None,
             reason: None,
         }
     }
 
-    fn take(&mut self, texts: &mut Vec<String>) {
+    fn process_events(&mut self, texts: &mut Vec<String>) {
         for event in std::mem::take(&mut self.events) {
             match event {
                 TranscriptEvent::Text {
@@ -130,12 +134,12 @@ impl Events {
                     text,
                     flow,
                     parent: None,
-                } => self.hear(&text, flow, texts),
+                } => self.on_text(&text, flow, texts),
                 TranscriptEvent::Usage { usage } => match usage.scope {
-                    UsageScope::Step => self.verdict.usage.add(&usage),
-                    UsageScope::Iteration | UsageScope::Session => self.verdict.usage = *usage,
+                    UsageScope::Step => self.result.usage.add(&usage),
+                    UsageScope::Iteration | UsageScope::Session => self.result.usage = *usage,
                 },
-                TranscriptEvent::Meta { meta } => self.note(meta),
+                TranscriptEvent::Meta { meta } => self.on_meta(meta),
                 TranscriptEvent::Text { .. }
                 | TranscriptEvent::ToolStart { .. }
                 | TranscriptEvent::ToolOutput { .. }
@@ -144,40 +148,31 @@ impl Events {
         }
     }
 
-    fn hear(&mut self, text: &str, flow: Flow, texts: &mut Vec<String>) {
+    fn on_text(&mut self, text: &str, flow: Flow, texts: &mut Vec<String>) {
         match flow {
-            Flow::Message => self.verdict.text.clear(),
-            Flow::Line if !self.verdict.text.is_empty() => self.verdict.text.push('\n'),
+            Flow::Message => self.result.text.clear(),
+            Flow::Line if !self.result.text.is_empty() => self.result.text.push('\n'),
             Flow::Line | Flow::Delta => {}
         }
-        self.verdict.text.push_str(text);
-        self.said |= !text.trim().is_empty();
-        let mut said = String::new();
-        if flow != Flow::Delta && self.open {
-            said.push('\n');
+        self.result.text.push_str(text);
+        self.has_text |= !text.trim().is_empty();
+        let mut output = String::new();
+        if flow != Flow::Delta && self.line_open {
+            output.push('\n');
         }
-        said.push_str(text);
-        if WHOLE.contains(&self.format.name) {
-            said.push('\n');
+        output.push_str(text);
+        if COMPLETE_TEXT_FORMATS.contains(&self.format.name) {
+            output.push('\n');
         }
-        self.open = !said.ends_with('\n');
-        texts.push(said);
+        self.line_open = !output.ends_with('\n');
+        texts.push(output);
     }
 
-    fn note(&mut self, meta: Meta) {
+    fn on_meta(&mut self, meta: Meta) {
         match meta {
-            Meta::Session { session_id, .. } => self.verdict.session = Some(session_id),
-            Meta::Finished {
-                success,
-                reason,
-                text,
-                ..
-            } => {
+            Meta::Session { session_id, .. } => self.result.session = Some(session_id),
+            Meta::Finished { success, reason, .. } => {
                 self.finished = Some(success);
-                if let Some(text) = text.filter(|text| !text.is_empty()) {
-                    self.said = true;
-                    self.verdict.text = text;
-                }
                 self.reason = reason.or(self.reason.take());
             }
             Meta::Error { message, .. } => self.reason = Some(message),
@@ -186,6 +181,7 @@ impl Events {
             | Meta::Plan { .. }
             | Meta::FileChange { .. }
             | Meta::PermissionDenied { .. }
+            | Meta::BackgroundTasks { .. }
             | Meta::ParseError { .. }
             | Meta::Cut { .. }
             | Meta::Other(_) => {}
@@ -193,16 +189,16 @@ impl Events {
     }
 }
 
-impl Translate for Events {
+impl Translator for EventTranslator {
     fn line(&mut self, line: &str, texts: &mut Vec<String>) {
         self.adapter.feed(line, &mut self.events);
-        self.take(texts);
+        self.process_events(texts);
     }
 
-    fn end(&mut self, end: ProcessEnd, stderr: &str, texts: &mut Vec<String>) -> Verdict {
+    fn end(&mut self, end: ProcessEnd, stderr: &str, texts: &mut Vec<String>) -> SessionResult {
         self.adapter.flush(&mut self.events);
-        self.take(texts);
-        if self.open {
+        self.process_events(texts);
+        if self.line_open {
             texts.push("\n".to_owned());
         }
         let reason = || {
@@ -210,8 +206,8 @@ impl Translate for Events {
                 .clone()
                 .unwrap_or_else(|| "the agent reported a failure".to_owned())
         };
-        let mut verdict = std::mem::take(&mut self.verdict);
-        verdict.failure = failure_of(end, stderr).or(match self.finished {
+        let mut result = std::mem::take(&mut self.result);
+        result.failure = failure_of(end, stderr).or(match self.finished {
             Some(true) => None,
             Some(false) => Some(reason()),
             None if self.format.capabilities.terminal_event => {
@@ -219,9 +215,9 @@ impl Translate for Events {
             }
             None => None,
         });
-        if verdict.failure.is_none() && !self.said {
-            verdict.failure = Some("the agent said nothing".to_owned());
+        if result.failure.is_none() && !self.has_text {
+            result.failure = Some("the agent printed no message".to_owned());
         }
-        verdict
+        result
     }
 }

@@ -1,5 +1,5 @@
-//! The demo's agent: a child process that speaks RTF1 and edits files like a real one. At first it is too sure of
-//! itself; when its prompt tells it that the test failed, it reads on and mends the rest.
+//! The demo's scripted agent: a child process that emits RTF1 and edits files. Its first fix is incomplete; after the
+//! gate has failed, it completes the fix.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,67 +12,69 @@ use serde_json::json;
 
 use crate::event::{Json, Meta, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent, Usage};
 
-/// The argument by which this program is asked to be the demo's agent.
-pub(super) const ASKED: &str = "__demo-agent";
+/// The argument that starts this program as the demo's agent.
+pub(super) const AGENT_ARGUMENT: &str = "__demo-agent";
 
-/// Slow enough to follow, quick enough not to bore.
-const BREATH: Duration = Duration::from_millis(350);
+/// Delay between steps, so that the run can be followed.
+const DELAY: Duration = Duration::from_millis(350);
 
-const HALF_RIGHT: &str = "#!/bin/sh\n# Prints a greeting.\necho \"Hello, $1!\"\n";
-const RIGHT: &str = "#!/bin/sh\n# Prints a greeting.\necho \"Hello, ${1:-world}!\"\n";
+const PARTIAL_FIX: &str = "#!/bin/sh\n# Prints a greeting.\necho \"Hello, $1!\"\n";
+const COMPLETE_FIX: &str = "#!/bin/sh\n# Prints a greeting.\necho \"Hello, ${1:-world}!\"\n";
 
-/// First thing in main: if this process was started as the demo's agent, be it.
-pub(in crate::cli) fn play_if_asked() -> Option<ExitCode> {
-    if std::env::args_os().nth(1)? != ASKED {
+/// Runs the demo's agent if this process was started as one. Called first in `main`.
+pub(in crate::cli) fn run_agent_if_requested() -> Option<ExitCode> {
+    if std::env::args_os().nth(1)? != AGENT_ARGUMENT {
         return None;
     }
-    Some(if play().is_ok() {
+    Some(if run_agent().is_ok() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
 }
 
-fn play() -> io::Result<()> {
+fn run_agent() -> io::Result<()> {
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt)?;
     let mut agent = DemoAgent {
         out: io::stdout(),
         tools: 0,
     };
-    agent.tell(TranscriptEvent::meta(Meta::Session {
+    agent.emit(TranscriptEvent::meta(Meta::Session {
         session_id: format!("demo-{}", std::process::id()),
         model: Some("scripted".into()),
         version: None,
     }))?;
-    // The second act begins when ralph reports that the gate refused the first one's claim.
+    // The second prompt contains the output of the failed gate.
     if prompt.contains("exit code 1") {
-        second_act(&mut agent)
+        second_iteration(&mut agent)
     } else {
-        first_act(&mut agent)
+        first_iteration(&mut agent)
     }
 }
 
-fn first_act(agent: &mut DemoAgent) -> io::Result<()> {
+fn first_iteration(agent: &mut DemoAgent) -> io::Result<()> {
     agent
-        .think("The test wants a greeting with a comma and an exclamation mark. Let me see what there is.")?;
+        .think("The test expects a greeting with a comma and an exclamation mark. Let me read the script.")?;
     agent.read("greet.sh")?;
     agent.think("A capital H, a comma, an exclamation mark: one line to change.")?;
-    agent.write("greet.sh", HALF_RIGHT)?;
-    agent.uses(1180, 96)?;
-    agent.say("greet.sh now prints \"Hello, NAME!\". That should do it.\n\nLOOP_COMPLETE")
+    agent.write("greet.sh", PARTIAL_FIX)?;
+    agent.usage(1180, 96)?;
+    agent.message("greet.sh now prints \"Hello, NAME!\". That should do it.\n\nLOOP_COMPLETE")
 }
 
-fn second_act(agent: &mut DemoAgent) -> io::Result<()> {
+fn second_iteration(agent: &mut DemoAgent) -> io::Result<()> {
     agent.think(
-        "The gate says that a greeting without a name is still wrong. I did not run the test. Now I do.",
+        "The gate reports that a greeting without a name is still wrong. I did not run the test; let me run it now.",
     )?;
     agent.shell("sh test.sh")?;
     agent.think("An empty name must become \"world\": a default in the expansion.")?;
-    agent.write("greet.sh", RIGHT)?;
+    agent.write("greet.sh", COMPLETE_FIX)?;
     agent.shell("sh test.sh")?;
-    agent.uses(1630, 142)?;
-    agent.say("A greeting without a name now falls back to \"world\", and the test passes.\n\nLOOP_COMPLETE")
+    agent.usage(1630, 142)?;
+    agent.message(
+        "A greeting without a name now falls back to \"world\", and the test passes.\n\nLOOP_COMPLETE",
+    )
 }
 
 struct DemoAgent {
@@ -82,13 +84,13 @@ struct DemoAgent {
 
 impl DemoAgent {
     fn think(&mut self, text: &str) -> io::Result<()> {
-        thread::sleep(BREATH);
-        self.tell(TranscriptEvent::message(Tag::Think, text))
+        thread::sleep(DELAY);
+        self.emit(TranscriptEvent::message(Tag::Think, text))
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
-        thread::sleep(BREATH);
-        self.tell(TranscriptEvent::message(Tag::Ai, text))
+    fn message(&mut self, text: &str) -> io::Result<()> {
+        thread::sleep(DELAY);
+        self.emit(TranscriptEvent::message(Tag::Ai, text))
     }
 
     fn read(&mut self, path: &str) -> io::Result<()> {
@@ -119,23 +121,23 @@ impl DemoAgent {
         })
     }
 
-    fn uses(&mut self, prompt: u64, completion: u64) -> io::Result<()> {
+    fn usage(&mut self, prompt: u64, completion: u64) -> io::Result<()> {
         let usage = Usage {
             prompt_tokens: Some(prompt),
             completion_tokens: Some(completion),
             ..Usage::default()
         };
-        self.tell(TranscriptEvent::usage(usage))
+        self.emit(TranscriptEvent::usage(usage))
     }
 
-    /// One call of a tool, really made.
+    /// Calls a tool and emits its events.
     fn tool(
         &mut self,
         name: &str,
         input: serde_json::Value,
         call: impl FnOnce() -> io::Result<(String, ToolStatus)>,
     ) -> io::Result<()> {
-        thread::sleep(BREATH);
+        thread::sleep(DELAY);
         self.tools += 1;
         let id = format!("t{}", self.tools);
         let input = Some(Json::from(input));
@@ -145,18 +147,18 @@ impl DemoAgent {
             input,
             parent: None,
         };
-        self.tell(TranscriptEvent::ToolStart { tool })?;
+        self.emit(TranscriptEvent::ToolStart { tool })?;
         let started = Instant::now();
-        thread::sleep(BREATH / 2);
+        thread::sleep(DELAY / 2);
         let (text, status) = call()?;
         if !text.is_empty() {
-            self.tell(TranscriptEvent::ToolOutput {
+            self.emit(TranscriptEvent::ToolOutput {
                 tool: ToolRef { id: id.clone() },
                 text,
             })?;
         }
         let duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
-        self.tell(TranscriptEvent::ToolEnd {
+        self.emit(TranscriptEvent::ToolEnd {
             tool: ToolEnd {
                 id,
                 status,
@@ -165,7 +167,7 @@ impl DemoAgent {
         })
     }
 
-    fn tell(&mut self, event: TranscriptEvent) -> io::Result<()> {
+    fn emit(&mut self, event: TranscriptEvent) -> io::Result<()> {
         let json = serde_json::to_string(&event)?;
         writeln!(self.out, "@@RALPH@@ {json}")?;
         self.out.flush()

@@ -1,15 +1,15 @@
-//! `ralph demo`: the real loop on a throw-away project, with a built-in scripted agent. No agent, no network, no
-//! setup; what passes in the end is a test that really runs.
+//! `ralph demo`: runs the loop on a temporary project with a built-in scripted agent. Needs no agent, network or setup.
 
 mod agent;
 
-pub(super) use agent::play_if_asked;
+pub(super) use agent::run_agent_if_requested;
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::process::Supervisors;
+use crate::run::{FrontEnds, Host};
+use crate::store::StateDirectory;
 use crate::ui::tui::OnEnd;
 use crate::ui::{Terminal, Verbosity};
 
@@ -18,12 +18,12 @@ use super::context::{Context, settings_of};
 use super::error::CliError;
 use super::exit::Exit;
 use super::front_end::{self, TuiChoice};
-use super::run::Plan;
+use super::run_plan::RunPlan;
 
-/// Greets, but not as its test wants it.
+/// The script to fix: its greeting fails the test.
 const GREET: &str = "#!/bin/sh\n# Prints a greeting.\necho \"hello $1\"\n";
 const TEST: &str = r#"#!/bin/sh
-# The project's test: a greeting for a name, and one for nobody in particular.
+# The project's test: a greeting with a name, and one without.
 failed=0
 expect() {
     got=$(sh greet.sh "$@")
@@ -38,55 +38,61 @@ want='Hello, Ada!' expect Ada
 want='Hello, world!' expect
 exit $failed
 "#;
-const PROMPT: &str = "Make the project's test pass: run `sh test.sh` and mend greet.sh until it does.\n";
+const PROMPT: &str = "Make the project's test pass: run `sh test.sh` and fix greet.sh until it passes.\n";
 
-pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let project = crate::process::scratch("ralph-demo-").map_err(failed("make a directory"))?;
-    let place = project.path().to_owned();
-    lay_out(&place)?;
-    say(
+pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
+    let project = crate::process::scratch("ralph-demo-").map_err(failed("create a directory"))?;
+    // Without --keep, nothing remains of the demo's run either.
+    let state = crate::process::scratch("ralph-demo-state-").map_err(failed("create a directory"))?;
+    let directory = project.path().to_owned();
+    create_project(&directory)?;
+    print(
         terminal,
-        "A small project with a failing test, a scripted agent, and the real loop.\n\n",
+        "Running the loop on a small project with a failing test, using a scripted agent.\n\n",
     )?;
     let context = Context {
-        cwd: place.clone(),
-        supervisors: Supervisors::current(),
+        cwd: directory.clone(),
+        host: host.clone(),
+        state: (!arguments.keep).then(|| StateDirectory::at(state.path().to_owned())),
     };
-    // The demo's own `ralph.yml` is read, and nothing else.
-    let plan = Plan::make(&context, settings_of(&place.join("ralph.yml"))?)?;
+    // Read only the demo's own `ralph.yml`.
+    let plan = RunPlan::new(&context, settings_of(&directory.join("ralph.yml"))?)?;
     let verbosity = if arguments.verbose {
         Verbosity::Verbose
     } else {
         Verbosity::Normal
     };
-    let wanted = TuiChoice::of(arguments.tui, arguments.no_tui).unless(arguments.verbose);
-    let mut front_end = match wanted.is_granted(terminal)? {
-        true => front_end::driver(&place, OnEnd::Stay, terminal)?,
-        false => terminal.plain_face(verbosity),
+    let choice = TuiChoice::of(arguments.tui, arguments.no_tui).unless(arguments.verbose);
+    let visible = match choice.use_tui(terminal)? {
+        true => front_end::driver_tui(OnEnd::StayOpen, terminal, host)?,
+        false => terminal.plain_front_end(verbosity),
     };
-    let exit = plan.execute(&context, front_end.as_mut());
-    drop(front_end);
+    let front_ends = FrontEnds {
+        visible,
+        record_file: None,
+    };
+    let exit = plan.execute(&context, front_ends);
     if arguments.keep {
-        let kept = project.keep();
-        say(terminal, &format!("\nThe project is in {}\n", kept.display()))?;
+        let path = project.keep();
+        print(terminal, &format!("\nThe project is in {}\n", path.display()))?;
     }
     let exit = exit?;
     if exit == Exit::Success {
-        say(
+        print(
             terminal,
-            "\nNow with your own: cd into a project, then  ralph run -p \"make the tests pass\"\n",
+            "\nTo try it on your own project: cd into it, then  ralph run -p \"make the tests pass\"\n",
         )?;
     }
     Ok(exit)
 }
 
-fn lay_out(place: &Path) -> Result<(), CliError> {
+fn create_project(directory: &Path) -> Result<(), CliError> {
     let ralph = std::env::current_exe().map_err(failed("find this program"))?;
     let command = serde_json::to_string(&ralph.display().to_string()).unwrap_or_default();
     let config = format!(
         "cli:\n  backend: custom\n  command: {command}\n  args: [{}]\n  prompt_mode: stdin\n  transcript: rtf1\n\
          gates:\n  - name: test\n    run: sh test.sh\nevent_loop:\n  max_iterations: 5\n",
-        agent::ASKED
+        agent::AGENT_ARGUMENT
     );
     let files = [
         ("greet.sh", GREET),
@@ -95,23 +101,23 @@ fn lay_out(place: &Path) -> Result<(), CliError> {
         ("ralph.yml", &config),
     ];
     for (name, text) in files {
-        fs::write(place.join(name), text).map_err(failed("write its files"))?;
+        fs::write(directory.join(name), text).map_err(failed("write its files"))?;
     }
-    git(place, &["init", "--quiet"])?;
-    git(place, &["add", "."])?;
+    git(directory, &["init", "--quiet"])?;
+    git(directory, &["add", "."])?;
     git(
-        place,
+        directory,
         &[
             "commit",
             "--quiet",
             "--message",
-            "A greeting that is not right yet",
+            "Add a greeting with a failing test",
         ],
     )
 }
 
-/// In the demo's own project only, and untouched by the user's git configuration.
-fn git(place: &Path, arguments: &[&str]) -> Result<(), CliError> {
+/// Runs git in the demo project, ignoring the user's git configuration.
+fn git(directory: &Path, arguments: &[&str]) -> Result<(), CliError> {
     let identity = [
         "-c",
         "user.name=ralph demo",
@@ -123,7 +129,7 @@ fn git(place: &Path, arguments: &[&str]) -> Result<(), CliError> {
     let output = Command::new("git")
         .args(identity)
         .args(arguments)
-        .current_dir(place)
+        .current_dir(directory)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_SYSTEM", "/dev/null")
         .env_remove("GIT_DIR")
@@ -146,6 +152,6 @@ fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> CliError {
     move |error| CliError::Demo(format!("cannot {what}: {error}"))
 }
 
-fn say(terminal: &Terminal, text: &str) -> Result<(), CliError> {
+fn print(terminal: &Terminal, text: &str) -> Result<(), CliError> {
     terminal.print(text).map_err(CliError::Output)
 }

@@ -1,17 +1,17 @@
-//! The `ralph.yml` that says what another Ralph's file says.
+//! Converts an imported file to an equivalent `ralph.yml`.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::{ImportedFile, Scene, read};
-use crate::config::Partial;
+use super::{ImportContext, ImportedFile, read};
+use crate::config::PartialSettings;
 
-/// A file of another Ralph, and the place of the `ralph.yml` that is to say the same.
+/// The file to convert, and the location of the resulting `ralph.yml`.
 #[derive(Debug, Clone, Copy)]
-pub struct Theirs<'a> {
-    pub whose: ImportedFile,
-    /// Where the text was read.
+pub struct ImportSource<'a> {
+    pub format: ImportedFile,
+    /// The path from which `text` was read.
     pub path: &'a Path,
     pub text: &'a str,
     /// The names of the built-in agents.
@@ -20,38 +20,38 @@ pub struct Theirs<'a> {
     pub base: &'a Path,
 }
 
-/// A commented `ralph.yml` with the same meaning.
-pub fn equivalent_yaml(theirs: &Theirs<'_>) -> String {
-    let Theirs { path, agents, .. } = *theirs;
-    let scene = Scene {
+/// Converts the file to a `ralph.yml`. Comments list the settings that cannot be converted.
+pub fn convert_to_yaml(source: &ImportSource<'_>) -> String {
+    let ImportSource { path, agents, .. } = *source;
+    let context = ImportContext {
         path,
         environment: &[],
         agents,
     };
-    let said = read(theirs.whose, theirs.text, &scene);
-    let mut wishes = said.wishes;
-    if let Some(prompt) = &mut wishes.event_loop.prompt_file
-        && let Ok(relative) = prompt.strip_prefix(theirs.base)
+    let imported = read(source.format, source.text, &context);
+    let mut settings = imported.settings;
+    if let Some(prompt) = &mut settings.event_loop.prompt_file
+        && let Ok(relative) = prompt.strip_prefix(source.base)
     {
         *prompt = relative.to_owned();
     }
-    let mut yaml = format!("# What {} says, in ralph's words.\n", path.display());
-    for warning in &said.warnings {
-        yaml.push_str(&format!("# Not carried over: {}\n", warning.replace('\n', " ")));
+    let mut yaml = format!("# Converted from {}.\n", path.display());
+    for warning in &imported.warnings {
+        yaml.push_str(&format!("# Not converted: {}\n", warning.replace('\n', " ")));
     }
-    yaml.push_str(&as_yaml(&wishes));
+    yaml.push_str(&to_yaml(&settings));
     yaml
 }
 
-/// The `ralph.yml` that says just this.
-pub fn as_yaml(wishes: &Partial) -> String {
+/// Serializes settings as a `ralph.yml`.
+pub fn to_yaml(settings: &PartialSettings) -> String {
     let mut yaml = String::new();
-    let wishes = serde_json::to_value(wishes).unwrap_or(Value::Null);
-    write_members(&wishes, 0, &mut yaml);
+    let settings = serde_json::to_value(settings).unwrap_or(Value::Null);
+    write_members(&settings, 0, &mut yaml);
     yaml
 }
 
-/// Texts are written as JSON writes them, which YAML reads as they are.
+/// Scalars and lists are written as JSON, which is valid YAML.
 fn write_members(value: &Value, depth: usize, yaml: &mut String) {
     for (key, member) in value.as_object().into_iter().flatten() {
         let indent = "  ".repeat(depth);

@@ -1,51 +1,50 @@
-//! The files of other Ralphs, read as layers below every `ralph.yml`: `.ralphrc` (bash assignments, never executed) and
-//! ralphex's `config` (INI). What they say that ralph has no word for is told, not obeyed.
+//! Imports configuration files of similar tools as layers below every `ralph.yml`: `.ralphrc` (bash assignments,
+//! parsed and never executed) and ralphex's `config` (INI). Unsupported settings produce warnings.
 
 mod convert;
 mod ralphex;
 mod ralphrc;
 
-pub use convert::{Theirs, as_yaml, equivalent_yaml};
+pub use convert::{ImportSource, convert_to_yaml, to_yaml};
 
 use std::path::{Path, PathBuf};
 
-use super::partial::Partial;
+use super::partial::PartialSettings;
 
-/// Where one of their settings stands.
+/// The source of an imported setting: a line of the file, 1-based, or an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    /// From 1.
+pub(super) enum ImportedFrom {
     Line(usize),
     Variable(String),
 }
 
-/// What one of their files says, in our words.
+/// The settings of an imported file.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    pub(super) wishes: Partial,
-    /// Our key, and where they say it.
-    pub(super) places: Vec<(String, Place)>,
+pub(super) struct ImportedSettings {
+    pub(super) settings: PartialSettings,
+    /// The source of each key of `ralph.yml`.
+    pub(super) origins: Vec<(String, ImportedFrom)>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Whose file.
+/// The kinds of files that can be imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportedFile {
     Ralphrc,
     Ralphex,
 }
 
-/// What is around a file.
-pub(super) struct Scene<'a> {
+/// The path of an imported file and what is needed to interpret it.
+pub(super) struct ImportContext<'a> {
     pub(super) path: &'a Path,
     pub(super) environment: &'a [(String, String)],
     /// The names of the built-in agents.
     pub(super) agents: &'a [&'a str],
 }
 
-/// Their files for a directory, those that win last.
+/// The files to import for a directory, in ascending precedence.
 pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(ImportedFile, PathBuf)> {
-    let beside_ours = user_dir
+    let user_file = user_dir
         .and_then(Path::parent)
         .map(|base| base.join("ralphex/config"));
     let nearest = |names: &[&str]| {
@@ -53,49 +52,44 @@ pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(ImportedFile, Pa
             .flat_map(|directory| names.iter().map(move |name| directory.join(name)))
             .find(|path| path.is_file())
     };
-    let users = beside_ours.filter(|path| path.is_file());
-    let projects = nearest(&[".ralphex/config"]);
-    // Older layouts have it in the root, newer ones beside the other files.
+    let user_file = user_file.filter(|path| path.is_file());
+    let project_file = nearest(&[".ralphex/config"]);
+    // Newer layouts use `.ralph/`, older ones the project root.
     let ralphrc = nearest(&[".ralph/.ralphrc", ".ralphrc"]);
-    users
+    user_file
         .into_iter()
-        .chain(projects)
+        .chain(project_file)
         .map(|path| (ImportedFile::Ralphex, path))
         .chain(ralphrc.map(|path| (ImportedFile::Ralphrc, path)))
         .collect()
 }
 
-/// The file of theirs that counts most for a directory.
-pub fn nearest_foreign(whose: ImportedFile, cwd: &Path, user_dir: Option<&Path>) -> Option<PathBuf> {
+/// The file of this kind with the highest precedence for a directory.
+pub fn nearest_import(format: ImportedFile, cwd: &Path, user_dir: Option<&Path>) -> Option<PathBuf> {
     let found = find(cwd, user_dir).into_iter();
-    let mut theirs = found.filter(|(of, _)| *of == whose).map(|(_, path)| path);
-    theirs.next_back()
+    let mut matching = found.filter(|(found, _)| *found == format).map(|(_, path)| path);
+    matching.next_back()
 }
 
-pub(super) fn read(whose: ImportedFile, text: &str, scene: &Scene<'_>) -> Said {
-    match whose {
-        ImportedFile::Ralphrc => ralphrc::read(text, scene),
-        ImportedFile::Ralphex => ralphex::read(text, scene),
+pub(super) fn read(format: ImportedFile, text: &str, context: &ImportContext<'_>) -> ImportedSettings {
+    match format {
+        ImportedFile::Ralphrc => ralphrc::read(text, context),
+        ImportedFile::Ralphex => ralphex::read(text, context),
     }
 }
 
-impl Said {
-    fn place(&mut self, key: &str, place: &Place) {
-        self.places.push((key.to_owned(), place.clone()));
+impl ImportedSettings {
+    fn set_origin(&mut self, key: &str, origin: &ImportedFrom) {
+        self.origins.push((key.to_owned(), origin.clone()));
     }
 
-    /// One sentence for all that has no counterpart.
-    fn tell_unheard(&mut self, scene: &Scene<'_>, unheard: &[String]) {
-        if !unheard.is_empty() {
-            let (verb, it) = if unheard.len() == 1 {
-                ("has", "is")
-            } else {
-                ("have", "are")
-            };
+    /// Adds one warning for all unsupported settings.
+    fn warn_unsupported(&mut self, context: &ImportContext<'_>, unsupported: &[String]) {
+        if !unsupported.is_empty() {
             self.warnings.push(format!(
-                "{}: {} {verb} no counterpart in ralph and {it} ignored",
-                scene.path.display(),
-                unheard.join(", ")
+                "{}: ignoring unsupported settings: {}",
+                context.path.display(),
+                unsupported.join(", ")
             ));
         }
     }

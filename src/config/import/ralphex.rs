@@ -1,56 +1,58 @@
-//! ralphex's `config`: `key = value` lines. A reader of our own, since an origin needs its line and the INI crates do
-//! not tell it; as ralphex does, `#` and `;` begin a comment only at the start of a line.
+//! Parses ralphex's `config`: `key = value` lines. INI crates do not report line numbers, which origins need. As in
+//! ralphex, `#` and `;` start a comment only at the beginning of a line.
 
-use super::{Place, Said, Scene};
+use super::{ImportContext, ImportedFrom, ImportedSettings};
 use crate::config::diagnostic::printable;
+use crate::policy::Seconds;
 
-struct Entry {
+struct RalphexSetting {
     key: String,
     value: String,
     line: usize,
 }
 
-pub(super) fn read(text: &str, scene: &Scene<'_>) -> Said {
-    let mut said = Said::default();
-    let mut unheard = Vec::new();
-    for Entry { key, value, line } in entries(text, scene, &mut said.warnings) {
-        let place = Place::Line(line);
+pub(super) fn read(text: &str, context: &ImportContext<'_>) -> ImportedSettings {
+    let mut imported = ImportedSettings::default();
+    let mut unsupported = Vec::new();
+    for RalphexSetting { key, value, line } in parse(text, context, &mut imported.warnings) {
+        let origin = ImportedFrom::Line(line);
         let empty = value.is_empty();
         match key.as_str() {
             "claude_command" if !empty => {
-                said.wishes.cli.claude_command = Some(value);
-                said.place("cli.claude_command", &place);
+                imported.settings.cli.claude_command = Some(value);
+                imported.set_origin("cli.claude_command", &origin);
             }
-            // Nothing after the sign means no arguments at all.
+            // An empty value means no arguments.
             "claude_args" => {
-                said.wishes.cli.claude_args = Some(value);
-                said.place("cli.claude_args", &place);
+                imported.settings.cli.claude_args = Some(value);
+                imported.set_origin("cli.claude_args", &origin);
             }
             "claude_model" if !empty => {
-                said.wishes.cli.model = Some(value);
-                said.place("cli.model", &place);
+                imported.settings.cli.model = Some(value);
+                imported.set_origin("cli.model", &origin);
             }
             "iteration_delay_ms" => match value.parse::<u64>() {
                 Ok(milliseconds) => {
-                    said.wishes.event_loop.cooldown_seconds = Some(milliseconds.div_ceil(1000));
-                    said.place("event_loop.cooldown_seconds", &place);
+                    imported.settings.event_loop.cooldown_seconds =
+                        Some(Seconds(milliseconds.div_ceil(1000)));
+                    imported.set_origin("event_loop.cooldown_seconds", &origin);
                 }
-                Err(_) => said.warnings.push(format!(
-                    "{}:{line}: `iteration_delay_ms` must be a number, but is `{}`; it is ignored",
-                    scene.path.display(),
+                Err(_) => imported.warnings.push(format!(
+                    "{}:{line}: `iteration_delay_ms`: expected an integer, found `{}`; ignored",
+                    context.path.display(),
                     printable(&value)
                 )),
             },
             _ if empty => {}
-            _ => unheard.push(printable(&key)),
+            _ => unsupported.push(printable(&key)),
         }
     }
-    said.tell_unheard(scene, &unheard);
-    said
+    imported.warn_unsupported(context, &unsupported);
+    imported
 }
 
-fn entries(text: &str, scene: &Scene<'_>, warnings: &mut Vec<String>) -> Vec<Entry> {
-    let mut entries = Vec::new();
+fn parse(text: &str, context: &ImportContext<'_>, warnings: &mut Vec<String>) -> Vec<RalphexSetting> {
+    let mut settings = Vec::new();
     let mut lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate();
     while let Some((index, first)) = lines.next() {
         let mut whole = first.trim().to_owned();
@@ -65,23 +67,23 @@ fn entries(text: &str, scene: &Scene<'_>, warnings: &mut Vec<String>) -> Vec<Ent
             }
         }
         match whole.split_once('=') {
-            Some((key, value)) => entries.push(Entry {
+            Some((key, value)) => settings.push(RalphexSetting {
                 key: key.trim().to_owned(),
                 value: unquoted(value.trim()).to_owned(),
                 line: index + 1,
             }),
             None => warnings.push(format!(
-                "{}:{}: `{}` is not key = value",
-                scene.path.display(),
+                "{}:{}: expected `key = value`, found `{}`; ignored",
+                context.path.display(),
                 index + 1,
                 printable(&whole.chars().take(40).collect::<String>())
             )),
         }
     }
-    entries
+    settings
 }
 
-/// Without the one pair of quotes around all of it.
+/// Removes one pair of quotes around the whole value.
 fn unquoted(value: &str) -> &str {
     for quote in ['"', '\''] {
         let inner = value

@@ -1,12 +1,13 @@
-//! `.ralphrc`: bash assignments, read with the eyes only. Quotes, comments, `export` and `${NAME:-default}` are
-//! understood; whatever would run something is told and left alone.
+//! Parses `.ralphrc`: bash assignments, without executing anything. Quotes, comments, `export` and
+//! `${NAME:-default}` are supported; lines that would run a command are ignored with a warning.
 
-use super::{Place, Said, Scene};
+use super::{ImportContext, ImportedFrom, ImportedSettings};
 use crate::config::diagnostic::{closest, printable};
-use crate::config::settings::{OutputFormat, Session};
+use crate::config::settings::OutputFormat;
+use crate::policy::{Seconds, Session};
 
-/// What is known and has no counterpart here.
-const WITHOUT_COUNTERPART: &[&str] = &[
+/// Known variables that ralph does not support.
+const UNSUPPORTED: &[&str] = &[
     "BEADS_FILTER",
     "CB_AUTO_RESET",
     "CB_COOLDOWN_MINUTES",
@@ -27,14 +28,15 @@ const WITHOUT_COUNTERPART: &[&str] = &[
     "SESSION_EXPIRY_HOURS",
     "TASK_SOURCES",
 ];
-/// What only says how it looks, or is called; nobody misses it.
-const HARMLESS: &[&str] = &[
+/// Known variables that have no effect on a run; ignored without a warning.
+const IGNORED: &[&str] = &[
     "PROJECT_NAME",
     "PROJECT_TYPE",
     "RALPH_VERBOSE",
     "VERBOSE_PROGRESS",
 ];
-const KNOWN: &[&str] = &[
+/// Variables that are converted to settings.
+const SUPPORTED: &[&str] = &[
     "ALLOWED_TOOLS",
     "CLAUDE_ALLOWED_TOOLS",
     "CLAUDE_CODE_CMD",
@@ -50,95 +52,106 @@ const KNOWN: &[&str] = &[
 struct Assignment {
     name: String,
     value: String,
-    /// From 1.
+    /// 1-based.
     line: usize,
 }
 
-pub(super) fn read(text: &str, scene: &Scene<'_>) -> Said {
-    let mut said = Said::default();
-    let mut unheard = Vec::new();
-    let (assignments, left_alone) = assignments(text, scene.environment);
-    said.warnings.extend(left_alone.iter().map(|(line, why)| {
+pub(super) fn read(text: &str, context: &ImportContext<'_>) -> ImportedSettings {
+    let mut imported = ImportedSettings::default();
+    let mut unsupported = Vec::new();
+    let (assignments, ignored) = assignments(text, context.environment);
+    imported.warnings.extend(ignored.iter().map(|(line, why)| {
         format!(
-            "{}:{line}: {why}; .ralphrc is read, never executed",
-            scene.path.display()
+            "{}:{line}: {why}; ignored (.ralphrc is parsed, not executed)",
+            context.path.display()
         )
     }));
     for assignment in &assignments {
         let name = assignment.name.as_str();
-        if WITHOUT_COUNTERPART.contains(&name) {
-            unheard.push(name.to_owned());
-        } else if !KNOWN.contains(&name) && !HARMLESS.contains(&name) {
+        if UNSUPPORTED.contains(&name) {
+            unsupported.push(name.to_owned());
+        } else if !SUPPORTED.contains(&name) && !IGNORED.contains(&name) {
             let meant =
-                closest(name, KNOWN).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
-            let place = format!("{}:{}", scene.path.display(), assignment.line);
-            said.warnings
-                .push(format!("{place}: `{}` is not known{meant}", printable(name)));
+                closest(name, SUPPORTED).map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+            let location = format!("{}:{}", context.path.display(), assignment.line);
+            imported.warnings.push(format!(
+                "{location}: unknown variable `{}`{meant}",
+                printable(name)
+            ));
         }
     }
-    said.tell_unheard(scene, &unheard);
-    // The last assignment counts; the environment counts more.
+    imported.warn_unsupported(context, &unsupported);
+    // The last assignment wins; the environment takes precedence over the file.
     let value_of = |name: &str| {
-        let given = scene
+        let variable = context
             .environment
             .iter()
-            .find(|(given, value)| given == name && !value.is_empty());
-        let given = given.map(|(_, value)| (value.clone(), Place::Variable(name.to_owned())));
-        let written = || {
+            .find(|(variable, value)| variable == name && !value.is_empty());
+        let variable = variable.map(|(_, value)| (value.clone(), ImportedFrom::Variable(name.to_owned())));
+        let assignment = || {
             assignments
                 .iter()
                 .rev()
                 .find(|assignment| assignment.name == name)
         };
-        given.or_else(|| written().map(|found| (found.value.clone(), Place::Line(found.line))))
+        variable.or_else(|| assignment().map(|found| (found.value.clone(), ImportedFrom::Line(found.line))))
     };
-    translate(&value_of, scene, &mut said);
-    said
+    convert(&value_of, context, &mut imported);
+    imported
 }
 
-type Lookup<'a> = dyn Fn(&str) -> Option<(String, Place)> + 'a;
+type Lookup<'a> = dyn Fn(&str) -> Option<(String, ImportedFrom)> + 'a;
 
-fn translate(value_of: &Lookup<'_>, scene: &Scene<'_>, said: &mut Said) {
-    let filled = |name: &str| value_of(name).filter(|(value, _)| !value.is_empty());
-    let driver = filled("PLATFORM_DRIVER");
-    if let Some((name, place)) = &driver {
-        said.wishes.cli.backend = Some(format!("driver:{name}"));
-        said.place("cli.backend", place);
+fn convert(value_of: &Lookup<'_>, context: &ImportContext<'_>, imported: &mut ImportedSettings) {
+    let non_empty = |name: &str| value_of(name).filter(|(value, _)| !value.is_empty());
+    let driver = non_empty("PLATFORM_DRIVER");
+    if let Some((name, origin)) = &driver {
+        imported.settings.cli.backend = Some(format!("driver:{name}"));
+        imported.set_origin("cli.backend", origin);
     }
-    if let Some((tools, place)) = filled("ALLOWED_TOOLS").or_else(|| filled("CLAUDE_ALLOWED_TOOLS")) {
-        said.wishes.driver.allowed_tools = Some(tools);
-        said.place("driver.allowed_tools", &place);
+    if let Some((tools, origin)) = non_empty("ALLOWED_TOOLS").or_else(|| non_empty("CLAUDE_ALLOWED_TOOLS")) {
+        imported.settings.driver.allowed_tools = Some(tools);
+        imported.set_origin("driver.allowed_tools", &origin);
     }
-    if let Some((mode, place)) = filled("CLAUDE_PERMISSION_MODE") {
-        said.wishes.driver.permission_mode = Some(mode);
-        said.place("driver.permission_mode", &place);
+    if let Some((mode, origin)) = non_empty("CLAUDE_PERMISSION_MODE") {
+        imported.settings.driver.permission_mode = Some(mode);
+        imported.set_origin("driver.permission_mode", &origin);
     }
-    let command = filled("CLAUDE_CODE_CMD").filter(|(command, _)| driver.is_none() && command != "claude");
-    if let Some((command, place)) = command {
-        said.wishes.cli.claude_command = Some(command);
-        said.place("cli.claude_command", &place);
+    let command = non_empty("CLAUDE_CODE_CMD").filter(|(command, _)| driver.is_none() && command != "claude");
+    if let Some((command, origin)) = command {
+        imported.settings.cli.claude_command = Some(command);
+        imported.set_origin("cli.claude_command", &origin);
     }
     let driver = driver.map(|(name, _)| name);
     let session = value_of("SESSION_CONTINUITY").or_else(|| value_of("CLAUDE_USE_CONTINUE"));
-    translate_session(session, driver.is_some(), scene, said);
-    translate_format(filled("CLAUDE_OUTPUT_FORMAT"), scene, said);
-    translate_timeout(filled("CLAUDE_TIMEOUT_MINUTES"), driver.as_deref(), scene, said);
-    translate_prompt(scene, said);
+    convert_session(session, driver.is_some(), context, imported);
+    convert_format(non_empty("CLAUDE_OUTPUT_FORMAT"), context, imported);
+    convert_timeout(
+        non_empty("CLAUDE_TIMEOUT_MINUTES"),
+        driver.as_deref(),
+        context,
+        imported,
+    );
+    convert_prompt(context, imported);
 }
 
-fn translate_format(given: Option<(String, Place)>, scene: &Scene<'_>, said: &mut Said) {
-    let Some((word, place)) = given else {
+fn convert_format(
+    value: Option<(String, ImportedFrom)>,
+    context: &ImportContext<'_>,
+    imported: &mut ImportedSettings,
+) {
+    let Some((word, origin)) = value else {
         return;
     };
     let formats = [OutputFormat::Json, OutputFormat::Text];
-    match formats.into_iter().find(|format| format.word() == word) {
+    match formats.into_iter().find(|format| format.as_str() == word) {
         Some(format) => {
-            said.wishes.driver.output_format = Some(format);
-            said.place("driver.output_format", &place);
+            imported.settings.driver.output_format = Some(format);
+            imported.set_origin("driver.output_format", &origin);
         }
-        None => said.warnings.push(about(
-            scene,
-            &place,
+        None => imported.warnings.push(invalid_value(
+            context,
+            &origin,
             "CLAUDE_OUTPUT_FORMAT",
             "json or text",
             &word,
@@ -146,87 +159,107 @@ fn translate_format(given: Option<(String, Place)>, scene: &Scene<'_>, said: &mu
     }
 }
 
-fn translate_timeout(
-    given: Option<(String, Place)>,
+fn convert_timeout(
+    value: Option<(String, ImportedFrom)>,
     driver: Option<&str>,
-    scene: &Scene<'_>,
-    said: &mut Said,
+    context: &ImportContext<'_>,
+    imported: &mut ImportedSettings,
 ) {
-    const MINUTES_OF_A_YEAR: u64 = 525_600;
-    let Some((word, place)) = given else {
+    const MINUTES_PER_YEAR: u64 = 525_600;
+    let Some((word, origin)) = value else {
         return;
     };
-    let agent = agent_of(driver, scene.agents);
+    let agent = agent_of(driver, context.agents);
     match word.parse::<u64>() {
-        Ok(minutes @ 1..=MINUTES_OF_A_YEAR) => {
-            said.wishes.adapters.entry(agent.clone()).or_default().timeout = Some(minutes * 60);
-            said.place(&format!("adapters.{agent}.timeout"), &place);
+        Ok(minutes @ 1..=MINUTES_PER_YEAR) => {
+            imported
+                .settings
+                .adapters
+                .entry(agent.clone())
+                .or_default()
+                .timeout = Some(Seconds(minutes * 60));
+            imported.set_origin(&format!("adapters.{agent}.timeout"), &origin);
         }
-        _ => said.warnings.push(about(
-            scene,
-            &place,
+        _ => imported.warnings.push(invalid_value(
+            context,
+            &origin,
             "CLAUDE_TIMEOUT_MINUTES",
-            "a number of minutes",
+            "minutes between 1 and 525600",
             &word,
         )),
     }
 }
 
-/// The prompt has a place of its own there, and needs no word in the file.
-fn translate_prompt(scene: &Scene<'_>, said: &mut Said) {
-    let inside = scene.path.parent().filter(|parent| parent.ends_with(".ralph"));
+/// The prompt is always in `.ralph/PROMPT.md`; `.ralphrc` does not name it.
+fn convert_prompt(context: &ImportContext<'_>, imported: &mut ImportedSettings) {
+    let inside = context.path.parent().filter(|parent| parent.ends_with(".ralph"));
     let prompt = match inside {
         Some(directory) => directory.join("PROMPT.md"),
-        None => scene.path.with_file_name(".ralph").join("PROMPT.md"),
+        None => context.path.with_file_name(".ralph").join("PROMPT.md"),
     };
     if prompt.is_file() {
-        said.wishes.event_loop.prompt_file = Some(prompt);
-        said.place("event_loop.prompt_file", &Place::Line(1));
+        imported.settings.event_loop.prompt_file = Some(prompt);
+        imported.set_origin("event_loop.prompt_file", &ImportedFrom::Line(1));
     }
 }
 
-/// Only a driver is asked for its session; without one the word would promise too much.
-fn translate_session(given: Option<(String, Place)>, has_driver: bool, scene: &Scene<'_>, said: &mut Said) {
-    let Some((word, place)) = given else {
+/// Applies only to drivers, because ralph asks only drivers for a session id.
+fn convert_session(
+    value: Option<(String, ImportedFrom)>,
+    has_driver: bool,
+    context: &ImportContext<'_>,
+    imported: &mut ImportedSettings,
+) {
+    let Some((word, origin)) = value else {
         return;
     };
     let session = match word.as_str() {
         "true" => Session::Continue,
         "false" => Session::Fresh,
         _ => {
-            return said
-                .warnings
-                .push(about(scene, &place, "SESSION_CONTINUITY", "true or false", &word));
+            return imported.warnings.push(invalid_value(
+                context,
+                &origin,
+                "SESSION_CONTINUITY",
+                "true or false",
+                &word,
+            ));
         }
     };
     if has_driver {
-        said.wishes.session = Some(session);
-        said.place("session", &place);
+        imported.settings.session = Some(session);
+        imported.set_origin("session", &origin);
     }
 }
 
-/// The built-in agent that a driver of this name drives, or else the user's own.
+/// The built-in agent that the driver starts, or `custom`.
 fn agent_of(driver: Option<&str>, agents: &[&str]) -> String {
     let driver = driver.unwrap_or("claude-code");
     let known = agents.iter().find(|agent| driver.starts_with(**agent));
     known.map_or("custom", |agent| agent).to_owned()
 }
 
-fn about(scene: &Scene<'_>, place: &Place, name: &str, wanted: &str, given: &str) -> String {
-    let place = match place {
-        Place::Line(line) => format!("{}:{line}: `{name}`", scene.path.display()),
-        Place::Variable(variable) => format!("environment variable `{variable}`"),
+fn invalid_value(
+    context: &ImportContext<'_>,
+    origin: &ImportedFrom,
+    name: &str,
+    expected: &str,
+    found: &str,
+) -> String {
+    let location = match origin {
+        ImportedFrom::Line(line) => format!("{}:{line}: `{name}`", context.path.display()),
+        ImportedFrom::Variable(variable) => format!("environment variable `{variable}`"),
     };
     format!(
-        "{place} must be {wanted}, but is `{}`; it is ignored",
-        printable(given)
+        "{location}: expected {expected}, found `{}`; ignored",
+        printable(found)
     )
 }
 
-/// All assignments in order, and the lines that are something else.
+/// All assignments in order, and the ignored lines with the reason.
 fn assignments(text: &str, environment: &[(String, String)]) -> (Vec<Assignment>, Vec<(usize, String)>) {
     let mut found: Vec<Assignment> = Vec::new();
-    let mut left_alone = Vec::new();
+    let mut ignored = Vec::new();
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut line = 1;
     while !rest.is_empty() {
@@ -235,10 +268,14 @@ fn assignments(text: &str, environment: &[(String, String)]) -> (Vec<Assignment>
         let mut used = end;
         if !first.is_empty() && !first.starts_with('#') {
             match split_assignment(first) {
-                None => left_alone.push((line, format!("`{}` is not KEY=value", printable(&short(first))))),
+                None => ignored.push((
+                    line,
+                    format!("expected `KEY=value`, found `{}`", printable(&short(first))),
+                )),
                 Some(name) => {
                     let start = rest.find('=').map_or(end, |equals| equals + 1);
-                    let value = Value::read(&rest[start..], |name| lookup(name, &found, environment));
+                    let value =
+                        AssignmentValue::parse(&rest[start..], |name| lookup(name, &found, environment));
                     used = used.max(start + value.length);
                     used += rest[used..]
                         .find('\n')
@@ -250,7 +287,7 @@ fn assignments(text: &str, environment: &[(String, String)]) -> (Vec<Assignment>
                             value,
                             line,
                         }),
-                        Err(why) => left_alone.push((line, format!("`{name}` {why}"))),
+                        Err(why) => ignored.push((line, format!("`{name}` {why}"))),
                     }
                 }
             }
@@ -258,7 +295,7 @@ fn assignments(text: &str, environment: &[(String, String)]) -> (Vec<Assignment>
         line += rest[..used.min(rest.len())].matches('\n').count();
         rest = &rest[used.min(rest.len())..];
     }
-    (found, left_alone)
+    (found, ignored)
 }
 
 fn short(line: &str) -> String {
@@ -276,25 +313,27 @@ fn split_assignment(line: &str) -> Option<&str> {
 }
 
 fn lookup(name: &str, found: &[Assignment], environment: &[(String, String)]) -> Option<String> {
-    let written = found.iter().rev().find(|assignment| assignment.name == name);
-    let given = || {
+    let assignment = found.iter().rev().find(|assignment| assignment.name == name);
+    let variable = || {
         environment
             .iter()
-            .find(|(given, _)| given == name)
+            .find(|(variable, _)| variable == name)
             .map(|(_, value)| value.clone())
     };
-    written.map(|assignment| assignment.value.clone()).or_else(given)
+    assignment
+        .map(|assignment| assignment.value.clone())
+        .or_else(variable)
 }
 
 /// The right side of an assignment.
-struct Value {
+struct AssignmentValue {
     text: Result<String, &'static str>,
-    /// Bytes that it took.
+    /// Length in bytes in the source.
     length: usize,
 }
 
-impl Value {
-    fn read(source: &str, lookup: impl Fn(&str) -> Option<String>) -> Self {
+impl AssignmentValue {
+    fn parse(source: &str, lookup: impl Fn(&str) -> Option<String>) -> Self {
         let mut text = String::new();
         let mut at = 0;
         let mut quote: Option<char> = None;
@@ -337,7 +376,7 @@ impl Value {
             at = next;
         }
         if quote.is_some() {
-            problem = Some("has a quote that is never closed");
+            problem = Some("has an unclosed quote");
         }
         Self {
             text: problem.map_or(Ok(text), Err),
@@ -346,16 +385,16 @@ impl Value {
     }
 }
 
-/// What stands after a `$`: the value of a variable, and how many bytes its name took.
+/// Expands a variable reference after `$`. Returns its value and the number of bytes consumed.
 fn expand(source: &str, lookup: &impl Fn(&str) -> Option<String>) -> Result<(String, usize), &'static str> {
     if source.starts_with('(') {
         return Err("would run a command");
     }
     if let Some(inner) = source.strip_prefix('{') {
-        let end = inner.find('}').ok_or("has an expansion that is never closed")?;
+        let end = inner.find('}').ok_or("has an unclosed expansion")?;
         let (name, default) = inner[..end].split_once(":-").unwrap_or((&inner[..end], ""));
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return Err("has an expansion that ralph does not read");
+            return Err("uses an unsupported expansion");
         }
         let value = lookup(name)
             .filter(|value| !value.is_empty())
@@ -389,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_comments_and_expansions_are_read() {
+    fn quotes_comments_and_expansions_are_parsed() {
         for (text, expected) in [
             ("A=b", "b"),
             ("export A=b # c", "b"),
@@ -409,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted_through_long_values() {
+    fn multi_line_values_are_counted_in_line_numbers() {
         let text = "# c\nA=\"x\ny\"\nB=2\nC=(1\n2)\nD=4";
         let lines: Vec<_> = values(text)
             .into_iter()
@@ -422,19 +461,19 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_would_run_is_taken_for_a_value() {
+    fn commands_are_never_parsed_as_values() {
         let text = "A=$(touch /x)\nB=`id`\nif true; then C=1; fi\nD=\"$(rm -rf /)\"\nrm -rf /\nE=\"open";
-        let (found, left_alone) = assignments(text, &[]);
+        let (found, ignored) = assignments(text, &[]);
         assert_eq!(found, []);
         assert_eq!(
-            left_alone.iter().map(|(line, _)| *line).collect::<Vec<_>>(),
+            ignored.iter().map(|(line, _)| *line).collect::<Vec<_>>(),
             [1, 2, 3, 4, 5, 6]
         );
     }
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[A-Z=\"'${}()\\\\`# \n:a-z-]*") {
+        fn parsing_never_panics(text in "[A-Z=\"'${}()\\\\`# \n:a-z-]*") {
             let _ = assignments(&text, &[]);
         }
     }

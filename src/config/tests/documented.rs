@@ -1,10 +1,11 @@
-//! The documentation is loaded and compared, so that it cannot drift from the code. The tables of keys are made from
-//! the schema: `RALPH_UPDATE_DOCS=1 cargo test documented` writes them anew.
+//! Tests that `docs/config.md` matches the code. The key tables are generated from the schema;
+//! `RALPH_UPDATE_DOCS=1 cargo test documented` updates them.
 
 use serde_json::Value;
 
-use super::Place;
+use super::ConfigFixture;
 use crate::config::schema;
+use crate::policy::Seconds;
 
 const MANUAL: &str = include_str!("../../../docs/config.md");
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/config.md");
@@ -17,40 +18,42 @@ fn example() -> &'static str {
 }
 
 #[test]
-fn the_documented_example_loads_without_a_warning() {
-    let loaded = Place::new().write("project/ralph.yml", example()).loaded();
+fn documented_example_loads_without_warnings() {
+    let loaded = ConfigFixture::new()
+        .write("project/ralph.yml", example())
+        .loaded();
     assert_eq!(loaded.warnings, Vec::<String>::new());
     assert_eq!(loaded.settings.gates.len(), 2);
     assert_eq!(loaded.settings.event_loop.max_cost_usd, Some(20.0));
 }
 
 #[test]
-fn the_tables_of_the_manual_are_the_schema() {
+fn documented_tables_match_the_schema() {
     let mut rows = Vec::new();
     collect("", &schema(&["claude"], &["plain"]), &mut rows);
     assert!(rows.len() > 50, "{} keys", rows.len());
-    let written = renewed(MANUAL, rows);
+    let updated = updated_manual(MANUAL, rows);
     if std::env::var_os("RALPH_UPDATE_DOCS").is_some() {
-        std::fs::write(PATH, &written).expect("the manual");
+        std::fs::write(PATH, &updated).expect("the manual");
         return;
     }
     assert_eq!(
-        written, MANUAL,
-        "RALPH_UPDATE_DOCS=1 cargo test documented writes docs/config.md anew"
+        updated, MANUAL,
+        "run `RALPH_UPDATE_DOCS=1 cargo test documented` to update docs/config.md"
     );
 }
 
-/// The manual with every row as the schema has it. Rows keep their order, which is that of the reader's interest; a key
-/// that is gone goes, a new one stands at the end of its section.
-fn renewed(manual: &str, mut rows: Vec<(String, String)>) -> String {
+/// The manual with updated rows. Rows keep their order; removed keys are dropped, and new keys are added at the end
+/// of their section.
+fn updated_manual(manual: &str, mut rows: Vec<(String, String)>) -> String {
     let mut text = String::new();
     let mut section = None;
     for line in manual.lines() {
         let key = line.strip_prefix("| `").and_then(|rest| rest.split('`').next());
-        // The tables of prices and variables are not of this file.
+        // The tables of prices and environment variables are not generated.
         let key = key.filter(|key| !key.starts_with("models.") && !key.starts_with("RALPH_"));
         let Some(key) = key else {
-            // The end of a table: what its section has besides.
+            // End of a table: add the new keys of its section.
             if let Some(section) = section.take() {
                 let (new, others) = rows.into_iter().partition(|(key, _)| section_of(key) == section);
                 rows = others;
@@ -62,8 +65,8 @@ fn renewed(manual: &str, mut rows: Vec<(String, String)>) -> String {
             continue;
         };
         section = Some(section_of(key).to_owned());
-        if let Some(place) = rows.iter().position(|(known, _)| known == key) {
-            text.push_str(&rows.remove(place).1);
+        if let Some(index) = rows.iter().position(|(known, _)| known == key) {
+            text.push_str(&rows.remove(index).1);
         }
     }
     assert_eq!(rows, [], "a section of the schema has no table in docs/config.md");
@@ -77,7 +80,7 @@ fn section_of(key: &str) -> &str {
     }
 }
 
-/// Every key that takes a value, with its row.
+/// Collects a table row for every key that has a value.
 fn collect(key: &str, schema: &Value, rows: &mut Vec<(String, String)>) {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -100,6 +103,9 @@ fn collect(key: &str, schema: &Value, rows: &mut Vec<(String, String)>) {
                 Value::Null => "none".to_owned(),
                 Value::String(text) if !text.is_empty() => format!("`{text}`"),
                 Value::Bool(value) => format!("`{value}`"),
+                Value::Number(seconds) if property["format"] == "seconds" => {
+                    format!("`{}`", Seconds(seconds.as_u64().unwrap_or_default()))
+                }
                 Value::Number(number) => number.to_string(),
                 _ => "empty".to_owned(),
             };
@@ -110,7 +116,7 @@ fn collect(key: &str, schema: &Value, rows: &mut Vec<(String, String)>) {
     }
 }
 
-/// What a key takes, in a reader's words.
+/// The type of a key, as shown in the manual.
 fn kind(schema: &Value) -> String {
     let format = schema["format"].as_str();
     for choice in ["anyOf", "oneOf"] {
@@ -121,7 +127,7 @@ fn kind(schema: &Value) -> String {
     if let Value::String(only) = &schema["const"] {
         return format!("`{only}`");
     }
-    // Formats are many, and not always the same ones.
+    // The list of transcript formats is too long for the table.
     let words = schema["enum"].as_array().filter(|_| schema["default"] != "auto");
     if let Some(words) = words {
         let words: Vec<String> = words
@@ -129,6 +135,12 @@ fn kind(schema: &Value) -> String {
             .map(|word| format!("`{}`", word.as_str().unwrap_or_default()))
             .collect();
         return words.join(" or ");
+    }
+    if format == Some("seconds") {
+        return match schema["minimum"].as_u64() {
+            Some(1) => "duration, at least 1s".to_owned(),
+            _ => "duration".to_owned(),
+        };
     }
     match schema["type"].as_str().expect("a type") {
         "boolean" => "`true` or `false`".to_owned(),
@@ -141,7 +153,7 @@ fn kind(schema: &Value) -> String {
                 &schema["maximum"],
                 &schema["exclusiveMinimum"],
             ) {
-                (Value::Number(least), Value::Number(most), _) if unit != "seconds" => {
+                (Value::Number(least), Value::Number(most), _) => {
                     format!("{unit}, {least} to {most}")
                 }
                 (Value::Number(least), ..) if least.as_f64() > Some(0.0) => {
@@ -151,6 +163,6 @@ fn kind(schema: &Value) -> String {
                 _ => unit.to_owned(),
             }
         }
-        other => panic!("no word for {other}"),
+        other => panic!("unexpected type {other}"),
     }
 }

@@ -1,41 +1,49 @@
-//! Who wins, and who is said to have won.
+//! Tests of the precedence of layers and of the origin of settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Place, in_dir, settings_of};
-use crate::config::{
-    CompletionMatch, Gate, Mode, OnFailure, Origin, PartialEventLoop, PromptMode, Session, Settings,
-};
+use super::{ConfigFixture, relative_files, settings_of};
+use crate::config::{Mode, Origin, PartialEventLoop, PromptMode, Settings};
+use crate::policy::{Gate, MarkerPlacement, OnDeclaredFailure, Seconds, Session};
 
 #[test]
-fn without_any_file_everything_is_default() {
-    let loaded = Place::new().loaded();
+fn without_files_all_settings_are_defaults() {
+    let loaded = ConfigFixture::new().loaded();
     assert_eq!(loaded.settings, Settings::default());
     assert_eq!(loaded.files, Vec::<PathBuf>::new());
     assert_eq!(loaded.origin("event_loop.max_iterations"), Origin::Default);
 }
 
 #[test]
-fn the_defaults_are_the_documented_ones() {
+fn defaults_match_the_documentation() {
     let settings = Settings::default();
     assert_eq!(
         (settings.cli.backend.as_str(), settings.cli.idle_timeout_secs),
-        ("auto", 30)
+        ("auto", Seconds(30))
     );
     assert_eq!(
         (settings.cli.prompt_mode, settings.cli.default_mode),
         (PromptMode::Arg, Mode::Autonomous)
     );
     let limits = settings.event_loop;
-    assert_eq!((limits.max_iterations, limits.max_runtime_seconds), (100, 14_400));
-    assert_eq!((limits.max_consecutive_failures, limits.cooldown_seconds), (5, 0));
-    assert_eq!((limits.stop_grace_seconds, limits.result_grace_seconds), (5, 30));
+    assert_eq!(
+        (limits.max_iterations, limits.max_runtime_seconds),
+        (100, Seconds(14_400))
+    );
+    assert_eq!(
+        (limits.max_consecutive_failures, limits.cooldown_seconds),
+        (5, Seconds::ZERO)
+    );
+    assert_eq!(
+        (limits.stop_grace_seconds, limits.result_grace_seconds),
+        (Seconds(5), Seconds(30))
+    );
     assert_eq!(limits.max_line_bytes, 268_435_456);
-    assert_eq!(limits.on_declared_failure, OnFailure::Stop);
+    assert_eq!(limits.on_declared_failure, OnDeclaredFailure::Stop);
     assert_eq!(
         (limits.completion_match, settings.session),
-        (CompletionMatch::Line, Session::Fresh)
+        (MarkerPlacement::Line, Session::Fresh)
     );
 }
 
@@ -55,19 +63,19 @@ fn empty_files_and_empty_sections_change_nothing() {
 }
 
 #[test]
-fn a_long_comment_is_not_too_much() {
+fn long_comments_do_not_exceed_the_parser_limits() {
     let comment = "  # backend: claude\n".repeat(500);
     let text = format!("cli:\n{comment}  args:\n{comment}  - a\n{comment}  model: x\n");
-    let place = Place::new().write("project/ralph.yml", text);
-    let loaded = place.loaded();
+    let fixture = ConfigFixture::new().write("project/ralph.yml", text);
+    let loaded = fixture.loaded();
     assert_eq!(loaded.settings.cli.model.as_deref(), Some("x"));
-    let path = place.path("project/ralph.yml");
+    let path = fixture.path("project/ralph.yml");
     assert_eq!(loaded.origin("cli.model"), Origin::File { path, line: 1504 });
 }
 
 #[test]
-fn each_layer_wins_over_the_one_before() {
-    let mut place = Place::new()
+fn later_layers_override_earlier_ones() {
+    let mut fixture = ConfigFixture::new()
         .write(
             "home/ralph.yml",
             "event_loop: {max_iterations: 1, cooldown_seconds: 1, max_tokens: 1}\n",
@@ -77,24 +85,24 @@ fn each_layer_wins_over_the_one_before() {
             "event_loop:\n  max_iterations: 2\n  cooldown_seconds: 2\n",
         )
         .set("RALPH_MAX_ITERATIONS", "3");
-    let loaded = place.loaded();
+    let loaded = fixture.loaded();
     let limits = &loaded.settings.event_loop;
     assert_eq!(
         (limits.max_iterations, limits.cooldown_seconds, limits.max_tokens),
-        (3, 2, Some(1))
+        (3, Seconds(2), Some(1))
     );
     assert_eq!(
-        in_dir(&loaded, place.root.path()),
+        relative_files(&loaded, fixture.root.path()),
         [Path::new("home/ralph.yml"), Path::new("project/ralph.yml")]
     );
 
-    place.flags.event_loop.max_iterations = Some(4);
-    assert_eq!(place.loaded().settings.event_loop.max_iterations, 4);
+    fixture.flags.event_loop.max_iterations = Some(4);
+    assert_eq!(fixture.loaded().settings.event_loop.max_iterations, 4);
 }
 
 #[test]
-fn every_origin_can_be_asked() {
-    let mut place = Place::new()
+fn origin_is_known_for_every_layer() {
+    let mut fixture = ConfigFixture::new()
         .write(
             "home/ralph.yml",
             "session: continue\nevent_loop:\n  max_tokens: 5\n",
@@ -104,10 +112,10 @@ fn every_origin_can_be_asked() {
             "event_loop:\n  # a comment\n  cooldown_seconds: 2\nhats:\n  a.b:\n    triggers: [x]\n",
         )
         .set("RALPH_AGENT_CMD", "my-agent --fast");
-    place.flags.cli.extra_args = Some(vec!["--verbose".to_owned()]);
-    let loaded = place.loaded();
+    fixture.flags.cli.extra_args = Some(vec!["--verbose".to_owned()]);
+    let loaded = fixture.loaded();
     let file = |name: &str, line| Origin::File {
-        path: place.path(name),
+        path: fixture.path(name),
         line,
     };
     let variable = || Origin::Environment {
@@ -129,19 +137,19 @@ fn every_origin_can_be_asked() {
 }
 
 #[test]
-fn a_value_that_came_through_an_alias_has_the_line_of_the_alias() {
-    let place = Place::new().write(
+fn origin_of_an_aliased_value_is_the_line_of_the_alias() {
+    let fixture = ConfigFixture::new().write(
         "project/ralph.yml",
         "adapters:\n  claude: &long\n    timeout: 900\n  codex: *long\n  amp:\n    <<: *long\n    model: x\n",
     );
-    let loaded = place.loaded();
+    let loaded = fixture.loaded();
     let adapters = &loaded.settings.adapters;
     assert_eq!(
         (adapters["codex"].timeout, adapters["amp"].timeout),
-        (Some(900), Some(900))
+        (Some(Seconds(900)), Some(Seconds(900)))
     );
     let line = |line| Origin::File {
-        path: place.path("project/ralph.yml"),
+        path: fixture.path("project/ralph.yml"),
         line,
     };
     assert_eq!(loaded.origin("adapters.codex.timeout"), line(4));
@@ -151,7 +159,7 @@ fn a_value_that_came_through_an_alias_has_the_line_of_the_alias() {
 
 #[test]
 fn maps_merge_key_by_key_and_lists_are_replaced() {
-    let loaded = Place::new()
+    let loaded = ConfigFixture::new()
         .write(
             "home/ralph.yml",
             "adapters:\n  claude: {timeout: 5, args: [a, b]}\n  codex: {enabled: false}\n\
@@ -168,14 +176,14 @@ fn maps_merge_key_by_key_and_lists_are_replaced() {
     let claude = &settings.adapters["claude"];
     assert_eq!(
         (claude.enabled, claude.timeout, claude.model.as_deref()),
-        (true, Some(5), Some("opus"))
+        (true, Some(Seconds(5)), Some("opus"))
     );
     assert_eq!(claude.args, ["c"]);
     assert!(!settings.adapters["codex"].enabled);
     let three = Gate {
         name: "three".to_owned(),
         run: "z".to_owned(),
-        timeout: 9,
+        timeout: Seconds(9),
         cwd: None,
         env: std::collections::BTreeMap::new(),
     };
@@ -188,56 +196,56 @@ fn maps_merge_key_by_key_and_lists_are_replaced() {
 }
 
 #[test]
-fn a_later_prompt_replaces_an_earlier_prompt_file_and_the_reverse() {
-    let mut place = Place::new()
+fn later_prompt_replaces_an_earlier_prompt_file_and_vice_versa() {
+    let mut fixture = ConfigFixture::new()
         .write("home/ralph.yml", "event_loop: {prompt_file: P.md}\n")
         .write("project/ralph.yml", "event_loop: {prompt: work}\n");
-    let loaded = place.loaded();
+    let loaded = fixture.loaded();
     assert_eq!(loaded.settings.event_loop.prompt.as_deref(), Some("work"));
     assert_eq!(loaded.settings.event_loop.prompt_file, None);
     assert_eq!(loaded.origin("event_loop.prompt_file"), Origin::Default);
 
-    place.flags.event_loop = PartialEventLoop {
+    fixture.flags.event_loop = PartialEventLoop {
         prompt_file: Some("Q.md".into()),
         ..PartialEventLoop::default()
     };
-    let loaded = place.loaded();
+    let loaded = fixture.loaded();
     assert_eq!(loaded.settings.event_loop.prompt, None);
     assert_eq!(
         loaded.settings.event_loop.prompt_file,
-        Some(place.path("project/Q.md"))
+        Some(fixture.path("project/Q.md"))
     );
     assert_eq!(loaded.origin("event_loop.prompt"), Origin::Default);
 }
 
 #[test]
-fn a_path_is_relative_to_where_it_is_written() {
-    let mut place = Place::new().write(
+fn paths_are_relative_to_their_file() {
+    let mut fixture = ConfigFixture::new().write(
         "project/ralph.yml",
         "pricing: p.yml\nevent_loop: {prompt_file: docs/P.md}\n",
     );
-    place.cwd = place.path("project/deep/er");
-    let settings = place.loaded().settings;
-    assert_eq!(settings.pricing, Some(place.path("project/p.yml")));
+    fixture.cwd = fixture.path("project/deep/er");
+    let settings = fixture.loaded().settings;
+    assert_eq!(settings.pricing, Some(fixture.path("project/p.yml")));
     assert_eq!(
         settings.event_loop.prompt_file,
-        Some(place.path("project/docs/P.md"))
+        Some(fixture.path("project/docs/P.md"))
     );
 
-    let place = place.set("RALPH_PROMPT_FILE", "Q.md");
-    let here = place.path("project/deep/er/Q.md");
-    assert_eq!(place.loaded().settings.event_loop.prompt_file, Some(here));
+    let fixture = fixture.set("RALPH_PROMPT_FILE", "Q.md");
+    let here = fixture.path("project/deep/er/Q.md");
+    assert_eq!(fixture.loaded().settings.event_loop.prompt_file, Some(here));
 }
 
 #[test]
-fn the_nearest_project_file_is_the_only_one() {
-    let mut place = Place::new()
+fn only_the_nearest_project_file_is_read() {
+    let mut fixture = ConfigFixture::new()
         .write("ralph.yml", "session: continue\n")
         .write("project/ralph.yml", "cli: {model: near}\n");
-    place.cwd = place.path("project/src/deep");
-    let loaded = place.loaded();
+    fixture.cwd = fixture.path("project/src/deep");
+    let loaded = fixture.loaded();
     assert_eq!(
-        in_dir(&loaded, place.root.path()),
+        relative_files(&loaded, fixture.root.path()),
         [Path::new("project/ralph.yml")]
     );
     assert_eq!(
@@ -247,13 +255,13 @@ fn the_nearest_project_file_is_the_only_one() {
 }
 
 #[test]
-fn a_named_file_stands_in_for_the_project_file_only() {
-    let mut place = Place::new()
+fn config_option_replaces_only_the_project_file() {
+    let mut fixture = ConfigFixture::new()
         .write("home/ralph.yml", "session: continue\n")
         .write("project/ralph.yml", "cli: {model: project}\n")
         .write("project/other.yml", "cli: {backend: codex}\n");
-    place.file = Some("other.yml".into());
-    let settings = place.loaded().settings;
+    fixture.file = Some("other.yml".into());
+    let settings = fixture.loaded().settings;
     assert_eq!(
         (settings.cli.backend.as_str(), settings.cli.model),
         ("codex", None)
@@ -262,27 +270,27 @@ fn a_named_file_stands_in_for_the_project_file_only() {
 }
 
 #[test]
-fn inside_the_users_own_directory_the_file_is_read_once() {
-    let mut place = Place::new().write("home/ralph.yml", "session: continue\n");
-    place.cwd = place.path("home");
-    assert_eq!(place.loaded().files, [place.path("home/ralph.yml")]);
+fn in_the_users_directory_the_file_is_read_once() {
+    let mut fixture = ConfigFixture::new().write("home/ralph.yml", "session: continue\n");
+    fixture.cwd = fixture.path("home");
+    assert_eq!(fixture.loaded().files, [fixture.path("home/ralph.yml")]);
 }
 
 #[test]
-fn the_other_spelling_of_the_name_is_pointed_out() {
-    let place = Place::new().write("project/ralph.yaml", "session: continue\n");
-    let loaded = place.loaded();
+fn ralph_yaml_is_reported_as_ignored() {
+    let fixture = ConfigFixture::new().write("project/ralph.yaml", "session: continue\n");
+    let loaded = fixture.loaded();
     assert_eq!(loaded.settings.session, Session::Fresh);
     assert!(
-        loaded.warnings[0].ends_with("ralph.yaml is not read; the name is ralph.yml"),
+        loaded.warnings[0].ends_with("ralph.yaml: the file must be named ralph.yml"),
         "{:?}",
         loaded.warnings
     );
 }
 
 #[test]
-fn every_variable_arrives() {
-    let loaded = Place::new()
+fn every_variable_is_applied() {
+    let loaded = ConfigFixture::new()
         .set("RALPH_AGENT_CMD", "'my agent' --flag \"a b\"")
         .set("RALPH_TRANSCRIPT", "rtf1")
         .set("RALPH_MODEL", "big")
@@ -301,33 +309,36 @@ fn every_variable_arrives() {
         (Some("rtf1"), Some("big"))
     );
     let limits = &loaded.settings.event_loop;
-    assert_eq!((limits.max_runtime_seconds, limits.max_cost_usd), (60, Some(2.5)));
+    assert_eq!(
+        (limits.max_runtime_seconds, limits.max_cost_usd),
+        (Seconds(60), Some(2.5))
+    );
     assert_eq!(loaded.warnings, Vec::<String>::new());
 }
 
 #[test]
-fn a_named_agent_is_stronger_than_the_implied_custom_one() {
-    let place = Place::new()
+fn explicit_agent_takes_precedence_over_the_implied_custom_agent() {
+    let fixture = ConfigFixture::new()
         .set("RALPH_AGENT_CMD", "x")
         .set("RALPH_AGENT", "codex");
-    let loaded = place.loaded();
+    let loaded = fixture.loaded();
     assert_eq!(loaded.settings.cli.backend, "codex");
     let variable = "RALPH_AGENT".to_owned();
     assert_eq!(loaded.origin("cli.backend"), Origin::Environment { variable });
 }
 
 #[test]
-fn a_command_in_the_environment_brings_its_own_arguments() {
-    let place = Place::new()
+fn command_from_the_environment_replaces_the_arguments() {
+    let fixture = ConfigFixture::new()
         .write("project/ralph.yml", "cli: {command: a, args: [b]}\n")
         .set("RALPH_AGENT_CMD", "c");
-    let cli = place.loaded().settings.cli;
+    let cli = fixture.loaded().settings.cli;
     assert_eq!((cli.command.as_deref(), cli.args.len()), (Some("c"), 0));
 }
 
 #[test]
-fn an_empty_variable_is_as_good_as_none() {
-    let loaded = Place::new()
+fn empty_variable_counts_as_unset() {
+    let loaded = ConfigFixture::new()
         .set("RALPH_MAX_ITERATIONS", "")
         .set("RALPH_AGENT", "")
         .loaded();
@@ -335,12 +346,12 @@ fn an_empty_variable_is_as_good_as_none() {
 }
 
 #[test]
-fn unknown_variables_are_warned_about_and_our_own_are_not() {
-    let place = Place::new()
+fn unknown_variables_cause_warnings_and_reserved_ones_do_not() {
+    let fixture = ConfigFixture::new()
         .set("RALPH_RUN_ID", "x")
         .set("RALPH_TRUST", "1")
         .set("RALPH_MAX_ITERATION", "5");
-    let loaded = place.set("RALPH_BANANA", "1").loaded();
+    let loaded = fixture.set("RALPH_BANANA", "1").loaded();
     assert_eq!(
         loaded.warnings,
         [
@@ -351,15 +362,18 @@ fn unknown_variables_are_warned_about_and_our_own_are_not() {
 }
 
 #[test]
-fn auto_takes_an_earlier_transcript_back() {
-    let mut place = Place::new().write("project/ralph.yml", "cli: {transcript: claude}\n");
-    assert_eq!(place.loaded().settings.cli.transcript.as_deref(), Some("claude"));
-    place.flags.cli.transcript = Some("auto".to_owned());
-    assert_eq!(place.loaded().settings.cli.transcript, None);
+fn auto_resets_an_earlier_transcript() {
+    let mut fixture = ConfigFixture::new().write("project/ralph.yml", "cli: {transcript: claude}\n");
+    assert_eq!(
+        fixture.loaded().settings.cli.transcript.as_deref(),
+        Some("claude")
+    );
+    fixture.flags.cli.transcript = Some("auto".to_owned());
+    assert_eq!(fixture.loaded().settings.cli.transcript, None);
 }
 
 #[test]
-fn one_marker_needs_no_list() {
+fn single_marker_needs_no_list() {
     let one = settings_of("event_loop: {completion_promise: DONE}\n").event_loop;
     let two = settings_of("event_loop: {completion_promise: [DONE, '<promise>X</promise>']}\n").event_loop;
     assert_eq!(one.completion_promise, ["DONE"]);
@@ -367,7 +381,7 @@ fn one_marker_needs_no_list() {
 }
 
 #[test]
-fn an_empty_claude_args_is_not_the_same_as_none() {
+fn empty_claude_args_differs_from_unset() {
     assert_eq!(
         settings_of("cli: {claude_args: ''}\n").cli.claude_args.as_deref(),
         Some("")
@@ -375,10 +389,14 @@ fn an_empty_claude_args_is_not_the_same_as_none() {
 }
 
 #[test]
-fn a_link_to_a_file_is_followed() {
-    let place = Place::new().write("elsewhere/real.yml", "session: continue\n");
-    std::os::unix::fs::symlink(place.path("elsewhere/real.yml"), place.path("project/ralph.yml")).unwrap();
-    assert_eq!(place.loaded().settings.session, Session::Continue);
-    fs::remove_file(place.path("elsewhere/real.yml")).unwrap();
-    assert!(place.load().is_err());
+fn symlink_to_a_file_is_followed() {
+    let fixture = ConfigFixture::new().write("elsewhere/real.yml", "session: continue\n");
+    std::os::unix::fs::symlink(
+        fixture.path("elsewhere/real.yml"),
+        fixture.path("project/ralph.yml"),
+    )
+    .unwrap();
+    assert_eq!(fixture.loaded().settings.session, Session::Continue);
+    fs::remove_file(fixture.path("elsewhere/real.yml")).unwrap();
+    assert!(fixture.load().is_err());
 }

@@ -1,4 +1,4 @@
-//! The room as a whole, with real files: a place to put them, and the three things that are tested there.
+//! Tests of the configuration with real files.
 
 mod diagnostics;
 mod documented;
@@ -9,23 +9,23 @@ mod suite;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Loaded, Partial, Request, load};
+use super::{ConfigError, LoadRequest, LoadedConfig, PartialSettings, load};
 
 const AGENTS: &[&str] = &[
     "claude", "kiro", "gemini", "codex", "amp", "opencode", "copilot", "cursor",
 ];
 const TRANSCRIPTS: &[&str] = &["plain", "rtf1", "claude", "codex", "codex-text", "gemini"];
 
-/// A directory with `home/` and `project/` in it, and what a call of `ralph` there would bring along.
-struct Place {
+/// A temporary directory with `home/` and `project/`, and the other inputs of `load`.
+struct ConfigFixture {
     root: tempfile::TempDir,
     cwd: PathBuf,
     file: Option<PathBuf>,
     environment: Vec<(String, String)>,
-    flags: Partial,
+    flags: PartialSettings,
 }
 
-impl Place {
+impl ConfigFixture {
     fn new() -> Self {
         let root = tempfile::tempdir().expect("a temporary directory");
         let cwd = root.path().join("project");
@@ -35,7 +35,7 @@ impl Place {
             cwd,
             file: None,
             environment: Vec::new(),
-            flags: Partial::default(),
+            flags: PartialSettings::default(),
         }
     }
 
@@ -55,8 +55,8 @@ impl Place {
         self.root.path().join(path)
     }
 
-    fn load(&self) -> Result<Loaded, ConfigError> {
-        load(&Request {
+    fn load(&self) -> Result<LoadedConfig, ConfigError> {
+        load(&LoadRequest {
             cwd: &self.cwd,
             user_dir: Some(&self.path("home")),
             file: self.file.as_deref(),
@@ -67,38 +67,39 @@ impl Place {
         })
     }
 
-    fn loaded(&self) -> Loaded {
+    fn loaded(&self) -> LoadedConfig {
         self.load()
-            .unwrap_or_else(|error| panic!("{}", self.anonymous(&error)))
+            .unwrap_or_else(|error| panic!("{}", self.redact(&error)))
     }
 
-    /// The text that the user would see, with a fixed name for the temporary directory.
-    fn complaint(&self) -> String {
-        self.load().map_or_else(
-            |error| self.anonymous(&error),
-            |_| "no mistake was found".to_owned(),
-        )
+    /// The error message, with a fixed name for the temporary directory.
+    fn error(&self) -> String {
+        self.load()
+            .map_or_else(|error| self.redact(&error), |_| "no error".to_owned())
     }
 
-    fn anonymous(&self, error: &ConfigError) -> String {
+    fn redact(&self, error: &ConfigError) -> String {
         let root = self.root.path().display().to_string();
         error.to_string().replace(&root, "/tmp/x")
     }
 }
 
-/// The complaint about a project file with this text.
-fn complaint_about(text: impl AsRef<[u8]>) -> String {
-    Place::new().write("project/ralph.yml", text).complaint()
+/// The error message for a project file with this text.
+fn error_for(text: impl AsRef<[u8]>) -> String {
+    ConfigFixture::new().write("project/ralph.yml", text).error()
 }
 
 /// The settings from a project file with this text.
 fn settings_of(text: &str) -> super::Settings {
-    Place::new().write("project/ralph.yml", text).loaded().settings
+    ConfigFixture::new()
+        .write("project/ralph.yml", text)
+        .loaded()
+        .settings
 }
 
-fn in_dir<'a>(loaded: &'a Loaded, root: &Path) -> Vec<&'a Path> {
+fn relative_files<'a>(loaded: &'a LoadedConfig, root: &Path) -> Vec<&'a Path> {
     let files = loaded.files.iter();
     files
-        .map(|file| file.strip_prefix(root).expect("a file of this place"))
+        .map(|file| file.strip_prefix(root).expect("a file of this fixture"))
         .collect()
 }

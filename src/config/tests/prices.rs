@@ -1,15 +1,16 @@
-//! The price list: what is read, and a picture for each mistake in it.
+//! Tests of the price list and its error messages.
 
-use super::Place;
-use crate::config::{ModelPrice, PriceList, load_prices};
+use super::ConfigFixture;
+use crate::config::{PriceList, load_prices};
+use crate::policy::Price;
 
 fn read(text: &str) -> Result<PriceList, String> {
-    let place = Place::new().write("project/prices.yml", text);
-    load_prices(&place.path("project/prices.yml")).map_err(|error| place.anonymous(&error))
+    let fixture = ConfigFixture::new().write("project/prices.yml", text);
+    load_prices(&fixture.path("project/prices.yml")).map_err(|error| fixture.redact(&error))
 }
 
-fn complaint(text: &str) -> String {
-    read(text).map_or_else(|complaint| complaint, |_| "no mistake was found".to_owned())
+fn error_for(text: &str) -> String {
+    read(text).map_or_else(|error| error, |_| "no error".to_owned())
 }
 
 #[test]
@@ -18,7 +19,7 @@ fn prices_are_read_by_model() {
         "models:\n  \"claude-opus-*\": { input: 15, output: 75, cache_read: 1.5, cache_write: 18.75 }\n  gpt-5.1:\n    input: 1.25\n    output: 10\n",
     );
     let list = list.unwrap();
-    let opus = ModelPrice {
+    let opus = Price {
         input: 15.0,
         output: 75.0,
         cache_read: Some(1.5),
@@ -30,7 +31,7 @@ fn prices_are_read_by_model() {
 }
 
 #[test]
-fn the_documented_list_is_read() {
+fn documented_price_list_loads() {
     let manual = include_str!("../../../docs/config.md");
     let (_, rest) = manual.split_once("`prices.yml`").expect("a chapter on prices");
     let example = rest
@@ -41,9 +42,9 @@ fn the_documented_list_is_read() {
 }
 
 #[test]
-fn wrong_prices_are_shown_where_they_are() {
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, ouput: 2 }\n"), @"
-    `models.gpt-5.1.ouput` is not a known key
+fn invalid_prices_are_reported_at_their_location() {
+    insta::assert_snapshot!(error_for("models:\n  gpt-5.1: { input: 1, ouput: 2 }\n"), @"
+    `models.gpt-5.1.ouput`: unknown key
      --> /tmp/x/project/prices.yml:2:24
       |
     2 |   gpt-5.1: { input: 1, ouput: 2 }
@@ -51,49 +52,53 @@ fn wrong_prices_are_shown_where_they_are() {
       |
       = help: did you mean `output`?
     ");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1 }\n"), @"
-    `models.gpt-5.1` has no `output`
+    insta::assert_snapshot!(error_for("models:\n  gpt-5.1: { input: 1 }\n"), @"
+    `models.gpt-5.1`: missing required key `output`
      --> /tmp/x/project/prices.yml:2:14
       |
     2 |   gpt-5.1: { input: 1 }
       |              ^^^^^
+      |
+      = help: add `output: …`
     ");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1:\n    input: cheap\n    output: 2\n"), @"
-    `models.gpt-5.1.input` must be a number, but is `cheap`
+    insta::assert_snapshot!(error_for("models:\n  gpt-5.1:\n    input: cheap\n    output: 2\n"), @"
+    `models.gpt-5.1.input`: expected a number, found `cheap`
      --> /tmp/x/project/prices.yml:3:12
       |
     3 |     input: cheap
       |            ^^^^^
     ");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: -1, output: 2 }\n"), @"
-    `models.gpt-5.1.input` must be 0 or more and finite, but is `-1`
+    insta::assert_snapshot!(error_for("models:\n  gpt-5.1: { input: -1, output: 2 }\n"), @"
+    `models.gpt-5.1.input`: expected a finite number of 0 or more, found `-1`
      --> /tmp/x/project/prices.yml:2:21
       |
     2 |   gpt-5.1: { input: -1, output: 2 }
       |                     ^^
     ");
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: 3\n"), @"
-    `models.gpt-5.1` must be a section of `key: value` lines, but is `3`
+    insta::assert_snapshot!(error_for("models:\n  gpt-5.1: 3\n"), @"
+    `models.gpt-5.1`: expected a mapping, found `3`
      --> /tmp/x/project/prices.yml:2:12
       |
     2 |   gpt-5.1: 3
       |            ^
+      |
+      = help: write `key: value` lines
     ");
 }
 
 #[test]
-fn mistakes_of_form_are_shown_where_they_are() {
-    insta::assert_snapshot!(complaint("models:\n  gpt-5.1: { input: 1, output: }\n"), @"
-    `models.gpt-5.1.output` has no value
+fn malformed_entries_are_reported_at_their_location() {
+    insta::assert_snapshot!(error_for("models:\n  gpt-5.1: { input: 1, output: }\n"), @"
+    `models.gpt-5.1.output`: missing value
      --> /tmp/x/project/prices.yml:2:24
       |
     2 |   gpt-5.1: { input: 1, output: }
       |                        ^^^^^^
       |
-      = help: give it one, or remove the line
+      = help: set a value, or remove the key
     ");
-    insta::assert_snapshot!(complaint("model:\n  gpt-5.1: { input: 1, output: 2 }\n"), @"
-    `model` is not a known key
+    insta::assert_snapshot!(error_for("model:\n  gpt-5.1: { input: 1, output: 2 }\n"), @"
+    `model`: unknown key
      --> /tmp/x/project/prices.yml:1:1
       |
     1 | model:
@@ -101,22 +106,22 @@ fn mistakes_of_form_are_shown_where_they_are() {
       |
       = help: did you mean `models`?
     ");
-    insta::assert_snapshot!(complaint("models:\n  *-mini: { input: 1, output: 2 }\n"), @"
-    not valid YAML: alias references unknown anchor
+    insta::assert_snapshot!(error_for("models:\n  *-mini: { input: 1, output: 2 }\n"), @"
+    invalid YAML: alias references unknown anchor
      --> /tmp/x/project/prices.yml:2:3
       |
     2 |   *-mini: { input: 1, output: 2 }
       |   ^
       |
-      = help: a text that begins with `*` must be put in quotes
+      = help: quote strings that start with `*`
     ");
-    insta::assert_snapshot!(complaint("models:\n  a: { input: 1, output: 2 }\n  a: { input: 1, output: 3 }\n"), @"
-    `models.a` is given twice
+    insta::assert_snapshot!(error_for("models:\n  a: { input: 1, output: 2 }\n  a: { input: 1, output: 3 }\n"), @"
+    `models.a`: duplicate key
      --> /tmp/x/project/prices.yml:3:3
       |
     3 |   a: { input: 1, output: 3 }
       |   ^
       |
-      = help: it is already given in line 2; keep one of the two
+      = help: the key is already set on line 2; remove one of the two
     ");
 }

@@ -1,17 +1,17 @@
-//! What can be read off one call of an agent.
+//! Extracts evidence from one call of an agent: whether it answered, echoed or failed.
 
 use crate::event::{ErrorClass, Meta, ProcessEnd, Tag, TranscriptEvent};
 use crate::run::TrialOutput;
-use crate::transcript::{self, FORMATS, Format, Opening};
+use crate::transcript::{self, AdapterContext, FORMATS, Format};
 
-use super::{ANSWER, BEGINNING, PROMPT};
+use super::{ANSWER, PROMPT, PROMPT_START};
 
-/// Of what an agent said last, so many characters are shown.
-const LAST_WORDS: usize = 200;
-/// What a line of RTF1 begins with.
+/// Maximum length of a quoted line of output.
+const MAX_QUOTE: usize = 200;
+/// Prefix of an RTF1 line.
 const SENTINEL: &str = "@@RALPH@@ ";
 
-/// What shows that the prompt arrived, the best last.
+/// Evidence that the prompt arrived, from weakest to strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PromptEvidence {
     NoOutput,
@@ -24,7 +24,7 @@ pub(super) fn succeeded(call: &TrialOutput) -> bool {
     call.end.is_some_and(ProcessEnd::success) && failure(call).is_none()
 }
 
-/// It worked, and the prompt had to do with it.
+/// Returns whether the call succeeded and shows that the prompt arrived.
 pub(super) fn proves_prompt(call: &TrialOutput) -> bool {
     succeeded(call) && prompt_evidence(call) >= PromptEvidence::Echoed
 }
@@ -37,7 +37,7 @@ pub(super) fn prompt_evidence(call: &TrialOutput) -> PromptEvidence {
     let raw = String::from_utf8_lossy(&call.stdout);
     if letters(&assistant_text(call)).contains(ANSWER) {
         PromptEvidence::Answered
-    } else if raw.contains(BEGINNING) {
+    } else if raw.contains(PROMPT_START) {
         PromptEvidence::Echoed
     } else if raw.trim().is_empty() {
         PromptEvidence::NoOutput
@@ -46,15 +46,12 @@ pub(super) fn prompt_evidence(call: &TrialOutput) -> PromptEvidence {
     }
 }
 
-/// What the assistant said.
+/// Returns the assistant's text.
 pub(super) fn assistant_text(call: &TrialOutput) -> String {
     let pieces = call.events.iter().filter_map(|event| match event {
         TranscriptEvent::Text {
             tag: Tag::Ai, text, ..
         } => Some(text.as_str()),
-        TranscriptEvent::Meta {
-            meta: Meta::Finished { text, .. },
-        } => text.as_deref(),
         _ => None,
     });
     pieces.collect()
@@ -73,7 +70,7 @@ pub(super) fn is_finished(event: &TranscriptEvent) -> bool {
     )
 }
 
-/// What the agent itself says went wrong, when that was its last word on it.
+/// Returns the error that the agent reported, if the call failed.
 pub(super) fn failure(call: &TrialOutput) -> Option<(ErrorClass, String)> {
     let mut error = None;
     let mut failed = call.end.is_some_and(|end| !end.success());
@@ -81,48 +78,50 @@ pub(super) fn failure(call: &TrialOutput) -> Option<(ErrorClass, String)> {
         match event {
             TranscriptEvent::Meta {
                 meta: Meta::Error { class, message, .. },
-            } => error = Some((*class, shortened(message))),
+            } => error = Some((*class, shorten(message))),
             TranscriptEvent::Meta {
                 meta: Meta::Finished { success, .. },
             } => failed |= !success,
             _ => {}
         }
     }
-    let unnamed = || (ErrorClass::Other, "it says that it failed".to_owned());
-    let said_so = call.events.iter().any(is_finished);
-    failed.then(|| error.or_else(|| said_so.then(unnamed))).flatten()
+    let unnamed = || (ErrorClass::Other, "the agent reported a failure".to_owned());
+    let has_result = call.events.iter().any(is_finished);
+    failed
+        .then(|| error.or_else(|| has_result.then(unnamed)))
+        .flatten()
 }
 
-fn shortened(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= LAST_WORDS {
+    if line.chars().count() <= MAX_QUOTE {
         return line;
     }
-    line.chars().take(LAST_WORDS).chain(['…']).collect()
+    line.chars().take(MAX_QUOTE).chain(['…']).collect()
 }
 
-/// The last line of a stream that is not empty.
+/// Returns the last non-empty line.
 pub(super) fn last_line(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.map(shortened)
+    line.map(shorten)
 }
 
-/// The format in which an output is more than text.
+/// Returns the structured format that matches the output.
 pub(super) fn detect_format(stdout: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(stdout);
     if text.lines().any(|line| line.starts_with(SENTINEL)) {
         return transcript::find("rtf1").map(|format| format.name);
     }
-    let fits = |format: &&Format| {
-        let mut adapter = (format.open)(&Opening { prompt: PROMPT });
+    let matches = |format: &&Format| {
+        let mut adapter = (format.open)(&AdapterContext { prompt: PROMPT });
         let mut events = Vec::new();
         text.lines().for_each(|line| adapter.feed(line, &mut events));
         adapter.flush(&mut events);
         let has = |is: fn(&TranscriptEvent) -> bool| events.iter().any(is);
-        let speaks = has(|event| matches!(event, TranscriptEvent::Text { tag: Tag::Ai, .. }));
-        speaks && has(is_finished)
+        let has_message = has(|event| matches!(event, TranscriptEvent::Text { tag: Tag::Ai, .. }));
+        has_message && has(is_finished)
     };
     let structured = FORMATS.iter().filter(|format| format.capabilities.terminal_event);
-    structured.into_iter().find(fits).map(|format| format.name)
+    structured.into_iter().find(matches).map(|format| format.name)
 }

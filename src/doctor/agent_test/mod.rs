@@ -1,4 +1,4 @@
-//! Does an agent work? What one small prompt brought to light, and what helps. Calls nothing itself.
+//! Evaluates the calls of `ralph agents test`: whether the agent works, and what to fix.
 
 mod evidence;
 
@@ -11,42 +11,42 @@ use crate::event::{ErrorClass, Meta, TranscriptEvent, Usage, UsageScope};
 use crate::run::{TrialOutput, Way};
 use crate::transcript::Format;
 
-use super::{Finding, State};
+use super::{Finding, FindingState};
 use evidence::{
     PromptEvidence, assistant_text, count, detect_format, failure, is_finished, last_line, prompt_evidence,
     proves_prompt, succeeded,
 };
 
-/// What the agent is asked. Its answer is not in it, so that an echo is not taken for one.
+/// The test prompt. It does not contain the answer, so that an echo does not count as one.
 pub const PROMPT: &str = "This is a test of the connection: use no tools and change nothing. Join the two words \
                           pelican and 4711 into one word without a space, and answer with that word alone.";
 const ANSWER: &str = "pelican4711";
-/// Enough of the prompt to know it again.
-const BEGINNING: &str = "This is a test of the connection";
+/// The start of the prompt, to recognize an echo.
+const PROMPT_START: &str = "This is a test of the connection";
 
 const AREA: &str = "findings";
 
-/// What is known about an agent after it was called.
+/// The result of an agent test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum AgentVerdict {
     Works,
-    /// It ran and spoke, but nothing shows that it was given its prompt.
+    /// The agent ran and printed output, but nothing shows that it received the prompt.
     Unproven,
     Broken,
 }
 
-/// An agent, and what came of calling it.
+/// An agent and its test calls.
 pub struct AgentTest<'a> {
     pub agent: &'a ResolvedAgent,
     pub format: &'static Format,
     pub timeout: Duration,
-    /// As configured first.
+    /// The first call is as configured.
     pub calls: &'a [TrialOutput],
 }
 
-/// How the agent should be called next, if there is still something to find out. An agent that we know is called once;
-/// the user's own again, in other ways, as long as no answer comes.
+/// Returns how to call the agent next; `None` if the test is complete. A built-in agent is called once, a custom one up
+/// to three times until it answers.
 pub fn next_call(agent: &ResolvedAgent, calls: &[TrialOutput]) -> Option<Way> {
     let Some(first) = calls.first() else {
         return Some(Way::AsConfigured);
@@ -55,34 +55,34 @@ pub fn next_call(agent: &ResolvedAgent, calls: &[TrialOutput]) -> Option<Way> {
         return None;
     }
     let untried = |way| !calls.iter().any(|call| call.way == way);
-    // What did not end with an empty stdin does not wait for it.
-    if first.end.is_some() && agent.on_stdin().is_some() && untried(Way::OnStdin) {
+    // An agent that timed out with an empty stdin does not wait for stdin.
+    if first.end.is_some() && agent.with_stdin_prompt().is_some() && untried(Way::OnStdin) {
         return Some(Way::OnStdin);
     }
-    let content = succeeded(first) && prompt_evidence(first) > PromptEvidence::NoOutput;
-    (!content && agent.terminal == Terminal::Pipe && untried(Way::OnTerminal)).then_some(Way::OnTerminal)
+    let has_output = succeeded(first) && prompt_evidence(first) > PromptEvidence::NoOutput;
+    (!has_output && agent.terminal == Terminal::Pipe && untried(Way::OnTerminal)).then_some(Way::OnTerminal)
 }
 
-/// There is nothing that could be called.
+/// Returns the finding for an agent that cannot be called.
 pub fn unusable(why: String, remedy: Option<String>) -> Finding {
-    finding("program", State::Broken, why, remedy)
+    finding("program", FindingState::Broken, why, remedy)
 }
 
 impl AgentTest<'_> {
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> AgentVerdict {
         if super::is_broken(&self.findings()) {
-            Verdict::Broken
+            AgentVerdict::Broken
         } else if self
             .best()
             .is_none_or(|best| prompt_evidence(best) <= PromptEvidence::OtherOutput)
         {
-            Verdict::Unproven
+            AgentVerdict::Unproven
         } else {
-            Verdict::Works
+            AgentVerdict::Works
         }
     }
 
-    /// In the order in which they are shown.
+    /// Returns the findings in display order.
     pub fn findings(&self) -> Vec<Finding> {
         let (Some(first), Some(best)) = (self.calls.first(), self.best()) else {
             return Vec::new();
@@ -92,7 +92,7 @@ impl AgentTest<'_> {
             self.end(first),
             self.stdin(first),
             self.terminal(first),
-            arrival(best, self.agent.adapter() == CUSTOM),
+            prompt_arrival(best, self.agent.adapter() == CUSTOM),
             self.transcript(best),
             session(best),
         ];
@@ -101,7 +101,7 @@ impl AgentTest<'_> {
         findings
     }
 
-    /// The call that got furthest, the earlier of two alike.
+    /// Returns the first call that proves that the prompt arrived, otherwise the first call.
     fn best(&self) -> Option<&TrialOutput> {
         let proven_by = self.calls.iter().find(|call| proves_prompt(call));
         proven_by.or_else(|| self.calls.first())
@@ -119,38 +119,33 @@ impl AgentTest<'_> {
         let detail = format!("{}{shown}", self.agent.program.display());
         let row = AGENTS.iter().find(|row| row.name == self.agent.name);
         let outdated = row.zip(version).filter(|(row, version)| row.is_outdated(version));
-        match outdated.and_then(|(row, _)| row.oldest) {
+        match outdated.and_then(|(row, _)| row.min_version) {
             Some(oldest) => finding(
                 "program",
-                State::Warning,
+                FindingState::Warning,
                 detail,
-                Some(format!("update it: ralph needs {oldest} or newer")),
+                Some(format!("update it: ralph requires {oldest} or newer")),
             ),
-            None => finding("program", State::Good, detail, None),
+            None => finding("program", FindingState::Good, detail, None),
         }
     }
 
     fn end(&self, first: &TrialOutput) -> Finding {
-        let by_hand = || Some(format!("see what it says by hand: {}", by_hand(first)));
+        let by_hand = || Some(format!("run it by hand: {}", by_hand(first)));
         let failure = failure(first);
         match (first.end, failure) {
             (None, _) => {
                 let limit = self.timeout.as_secs();
-                let though = match prompt_evidence(first) {
-                    PromptEvidence::Answered => ", though it had answered",
-                    PromptEvidence::OtherOutput | PromptEvidence::Echoed => {
-                        ", though it had printed something"
-                    }
+                let note = match prompt_evidence(first) {
+                    PromptEvidence::Answered => " (it had answered)",
+                    PromptEvidence::OtherOutput | PromptEvidence::Echoed => " (it had printed output)",
                     PromptEvidence::NoOutput => "",
                 };
                 finding(
                     "end",
-                    State::Broken,
-                    format!("did not end within {limit} s, and was stopped{though}"),
-                    Some(
-                        "find the flag that makes it work without a person, or give it more time: --timeout"
-                            .into(),
-                    ),
+                    FindingState::Broken,
+                    format!("timed out after {limit}s{note}"),
+                    Some("find its flag for headless use, or increase --timeout".into()),
                 )
             }
             (Some(end), Some((class, message))) => {
@@ -160,17 +155,17 @@ impl AgentTest<'_> {
                     }
                     _ => by_hand(),
                 };
-                finding("end", State::Broken, format!("{end}: {message}"), remedy)
+                finding("end", FindingState::Broken, format!("{end}: {message}"), remedy)
             }
             (Some(end), None) if end.success() => {
-                let detail = format!("{end}, after {:.1} s", first.took.as_secs_f64());
-                finding("end", State::Good, detail, None)
+                let detail = format!("{end}, after {:.1}s", first.took.as_secs_f64());
+                finding("end", FindingState::Good, detail, None)
             }
             (Some(end), None) => {
-                let said = last_line(&first.stderr).or_else(|| last_line(&first.stdout));
-                let said = said.map(|line| format!(": {line}")).unwrap_or_default();
-                let detail = format!("{end}{said}");
-                finding("end", State::Broken, detail, by_hand())
+                let message = last_line(&first.stderr).or_else(|| last_line(&first.stdout));
+                let message = message.map(|line| format!(": {line}")).unwrap_or_default();
+                let detail = format!("{end}{message}");
+                finding("end", FindingState::Broken, detail, by_hand())
             }
         }
     }
@@ -178,16 +173,16 @@ impl AgentTest<'_> {
     fn stdin(&self, first: &TrialOutput) -> Finding {
         let (state, detail, remedy) = if self.proven_by(Way::OnStdin) {
             (
-                State::Broken,
-                "it waits for its prompt there, and is given it as an argument",
+                FindingState::Broken,
+                "the agent reads its prompt from stdin, but receives it as an argument",
                 Some("in ralph.yml: cli.prompt_mode: stdin".to_owned()),
             )
         } else if first.stdin != StdinSource::Null {
-            (State::Good, "its prompt comes from there", None)
+            (FindingState::Good, "used for the prompt", None)
         } else if first.end.is_some() {
-            (State::Good, "empty, and it does not wait for it", None)
+            (FindingState::Good, "empty; the agent does not wait for it", None)
         } else {
-            (State::Good, "empty; that is not what it waits for", None)
+            (FindingState::Good, "empty; not the cause of the timeout", None)
         };
         finding("stdin", state, detail.to_owned(), remedy)
     }
@@ -196,18 +191,18 @@ impl AgentTest<'_> {
         let tried = self.calls.iter().any(|call| call.way == Way::OnTerminal);
         let (state, detail, remedy) = if self.proven_by(Way::OnTerminal) {
             (
-                State::Broken,
-                "it works with one, and not without",
+                FindingState::Broken,
+                "works only with a terminal",
                 Some("in ralph.yml: cli.pty_mode: true".to_owned()),
             )
         } else if tried {
-            (State::Absent, "with one it works no better", None)
+            (FindingState::Absent, "a terminal makes no difference", None)
         } else if self.agent.terminal == Terminal::Pty {
-            (State::Good, "its stdout is one", None)
+            (FindingState::Good, "stdout is a terminal", None)
         } else if succeeded(first) && prompt_evidence(first) > PromptEvidence::NoOutput {
-            (State::Good, "it needs none", None)
+            (FindingState::Good, "not required", None)
         } else {
-            (State::Absent, "not known", None)
+            (FindingState::Absent, "unknown", None)
         };
         finding("terminal", state, detail.to_owned(), remedy)
     }
@@ -227,28 +222,32 @@ impl AgentTest<'_> {
             detect_format(&best.stdout).filter(|better| self.agent.adapter() == CUSTOM && *better != name);
         let set = |format: &str| Some(format!("in ralph.yml: cli.transcript: {format}"));
         let (state, detail, remedy) = if best.stdout.is_empty() {
-            (State::Absent, "nothing to read".to_owned(), None)
+            (FindingState::Absent, "no output".to_owned(), None)
         } else if let Some(better) = better {
-            let detail = format!("is read as {name}, and looks like {better}");
-            (State::Warning, detail, set(better))
-        } else if assistant_text(best).trim().is_empty() {
-            let detail = format!("as {name}, nothing of what it printed is an answer");
-            let own = (self.agent.adapter() == CUSTOM).then(|| "plain".to_owned());
-            (State::Broken, detail, own.and_then(|plain| set(&plain)))
+            let detail = format!("parsed as {name}, but looks like {better}");
+            (FindingState::Warning, detail, set(better))
+        } else if failure(best).is_none() && assistant_text(best).trim().is_empty() {
+            let detail = format!("parsed as {name}, the output contains no answer");
+            let fallback = (self.agent.adapter() == CUSTOM).then(|| "plain".to_owned());
+            (
+                FindingState::Broken,
+                detail,
+                fallback.and_then(|plain| set(&plain)),
+            )
         } else if unreadable > 0 {
-            let detail = format!("{unreadable} lines could not be read as {name}");
-            (State::Warning, detail, None)
+            let detail = format!("{unreadable} lines could not be parsed as {name}");
+            (FindingState::Warning, detail, None)
         } else if self.format.capabilities.terminal_event && !finished {
-            let detail = format!("{name}, but without its last event: the output is cut off");
-            (State::Broken, detail, None)
+            let detail = format!("{name}, but the final event is missing: the output is truncated");
+            (FindingState::Broken, detail, None)
         } else {
-            (State::Good, format!("{name} fits"), None)
+            (FindingState::Good, format!("parsed as {name}"), None)
         };
         finding("transcript", state, detail, remedy)
     }
 }
 
-fn finding(subject: &str, state: State, detail: String, remedy: Option<String>) -> Finding {
+fn finding(subject: &str, state: FindingState, detail: String, remedy: Option<String>) -> Finding {
     Finding {
         area: AREA,
         subject: subject.to_owned(),
@@ -260,51 +259,55 @@ fn finding(subject: &str, state: State, detail: String, remedy: Option<String>) 
 
 fn by_hand(call: &TrialOutput) -> String {
     let words = call.command.iter().map(|word| match word.as_str() {
-        word if word.contains(BEGINNING) => "hello".to_owned(),
+        word if word.contains(PROMPT_START) => "hello".to_owned(),
         word if word.contains(' ') => format!("'{word}'"),
         word => word.to_owned(),
     });
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn arrival(best: &TrialOutput, is_own: bool) -> Finding {
-    let once = match best.way {
+fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
+    let condition = match best.way {
         Way::AsConfigured => "",
-        Way::OnStdin => ", once it came on stdin",
-        Way::OnTerminal => ", once there was a terminal",
+        Way::OnStdin => " when sent on stdin",
+        Way::OnTerminal => " when run on a terminal",
     };
     let (state, detail, remedy) = match prompt_evidence(best) {
-        PromptEvidence::Answered => (State::Good, format!("arrived, and was answered{once}"), None),
-        PromptEvidence::Echoed => (
-            State::Warning,
-            format!("arrived, and was printed back{once}; no answer to it was seen"),
+        PromptEvidence::Answered => (
+            FindingState::Good,
+            format!("received and answered{condition}"),
             None,
         ),
-        PromptEvidence::OtherOutput if failure(best).is_some() => {
-            (State::Absent, "not known, since it failed".to_owned(), None)
-        }
+        PromptEvidence::Echoed => (
+            FindingState::Warning,
+            format!("received and echoed{condition}, but not answered"),
+            None,
+        ),
+        PromptEvidence::OtherOutput if failure(best).is_some() => (
+            FindingState::Absent,
+            "unknown, because the agent failed".to_owned(),
+            None,
+        ),
         PromptEvidence::OtherOutput => (
-            State::Warning,
-            format!(
-                "nothing shows that it arrived{}",
-                said("it printed", &best.stdout)
-            ),
-            is_own.then(|| "check how it takes a prompt: cli.prompt_mode, cli.prompt_flag".to_owned()),
+            FindingState::Warning,
+            format!("no sign that it arrived{}", last_output("stdout", &best.stdout)),
+            is_custom
+                .then(|| "check how the agent takes its prompt: cli.prompt_mode, cli.prompt_flag".to_owned()),
         ),
         PromptEvidence::NoOutput => (
-            State::Broken,
-            format!("nothing was printed on stdout{}", said("on stderr", &best.stderr)),
-            is_own.then(|| {
-                "without an answer every iteration fails; find the flag that makes it print one".to_owned()
+            FindingState::Broken,
+            format!("no output on stdout{}", last_output("stderr", &best.stderr)),
+            is_custom.then(|| {
+                "find the flag that makes it print its answer; without one every iteration fails".to_owned()
             }),
         ),
     };
     finding("prompt", state, detail, remedy)
 }
 
-fn said(place: &str, bytes: &[u8]) -> String {
+fn last_output(stream: &str, bytes: &[u8]) -> String {
     last_line(bytes)
-        .map(|line| format!("; {place}: {line}"))
+        .map(|line| format!("; {stream}: {line}"))
         .unwrap_or_default()
 }
 
@@ -318,11 +321,11 @@ fn session(best: &TrialOutput) -> Finding {
         )
     });
     let (state, detail) = if named > 0 {
-        (State::Good, "it tells its id")
+        (FindingState::Good, "reports its id")
     } else {
         (
-            State::Absent,
-            "it tells no id: `session: continue` is not possible",
+            FindingState::Absent,
+            "reports no id; `session: continue` is not supported",
         )
     };
     finding("session", state, detail.to_owned(), None)
@@ -332,14 +335,14 @@ fn leftovers(calls: &[TrialOutput]) -> Option<Finding> {
     let swept: u64 = calls.iter().map(|call| call.swept).sum();
     let what = match swept {
         0 => return None,
-        1 => "a process".to_owned(),
+        1 => "1 process".to_owned(),
         more => format!("{more} processes"),
     };
-    let detail = format!("{what} outlived it and had to be stopped, as in every run");
-    Some(finding("leftovers", State::Warning, detail, None))
+    let detail = format!("left {what} running; stopped, as in every run");
+    Some(finding("leftovers", FindingState::Warning, detail, None))
 }
 
-/// Usage of all calls, as far as the agent reports it.
+/// Reports the total usage of all calls.
 fn cost(calls: &[TrialOutput]) -> Finding {
     let mut all = Usage::default();
     for call in calls {
@@ -354,12 +357,12 @@ fn cost(calls: &[TrialOutput]) -> Finding {
         all.add(&used);
     }
     let tokens = all.tokens().map(|tokens| format!("{tokens} tokens"));
-    let money = all.cost_usd.map(|usd| format!("${usd:.4}"));
+    let money = all.cost_usd.map(|usd| format!("${:.4}", usd.get()));
     let text: Vec<String> = tokens.into_iter().chain(money).collect();
     let (state, detail) = if text.is_empty() {
-        (State::Absent, "not told".to_owned())
+        (FindingState::Absent, "not reported".to_owned())
     } else {
-        (State::Good, text.join(", "))
+        (FindingState::Good, text.join(", "))
     };
     finding("used", state, detail, None)
 }

@@ -1,57 +1,88 @@
-//! What kind of failure was it? A usage limit and a missing login have policies of their own.
+//! Classifies a failed attempt: usage limit, missing login or other failure.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{Attempt, Rejection};
+use super::{Attempt, OVERLOADED, RateLimitRejection, error_text};
 use crate::engine::rate_limit_phrases::limit_message;
 use crate::engine::reset_time::stated_reset;
-use crate::event::{ErrorClass, Failure, IterationOutcome};
+use crate::event::{ErrorClass, IterationFailure, IterationOutcome};
 
-/// What it takes to understand a stated time.
-pub(super) struct WallClock<'a> {
+/// The data needed to parse limit messages and reset times.
+pub(super) struct ClassifyContext<'a> {
     pub(super) now: Timestamp,
     pub(super) zone: &'a TimeZone,
     pub(super) phrases: &'a [&'static str],
 }
 
 impl Attempt {
-    /// Some failures have a policy of their own. What was said in structure comes first; words count only where
-    /// the structure is silent.
-    pub(super) fn classify(&self, failure: Failure, clock: &WallClock<'_>) -> IterationOutcome {
+    /// Structured error data takes precedence; message texts count only where there is none.
+    pub(super) fn classify(
+        &self,
+        failure: IterationFailure,
+        context: &ClassifyContext<'_>,
+    ) -> IterationOutcome {
         let limited = |message: String, stated: Option<Timestamp>| IterationOutcome::RateLimited {
-            resets_at: stated.or_else(|| stated_reset(&message, clock.now, clock.zone)),
+            resets_at: stated.or_else(|| stated_reset(&message, context.now, context.zone)),
             message,
         };
-        if let Some(Rejection { resets_at }) = self.rejected {
+        if let Some(RateLimitRejection { resets_at }) = self.rejected {
             return limited(self.error_message(), resets_at);
         }
-        match self.last_error.as_ref().map(|error| error.class) {
+        let error = self.last_error.as_ref();
+        if error.is_some_and(|error| error.status == Some(OVERLOADED)) {
+            return IterationOutcome::Overloaded {
+                message: self.error_message(),
+            };
+        }
+        match error.map(|error| error.class) {
             Some(ErrorClass::RateLimit) => limited(self.error_message(), None),
             Some(ErrorClass::Auth) => IterationOutcome::AuthRequired {
                 message: self.error_message(),
             },
-            Some(ErrorClass::Other) | None => match self.limit_in_words(clock.phrases) {
+            Some(ErrorClass::Other) | None => match self.limit_message_in_output(context.phrases) {
                 Some(message) => limited(message, None),
-                None => IterationOutcome::Failed { failure },
+                None => match self.class_of_cause() {
+                    Some(ErrorClass::Auth) => IterationOutcome::AuthRequired {
+                        message: self.error_message(),
+                    },
+                    Some(ErrorClass::RateLimit) => limited(self.error_message(), None),
+                    Some(ErrorClass::Overload) => IterationOutcome::Overloaded {
+                        message: self.error_message(),
+                    },
+                    Some(_) | None => IterationOutcome::Failed { failure },
+                },
+            },
+            Some(ErrorClass::Refused) => IterationOutcome::Failed {
+                failure: IterationFailure::Refused {
+                    message: self.error_message(),
+                },
             },
             Some(
                 ErrorClass::Overload
                 | ErrorClass::BadRequest
                 | ErrorClass::TooLong
                 | ErrorClass::Network
-                | ErrorClass::Refused
                 | ErrorClass::MaxTurns
                 | ErrorClass::Budget,
             ) => IterationOutcome::Failed { failure },
         }
     }
 
-    /// The message of a usage limit, where the agent gave it as text: in an error, or among its last lines of stderr.
-    fn limit_in_words(&self, phrases: &[&str]) -> Option<String> {
+    /// The class of the agent's last error, or of the line of its error output that names the cause.
+    fn class_of_cause(&self) -> Option<ErrorClass> {
+        match &self.last_error {
+            // Whatever the agent reports as an error states one.
+            Some(error) => error_text::class_of(&format!("error: {}", error.message)),
+            None => self.cause_line().and_then(error_text::class_of),
+        }
+    }
+
+    /// A usage-limit message in the agent's last error or in its last lines of stderr.
+    fn limit_message_in_output(&self, phrases: &[&str]) -> Option<String> {
         let error = self.last_error.as_ref();
-        let said = error.and_then(|error| limit_message(&error.message, phrases).map(str::to_owned));
-        said.or_else(|| {
+        let in_error = error.and_then(|error| limit_message(&error.message, phrases).map(str::to_owned));
+        in_error.or_else(|| {
             let stderr = self
                 .stderr
                 .iter()

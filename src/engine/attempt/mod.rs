@@ -1,7 +1,7 @@
-//! One iteration at work: what has been heard from the agent so far, which deadline comes next, and the verdict
-//! when it has ended.
+//! One attempt: the state of a running agent, its deadlines, and the verdict when it has exited.
 
 mod classify;
+mod error_text;
 mod verdict;
 
 use std::collections::VecDeque;
@@ -10,190 +10,216 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{
-    ErrorClass, Limit, Meta, RateLimitStatus, Tag, TimeLimit, TopicEvent, TranscriptEvent, Usage, UsageScope,
+    ErrorClass, Meta, NoticeLevel, RateLimitStatus, RunLimit, Tag, TimeLimit, TopicEvent, TranscriptEvent,
+    Usage, UsageScope,
 };
 
 use super::cost::CostTracker;
-use super::final_message::{self, FinalMessage};
+use super::final_message::FinalMessage;
 use super::marker::Markers;
-use super::policy::{CostRules, Messages, Reading, Timing};
+use super::policy::{MessageBoundaries, TranscriptFeatures};
+use crate::policy::{CostRules, Timing};
 
-pub(crate) use verdict::{Judged, Verdict};
+pub(crate) use verdict::{AttemptVerdict, Evaluation};
 
-/// Why an agent that was still running was told to stop.
+/// Why a running child is stopped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum StopCause {
     Timeout(TimeLimit),
-    /// It had given its result and did not go.
+    /// The agent reported its result but did not exit.
     Lingering,
-    Limit(Limit),
-    /// The user wants the next iteration.
+    Limit(RunLimit),
+    /// The user skips to the next iteration.
     Skip,
     Interrupt,
 }
 
-/// A child that was told to stop.
+/// Whether the agent changed only allowed paths.
+#[derive(Debug, Default)]
+pub(crate) enum PathCheck {
+    #[default]
+    Passed,
+    Violated {
+        files: Vec<String>,
+    },
+    /// What cannot be compared is not accepted.
+    Impossible {
+        reason: String,
+    },
+}
+
+/// A request to stop a child.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stopping {
+pub(crate) struct StopRequest {
     pub(crate) cause: StopCause,
-    /// When it was last told.
+    /// When the child was last stopped or killed.
     pub(crate) at: Duration,
 }
 
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) started: Duration,
-    pub(crate) stopping: Option<Stopping>,
+    pub(crate) stop_request: Option<StopRequest>,
     pub(crate) usage: Usage,
-    /// What the agent changed and may not change.
-    pub(crate) strayed: Vec<String>,
-    /// What its session had used before this iteration, and has used by now.
-    pub(crate) used_before: Usage,
-    pub(crate) session_used: Option<Usage>,
-    pub(crate) bill: CostTracker,
+    pub(crate) paths: PathCheck,
+    /// The session that the agent reported.
+    pub(crate) reported_session: Option<String>,
+    /// A tool that the agent was not allowed to use.
+    pub(crate) denied_tool: Option<String>,
+    /// The session's cumulative usage before this iteration.
+    pub(crate) session_usage_before: Usage,
+    /// The session's cumulative usage in its last report.
+    pub(crate) session_usage: Option<Usage>,
+    pub(crate) cost: CostTracker,
     prompt: String,
-    reading: Reading,
-    heard: Duration,
-    said: FinalMessage,
+    transcript: TranscriptFeatures,
+    last_output_at: Duration,
+    final_message: FinalMessage,
     any_output: bool,
-    /// The model spoke, or used a tool.
-    worked: bool,
-    running_tools: Vec<String>,
-    finished: Option<Finished>,
-    /// Results that said "failed", one after the other, with nothing done between them.
+    /// Whether the model produced text or used a tool.
+    model_responded: bool,
+    /// The number of running tool calls. Adapters end each call that they start, once.
+    running_tools: u64,
+    finished: Option<AgentResult>,
+    /// Descriptions of the agent's background tasks.
+    background_tasks: Vec<String>,
+    /// Consecutive failed results without a tool call between them.
     failed_results: u32,
-    last_error: Option<AgentError>,
-    rejected: Option<Rejection>,
-    /// Its last lines that are not blank.
+    last_error: Option<ReportedError>,
+    rejected: Option<RateLimitRejection>,
+    /// The last non-blank lines of stderr, and of a transcript without messages.
     stderr: VecDeque<String>,
+    output_lines: VecDeque<String>,
 }
 
 #[derive(Debug)]
-struct Finished {
+struct AgentResult {
     success: bool,
     reason: Option<String>,
-    text: Option<String>,
+    /// The agent takes another turn after this result.
+    continued: bool,
 }
 
 #[derive(Debug)]
-struct AgentError {
+struct ReportedError {
     class: ErrorClass,
     message: String,
+    status: Option<u16>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Rejection {
+struct RateLimitRejection {
     resets_at: Option<Timestamp>,
 }
 
-/// So many failed results in a row are enough.
-const CIRCLES: u32 = 5;
+/// An agent that reports this many failed results in a row is stopped.
+const MAX_FAILED_RESULTS: u32 = 5;
 
-/// A stderr line is quoted in a reason; more of it than this helps nobody.
-const LONGEST_QUOTE: usize = 400;
-/// How many of the last lines of stderr may hold the reason of a failure.
+/// Stderr lines are quoted in failure reasons; longer lines are cut.
+const MAX_STDERR_LINE_CHARS: usize = 400;
+/// How many of the last stderr lines are searched for the reason of a failure.
 const STDERR_LINES: usize = 20;
-/// Anthropic's status for an overloaded service; it passes as a usage limit does.
+/// The HTTP status of an overloaded service; the agent waits as it does for a usage limit.
 const OVERLOADED: u16 = 529;
 
 impl Attempt {
-    pub(crate) fn new(at: Duration, prompt: String, reading: Reading) -> Self {
+    pub(crate) fn new(at: Duration, prompt: String, transcript: TranscriptFeatures) -> Self {
         Self {
             started: at,
-            stopping: None,
+            stop_request: None,
             usage: Usage::default(),
-            strayed: Vec::new(),
-            used_before: Usage::default(),
-            session_used: None,
-            bill: CostTracker::default(),
+            paths: PathCheck::default(),
+            reported_session: None,
+            denied_tool: None,
+            session_usage_before: Usage::default(),
+            session_usage: None,
+            cost: CostTracker::default(),
             prompt,
-            reading,
-            heard: at,
-            said: FinalMessage::new(reading.messages == Messages::Delimited),
+            transcript,
+            last_output_at: at,
+            final_message: FinalMessage::new(transcript.messages == MessageBoundaries::Delimited),
             any_output: false,
-            worked: false,
-            running_tools: Vec::new(),
+            model_responded: false,
+            running_tools: 0,
             finished: None,
+            background_tasks: Vec::new(),
             failed_results: 0,
             last_error: None,
             rejected: None,
             stderr: VecDeque::new(),
+            output_lines: VecDeque::new(),
         }
     }
 
-    /// The agent has given its result: it ends by itself.
+    /// Whether the agent has reported its result; it should exit by itself.
     pub(crate) fn has_finished(&self) -> bool {
         self.finished.is_some()
     }
 
-    /// Bytes arrived, whatever they say.
-    pub(crate) fn heard_something(&mut self, at: Duration) {
-        self.heard = at;
+    /// Restarts the idle deadline, because output or a key arrived.
+    pub(crate) fn reset_idle_timer(&mut self, at: Duration) {
+        self.last_output_at = at;
     }
 
-    pub(crate) fn hear_stderr(&mut self, line: &str) {
-        if line.trim().is_empty() {
+    pub(crate) fn push_stderr_line(&mut self, line: &str) {
+        push_last_line(&mut self.stderr, line);
+    }
+
+    /// Completes a usage event before it is counted and emitted: a session's total becomes the iteration's total, and a
+    /// missing cost is computed.
+    pub(crate) fn complete_usage(&mut self, event: &mut TranscriptEvent, rules: &CostRules) {
+        let TranscriptEvent::Usage { usage } = event else {
             return;
+        };
+        if usage.scope == UsageScope::Session {
+            let iteration = Usage {
+                scope: UsageScope::Iteration,
+                ..usage.since(&self.session_usage_before)
+            };
+            self.session_usage = Some(std::mem::replace(usage, iteration));
         }
-        if self.stderr.len() == STDERR_LINES {
-            self.stderr.pop_front();
-        }
-        self.stderr
-            .push_back(line.trim().chars().take(LONGEST_QUOTE).collect());
+        self.cost.price(usage, &self.usage, rules);
     }
 
-    /// Puts a price on what is used, before it is counted and told.
-    pub(crate) fn price(&mut self, event: &mut TranscriptEvent, rules: &CostRules) {
-        if let TranscriptEvent::Usage { usage } = event {
-            self.bill.price(usage, &self.usage, rules);
-        }
-    }
-
-    /// Takes in one event; returns the topics that it brought to light.
-    pub(crate) fn hear(&mut self, event: &TranscriptEvent, markers: &Markers) -> Vec<TopicEvent> {
+    /// Processes one event; returns the topics that it published.
+    pub(crate) fn apply_event(&mut self, event: &TranscriptEvent, markers: &Markers) -> Vec<TopicEvent> {
         match event {
             TranscriptEvent::Text { tag, text, .. } => {
-                self.any_output = self.any_output || !text.trim().is_empty();
-                self.worked |= matches!(tag, Tag::Ai | Tag::Think);
-            }
-            TranscriptEvent::ToolStart { tool } => {
-                self.any_output = true;
-                self.worked = true;
-                self.failed_results = 0;
-                if !self.running_tools.contains(&tool.id) {
-                    self.running_tools.push(tool.id.clone());
+                if self.transcript.messages == MessageBoundaries::LinesOnly {
+                    text.lines()
+                        .for_each(|line| push_last_line(&mut self.output_lines, line));
                 }
+                self.any_output = self.any_output || !text.trim().is_empty();
+                self.model_responded |= matches!(tag, Tag::Ai | Tag::Think);
+            }
+            TranscriptEvent::ToolStart { .. } => {
+                self.any_output = true;
+                self.model_responded = true;
+                self.failed_results = 0;
+                self.running_tools += 1;
             }
             TranscriptEvent::ToolOutput { .. } => {}
-            TranscriptEvent::ToolEnd { tool } => {
-                self.running_tools.retain(|id| *id != tool.id);
+            TranscriptEvent::ToolEnd { .. } => {
+                self.running_tools = self.running_tools.saturating_sub(1);
             }
-            TranscriptEvent::Usage { usage } => self.count(usage),
-            TranscriptEvent::Meta { meta } => self.note(meta),
+            TranscriptEvent::Usage { usage } => self.usage.accumulate(usage),
+            TranscriptEvent::Meta { meta } => self.apply_meta(meta),
         }
-        self.forget_a_result_that_was_not_the_last_word(event);
-        match self.reading.messages {
-            Messages::Delimited | Messages::Absent => self.said.hear(event, markers),
-            Messages::Watched => Vec::new(),
-        }
-    }
-
-    /// What a session used before this iteration was counted then.
-    fn count(&mut self, usage: &Usage) {
-        if usage.scope == UsageScope::Session {
-            count(&mut self.usage, &usage.since(&self.used_before));
-            self.session_used = Some(usage.clone());
-        } else {
-            count(&mut self.usage, usage);
+        self.note_further_turn(event);
+        match self.transcript.messages {
+            MessageBoundaries::Delimited | MessageBoundaries::LinesOnly => {
+                self.final_message.apply_event(event, markers)
+            }
+            MessageBoundaries::Screen => Vec::new(),
         }
     }
 
-    /// An agent may go on after its result: then what the result repeats is no longer the final message.
-    fn forget_a_result_that_was_not_the_last_word(&mut self, event: &TranscriptEvent) {
+    /// Notes that the agent continues after its result: it takes another turn, for example after a background task.
+    fn note_further_turn(&mut self, event: &TranscriptEvent) {
         let Some(finished) = &mut self.finished else {
             return;
         };
-        let goes_on = match event {
+        finished.continued |= match event {
             TranscriptEvent::Text {
                 tag: Tag::Ai,
                 text,
@@ -201,48 +227,46 @@ impl Attempt {
                 ..
             } => !text.trim().is_empty(),
             TranscriptEvent::ToolStart { tool } => tool.parent.is_none(),
+            TranscriptEvent::Meta {
+                meta: Meta::Session { .. },
+            } => true,
             TranscriptEvent::Text { .. }
             | TranscriptEvent::ToolOutput { .. }
             | TranscriptEvent::ToolEnd { .. }
             | TranscriptEvent::Usage { .. }
             | TranscriptEvent::Meta { .. } => false,
         };
-        if goes_on {
-            finished.text = None;
-        }
     }
 
-    fn note(&mut self, meta: &Meta) {
+    fn apply_meta(&mut self, meta: &Meta) {
         match meta {
-            Meta::Finished {
-                success,
-                reason,
-                text,
-                ..
-            } => {
-                let (reason, text) = (reason.clone(), text.as_deref().map(final_message::judged));
+            Meta::Finished { success, reason, .. } => {
                 self.failed_results = if *success { 0 } else { self.failed_results + 1 };
-                self.finished = Some(Finished {
+                self.finished = Some(AgentResult {
                     success: *success,
-                    reason,
-                    text,
+                    reason: reason.clone(),
+                    continued: false,
                 });
             }
+            Meta::BackgroundTasks { tasks } => self.background_tasks.clone_from(tasks),
             Meta::Session {
-                model: Some(model), ..
-            } => self.bill.note_model(model),
+                session_id, model, ..
+            } => {
+                self.reported_session = Some(session_id.clone());
+                if let Some(model) = model {
+                    self.cost.note_model(model);
+                }
+            }
+            Meta::PermissionDenied { tool } => self.denied_tool = Some(tool.clone()),
             Meta::Error {
                 class,
                 message,
                 status,
             } => {
-                let class = match status {
-                    Some(OVERLOADED) => ErrorClass::RateLimit,
-                    Some(_) | None => *class,
-                };
-                self.last_error = Some(AgentError {
-                    class,
+                self.last_error = Some(ReportedError {
+                    class: *class,
                     message: message.clone(),
+                    status: *status,
                 });
             }
             Meta::RateLimit {
@@ -250,7 +274,7 @@ impl Attempt {
                 resets_at,
                 ..
             } => {
-                self.rejected = Some(Rejection {
+                self.rejected = Some(RateLimitRejection {
                     resets_at: *resets_at,
                 });
             }
@@ -258,20 +282,18 @@ impl Attempt {
                 status: RateLimitStatus::Allowed | RateLimitStatus::Warning,
                 ..
             }
-            | Meta::Session { model: None, .. }
             | Meta::Retry { .. }
             | Meta::Plan { .. }
             | Meta::FileChange { .. }
-            | Meta::PermissionDenied { .. }
             | Meta::ParseError { .. }
             | Meta::Cut { .. }
             | Meta::Other(_) => {}
         }
     }
 
-    /// It failed before the model said a word, and not because the model could not be reached.
-    pub(crate) fn never_began(&self) -> bool {
-        let elsewhere = self.last_error.as_ref().is_some_and(|error| match error.class {
+    /// Whether the agent failed before the model responded, although the model could be reached.
+    pub(crate) fn failed_before_model_responded(&self) -> bool {
+        let unreachable = self.last_error.as_ref().is_some_and(|error| match error.class {
             ErrorClass::Auth | ErrorClass::RateLimit | ErrorClass::Overload | ErrorClass::Network => true,
             ErrorClass::BadRequest
             | ErrorClass::TooLong
@@ -280,41 +302,88 @@ impl Attempt {
             | ErrorClass::Budget
             | ErrorClass::Other => false,
         });
-        !self.worked && !elsewhere
+        !self.model_responded && !unreachable
     }
 
-    /// It has failed again and again and goes on all the same; by itself it will not end.
-    pub(crate) fn goes_in_circles(&self) -> bool {
-        self.failed_results >= CIRCLES
+    /// Whether the agent keeps reporting failed results and will not exit by itself.
+    pub(crate) fn repeats_failed_results(&self) -> bool {
+        self.failed_results >= MAX_FAILED_RESULTS
     }
 
-    /// When the agent must be stopped if nothing more happens, and why.
+    fn idle_limit(&self, timing: &Timing) -> Option<Duration> {
+        if self.running_tools == 0 && self.background_tasks.is_empty() {
+            timing.idle
+        } else {
+            timing.idle_in_tool
+        }
+    }
+
+    /// How long the agent may stay alive without output after its result. It continues when a background task has ended.
+    fn lingering_limit(&self, timing: &Timing) -> Option<Duration> {
+        if self.background_tasks.is_empty() {
+            Some(timing.after_result)
+        } else {
+            timing.idle_in_tool
+        }
+    }
+
+    /// Why an agent that has reported its result is stopped, for the user.
+    pub(crate) fn lingering_notice(&self, timing: &Timing) -> (NoticeLevel, String) {
+        let seconds = |limit: Option<Duration>| limit.unwrap_or_default().as_secs();
+        match &self.background_tasks[..] {
+            _ if self.repeats_failed_results() => (
+                NoticeLevel::Warning,
+                format!("stopped the agent after {MAX_FAILED_RESULTS} failed results in a row"),
+            ),
+            [] => (
+                NoticeLevel::Info,
+                format!(
+                    "stopped the agent {} s after its result (event_loop.result_grace_seconds)",
+                    timing.after_result.as_secs()
+                ),
+            ),
+            tasks => {
+                let running = match tasks.len() {
+                    1 => "1 background task was".to_owned(),
+                    count => format!("{count} background tasks were"),
+                };
+                let text = format!(
+                    "stopped the agent after {} s without output (adapters.NAME.idle_timeout); {running} still running: {}",
+                    seconds(timing.idle_in_tool),
+                    tasks.join(", ")
+                );
+                (NoticeLevel::Warning, text)
+            }
+        }
+    }
+
+    /// When and why the agent has to be stopped if nothing else happens.
     pub(crate) fn deadline(&self, timing: &Timing) -> Option<(Duration, StopCause)> {
         let wall = timing
             .wall
             .map(|wall| (self.started + wall, StopCause::Timeout(TimeLimit::Wall)));
-        let idle = if self.running_tools.is_empty() {
-            timing.idle
-        } else {
-            timing.idle_in_tool
+        let idle_deadline = match &self.finished {
+            Some(result) if !result.continued => self
+                .lingering_limit(timing)
+                .map(|limit| (self.last_output_at + limit, StopCause::Lingering)),
+            Some(_) | None => self
+                .idle_limit(timing)
+                .map(|idle| (self.last_output_at + idle, StopCause::Timeout(TimeLimit::Idle))),
         };
-        let silence = if self.finished.is_some() {
-            Some((self.heard + timing.after_result, StopCause::Lingering))
-        } else {
-            idle.map(|idle| (self.heard + idle, StopCause::Timeout(TimeLimit::Idle)))
-        };
-        [wall, silence]
+        [wall, idle_deadline]
             .into_iter()
             .flatten()
             .min_by_key(|(when, _)| *when)
     }
 }
 
-/// Adds a usage figure to what an iteration has used so far, or puts it in its place.
-pub(crate) fn count(used: &mut Usage, usage: &Usage) {
-    match usage.scope {
-        UsageScope::Step => used.add(usage),
-        UsageScope::Iteration | UsageScope::Session => *used = usage.clone(),
+/// Appends a line to the last non-blank lines of an output.
+fn push_last_line(lines: &mut VecDeque<String>, line: &str) {
+    if line.trim().is_empty() {
+        return;
     }
-    used.scope = UsageScope::Step;
+    if lines.len() == STDERR_LINES {
+        lines.pop_front();
+    }
+    lines.push_back(line.trim().chars().take(MAX_STDERR_LINE_CHARS).collect());
 }

@@ -1,104 +1,113 @@
-//! The verdict on an iteration whose agent has ended.
+//! Decides the verdict of an attempt after the agent has exited.
 
 use std::time::Duration;
 
-use super::classify::WallClock;
-use super::{Attempt, StopCause};
+use super::classify::ClassifyContext;
+use super::{Attempt, PathCheck, StopCause, error_text};
 use crate::engine::marker::Claim;
-use crate::engine::policy::{Ending, Policy};
-use crate::event::{Failure, IterationOutcome, ProcessEnd, TopicEvent};
+use crate::engine::policy::{EndSignal, Policy};
+use crate::event::{AgentEnd, IterationFailure, IterationOutcome, TopicEvent};
 
-/// Files that are named one by one.
-const MOST_NAMES: usize = 20;
+/// How many violated paths are listed by name.
+const MAX_LISTED_FILES: usize = 20;
 
-/// The verdict on an iteration.
+/// The verdict of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use]
-pub(crate) enum Verdict {
-    /// The agent claims to be done; the gates have the last word.
-    Claimed {
+pub(crate) enum AttemptVerdict {
+    /// The agent claims to be done; the gates decide.
+    CompletionClaimed {
         marker: String,
     },
-    Settled(IterationOutcome),
+    Ended(IterationOutcome),
 }
 
-/// All that the end of an agent brings to light.
+/// The result of evaluating an exited agent.
 #[derive(Debug)]
-pub(crate) struct Judged {
-    pub(crate) verdict: Verdict,
+pub(crate) struct Evaluation {
+    pub(crate) verdict: AttemptVerdict,
+    /// Topics of the last message.
     pub(crate) topics: Vec<TopicEvent>,
+    /// A marker that does not count, and the reason.
     pub(crate) ignored: Option<(String, &'static str)>,
 }
 
 impl Attempt {
-    /// The process has ended: what was this iteration? Also: topics of the last message, and a marker that was
-    /// seen but does not count, with the reason.
-    pub(crate) fn judge(&mut self, at: Duration, end: ProcessEnd, policy: &Policy) -> Judged {
-        let repeated = self.finished.as_ref().and_then(|finished| finished.text.clone());
-        let (claim, topics) = self
-            .said
-            .finish(repeated.as_deref(), &policy.markers, &self.prompt);
+    /// Evaluates the attempt after the process has exited.
+    pub(crate) fn evaluate(&mut self, at: Duration, end: &AgentEnd, policy: &Policy) -> Evaluation {
+        let (claim, topics) = self.final_message.finish(&policy.markers, &self.prompt);
         let ignored = match &claim {
             Claim::Ignored { marker, reason } => Some((marker.clone(), *reason)),
             Claim::None | Claim::Done { .. } | Claim::Failed { .. } => None,
         };
-        let verdict = self.stopped(at).unwrap_or_else(|| match self.failure(end) {
-            None if !self.strayed.is_empty() => failed(self.out_of_bounds()),
-            Some(failure) => {
-                let clock = WallClock {
-                    now: policy.started_at.checked_add(at).unwrap_or(policy.started_at),
-                    zone: &policy.zone,
-                    phrases: &policy.limit_phrases,
-                };
-                Verdict::Settled(self.classify(failure, &clock))
-            }
-            None => match claim {
-                Claim::Done { marker } => Verdict::Claimed { marker },
-                Claim::Failed { marker } => failed(Failure::Declared { marker }),
-                Claim::None | Claim::Ignored { .. } => {
-                    Verdict::Settled(IterationOutcome::Continued { rejected_by: None })
+        let verdict = self
+            .verdict_if_stopped(at)
+            .unwrap_or_else(|| match self.failure(end) {
+                Some(failure) => {
+                    let context = ClassifyContext {
+                        now: policy.started_at.checked_add(at).unwrap_or(policy.started_at),
+                        zone: &policy.zone,
+                        phrases: &policy.limit_phrases,
+                    };
+                    AttemptVerdict::Ended(self.classify(failure, &context))
                 }
-            },
-        });
-        Judged {
+                None => match (self.path_failure(), claim) {
+                    (Some(failure), _) => failed(failure),
+                    (None, claim) => match claim {
+                        Claim::Done { marker } => AttemptVerdict::CompletionClaimed { marker },
+                        Claim::Failed { marker } => failed(IterationFailure::Declared { marker }),
+                        Claim::None | Claim::Ignored { .. } => {
+                            AttemptVerdict::Ended(IterationOutcome::Continued { rejected_by: None })
+                        }
+                    },
+                },
+            });
+        Evaluation {
             verdict,
             topics,
             ignored,
         }
     }
 
-    /// The verdict when it was ralph who ended the agent.
-    fn stopped(&self, at: Duration) -> Option<Verdict> {
+    /// The verdict if ralph stopped the agent.
+    fn verdict_if_stopped(&self, at: Duration) -> Option<AttemptVerdict> {
         let after_seconds = (at - self.started).as_secs();
-        let outcome = match self.stopping?.cause {
+        let outcome = match self.stop_request?.cause {
             StopCause::Interrupt => IterationOutcome::Interrupted,
             StopCause::Skip => IterationOutcome::Skipped,
             StopCause::Limit(limit) => IterationOutcome::LimitReached { limit },
             StopCause::Timeout(limit) => IterationOutcome::TimedOut { limit, after_seconds },
             StopCause::Lingering => return None,
         };
-        Some(Verdict::Settled(outcome))
+        Some(AttemptVerdict::Ended(outcome))
     }
 
-    /// Enough of the names to find the rest.
-    fn out_of_bounds(&self) -> Failure {
-        let files: Vec<String> = self.strayed.iter().take(MOST_NAMES).cloned().collect();
-        let more = (self.strayed.len() - files.len()) as u64;
-        Failure::OutsideAllowedPaths { files, more }
+    fn path_failure(&self) -> Option<IterationFailure> {
+        match &self.paths {
+            PathCheck::Passed => None,
+            PathCheck::Impossible { reason } => Some(IterationFailure::PathsNotChecked {
+                reason: reason.clone(),
+            }),
+            PathCheck::Violated { files } => {
+                let listed: Vec<String> = files.iter().take(MAX_LISTED_FILES).cloned().collect();
+                let more = (files.len() - listed.len()) as u64;
+                Some(IterationFailure::OutsideAllowedPaths { files: listed, more })
+            }
+        }
     }
 
-    /// Exit code and terminal event together: either can fail an iteration, neither alone can save it.
-    fn failure(&self, end: ProcessEnd) -> Option<Failure> {
+    /// A failed exit code or a failed terminal event fails the iteration; success needs both.
+    fn failure(&self, end: &AgentEnd) -> Option<IterationFailure> {
         let lingered = self
-            .stopping
-            .is_some_and(|stopping| stopping.cause == StopCause::Lingering);
+            .stop_request
+            .is_some_and(|stop| stop.cause == StopCause::Lingering);
         match &self.finished {
             Some(finished) if !finished.success => {
                 let error = self.last_error.as_ref();
                 let reason = error
                     .map(|error| error.message.clone())
                     .or_else(|| finished.reason.clone());
-                return Some(Failure::AgentError {
+                return Some(IterationFailure::AgentError {
                     message: reason.unwrap_or_else(|| "the agent reported an error".into()),
                 });
             }
@@ -107,30 +116,37 @@ impl Attempt {
         }
         if !end.success() {
             let message = self.error_message();
-            return Some(Failure::Exit { end, message });
+            return Some(IterationFailure::Exit {
+                end: end.clone(),
+                message,
+            });
         }
-        if !self.any_output
-            && self
-                .finished
-                .as_ref()
-                .is_none_or(|finished| finished.text.is_none())
-        {
-            return Some(Failure::NoOutput);
+        if !self.any_output {
+            return Some(IterationFailure::NoOutput);
         }
-        let cut_off = self.reading.ending == Ending::TerminalEvent && self.finished.is_none();
-        cut_off.then_some(Failure::NoTerminalEvent)
+        let cut_off = self.transcript.end == EndSignal::TerminalEvent && self.finished.is_none();
+        cut_off.then_some(IterationFailure::NoTerminalEvent)
     }
 
-    /// The agent's own words for what went wrong.
+    /// The agent's last error message, or the line of its error output that names the cause.
     pub(super) fn error_message(&self) -> String {
-        let last_line = || self.stderr.back().cloned().unwrap_or_default();
         match &self.last_error {
             Some(error) => error.message.clone(),
-            None => last_line(),
+            None => self.cause_line().unwrap_or_default().to_owned(),
         }
+    }
+
+    /// The line of stderr that names the cause, or of stdout if nothing was printed to stderr.
+    pub(super) fn cause_line(&self) -> Option<&str> {
+        let lines = if self.stderr.is_empty() {
+            &self.output_lines
+        } else {
+            &self.stderr
+        };
+        error_text::cause_line(lines.iter().map(String::as_str))
     }
 }
 
-fn failed(failure: Failure) -> Verdict {
-    Verdict::Settled(IterationOutcome::Failed { failure })
+fn failed(failure: IterationFailure) -> AttemptVerdict {
+    AttemptVerdict::Ended(IterationOutcome::Failed { failure })
 }

@@ -1,61 +1,70 @@
-//! Hats in the course of a run: who is put on before an iteration, and what goes out after it.
+//! Activates a hat before an iteration and queues its published events afterwards.
 
 use std::time::Duration;
 
-use super::{Ended, Rerouted};
-use crate::engine::attempt::Verdict;
+use super::{ActivationEnd, ReroutedEvent};
+use crate::engine::attempt::AttemptVerdict;
 use crate::engine::{Action, Engine};
 use crate::event::{IterationOutcome, RunEvent, RunOutcome};
 
 impl Engine {
-    /// Puts on the hat of the coming iteration, if there are hats. `None` when the run has ended over it.
-    pub(in crate::engine) fn put_on_hat(
+    /// Activates the hat of the coming iteration and returns its name, if there are hats. `None` if the run has ended
+    /// because no hat is available.
+    pub(in crate::engine) fn activate_next_hat(
         &mut self,
         at: Duration,
         out: &mut Vec<Action>,
     ) -> Option<Option<String>> {
-        match self.post.deliver() {
-            Ok(rerouted) => self.tell_rerouted(rerouted, out),
+        match self.hat_queue.activate_next() {
+            Ok(rerouted) => self.emit_rerouted(rerouted, out),
             Err(reason) => {
                 self.finish(at, RunOutcome::Failed { reason }, out);
                 return None;
             }
         }
-        self.notes.hat = self.post.section();
-        Some(self.post.worn().map(|rule| rule.name.clone()))
+        self.notes.hat = self.hat_queue.prompt_section();
+        Some(self.hat_queue.active_hat().map(|rule| rule.name.clone()))
     }
 
-    /// The work is not done as long as an event waits for somebody.
-    pub(in crate::engine) fn unless_events_wait(&self, verdict: Verdict, out: &mut Vec<Action>) -> Verdict {
-        match (verdict, self.post.undelivered()) {
-            (Verdict::Claimed { marker }, Some(topic)) => {
+    /// Rejects a completion claim while an event is still queued.
+    pub(in crate::engine) fn reject_claim_if_events_pending(
+        &self,
+        verdict: AttemptVerdict,
+        out: &mut Vec<Action>,
+    ) -> AttemptVerdict {
+        match (verdict, self.hat_queue.first_pending_topic()) {
+            (AttemptVerdict::CompletionClaimed { marker }, Some(topic)) => {
                 out.push(Action::Emit(RunEvent::MarkerIgnored {
                     iteration: self.iteration,
                     marker,
-                    reason: format!("the event `{topic}` is still waiting for a hat"),
+                    reason: format!("the event `{topic}` is still queued for a hat"),
                 }));
-                Verdict::Settled(IterationOutcome::Continued { rejected_by: None })
+                AttemptVerdict::Ended(IterationOutcome::Continued { rejected_by: None })
             }
             (verdict, _) => verdict,
         }
     }
 
-    /// After an iteration: what it published goes where it belongs.
-    pub(in crate::engine) fn send_events(&mut self, outcome: &IterationOutcome, out: &mut Vec<Action>) {
-        let Some(ended) = Ended::after(outcome) else {
+    /// Ends the activation and queues the events that the iteration published.
+    pub(in crate::engine) fn end_hat_activation(
+        &mut self,
+        outcome: &IterationOutcome,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(ended) = ActivationEnd::after(outcome) else {
             return;
         };
-        let sent = self.post.settle(ended);
+        let result = self.hat_queue.end_activation(ended);
         let iteration = self.iteration;
-        if let Some(event) = sent.default {
+        if let Some(event) = result.default_event {
             out.push(Action::Emit(RunEvent::Topic { iteration, event }));
         }
-        self.tell_rerouted(sent.rerouted, out);
+        self.emit_rerouted(result.rerouted, out);
     }
 
-    fn tell_rerouted(&self, rerouted: Vec<Rerouted>, out: &mut Vec<Action>) {
+    fn emit_rerouted(&self, rerouted: Vec<ReroutedEvent>, out: &mut Vec<Action>) {
         let iteration = self.iteration;
-        out.extend(rerouted.into_iter().map(|Rerouted { topic, hat, reason }| {
+        out.extend(rerouted.into_iter().map(|ReroutedEvent { topic, hat, reason }| {
             Action::Emit(RunEvent::TopicRerouted {
                 iteration,
                 topic,

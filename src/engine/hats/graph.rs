@@ -1,70 +1,73 @@
-//! How a set of hats hangs together: who hands what to whom, and what is wrong with it. For people who look at a
-//! configuration; a run needs none of it.
+//! Computes the event graph of a set of hats and validates it, for `ralph hats` and the configuration check.
 
 use serde::Serialize;
 
-use super::{ANYTHING, HatError, HatRule, START, claimant, claimed_twice, default_hat, is_glob, matches};
+use super::{
+    Hat, HatError, START_TOPIC, WILDCARD, claiming_hat, default_hat, duplicate_triggers, glob_matches,
+    is_glob,
+};
 
-/// What is wrong with a set of hats.
+/// A problem in a set of hats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HatFinding {
     pub severity: HatSeverity,
     pub kind: &'static str,
-    /// In words for the user.
+    /// The message for the user.
     pub text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HatSeverity {
-    /// No run can be made with it.
+    /// The set cannot be used.
     Error,
     Warning,
 }
 
-/// One topic on its way. `from` is `None` for the start of the run, `to` when nobody is there to take it.
+/// A topic that one hat publishes and another takes. `from` is `None` for the start of the run, `to` if no hat takes
+/// the topic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Edge {
+pub struct HatEdge {
     pub from: Option<String>,
     pub topic: String,
     pub to: Option<String>,
-    /// Whether the one who takes it claims the topic, or only takes what is left.
+    /// Whether `to` claims the topic; false if it takes it as the default hat.
     pub claimed: bool,
 }
 
-/// Every way that an event can take by its topic.
-pub fn edges(rules: &[HatRule]) -> Vec<Edge> {
-    let edge = |from: Option<&HatRule>, topic: &str| {
-        let claimant = claimant(rules, topic);
-        let to = claimant.or_else(|| default_hat(rules));
-        Edge {
+/// All edges of the event graph.
+pub fn hat_edges(rules: &[Hat]) -> Vec<HatEdge> {
+    let edge = |from: Option<&Hat>, topic: &str| {
+        let claiming_hat = claiming_hat(rules, topic);
+        let to = claiming_hat.or_else(|| default_hat(rules));
+        HatEdge {
             from: from.map(|rule| rule.name.clone()),
             topic: topic.to_owned(),
             to: to.map(|index| rules[index].name.clone()),
-            claimed: claimant.is_some(),
+            claimed: claiming_hat.is_some(),
         }
     };
-    let mut edges = vec![edge(None, START)];
+    let mut edges = vec![edge(None, START_TOPIC)];
     for rule in rules {
         edges.extend(rule.topics().map(|topic| edge(Some(rule), topic)));
     }
     edges
 }
 
-/// All that is wrong, errors first.
-pub fn check(rules: &[HatRule]) -> Vec<HatFinding> {
+/// All problems, errors first.
+pub fn check_hats(rules: &[Hat]) -> Vec<HatFinding> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let mut findings: Vec<HatFinding> = claimed_twice(rules)
+    let mut findings: Vec<HatFinding> = duplicate_triggers(rules)
         .into_iter()
         .map(|error| finding(HatSeverity::Error, "claimed_twice", error.to_string()))
         .collect();
     if default_hat(rules).is_none() {
-        let text = HatError::NoDefault.to_string();
+        let text = HatError::NoDefaultHat.to_string();
         findings.push(finding(HatSeverity::Error, "no_default_hat", text));
     }
-    let edges = edges(rules);
+    let edges = hat_edges(rules);
     findings.extend(unreachable(rules, &edges));
     findings.extend(unclaimed(&edges));
     findings.extend(never_published(rules, &edges));
@@ -79,7 +82,7 @@ fn warning(kind: &'static str, text: String) -> HatFinding {
     finding(HatSeverity::Warning, kind, text)
 }
 
-fn unreachable(rules: &[HatRule], edges: &[Edge]) -> Vec<HatFinding> {
+fn unreachable(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
     let mut reached: Vec<&str> = Vec::new();
     let mut next: Vec<Option<&str>> = vec![None];
     while let Some(from) = next.pop() {
@@ -95,7 +98,7 @@ fn unreachable(rules: &[HatRule], edges: &[Edge]) -> Vec<HatFinding> {
         .filter(|rule| !reached.contains(&rule.name.as_str()))
         .map(|rule| {
             let text = format!(
-                "`{}` is never worn: no event leads to it from `{START}`",
+                "`{}` is never activated: no event leads to it from `{START_TOPIC}`",
                 rule.name
             );
             warning("unreachable", text)
@@ -103,12 +106,12 @@ fn unreachable(rules: &[HatRule], edges: &[Edge]) -> Vec<HatFinding> {
         .collect()
 }
 
-fn unclaimed(edges: &[Edge]) -> impl Iterator<Item = HatFinding> {
+fn unclaimed(edges: &[HatEdge]) -> impl Iterator<Item = HatFinding> {
     edges.iter().filter(|edge| !edge.claimed).filter_map(|edge| {
         let from = edge.from.as_ref()?;
         let instead = match &edge.to {
             Some(to) => format!("it would go to the default hat `{to}`"),
-            None => "it would go to nobody".to_owned(),
+            None => "it would not be delivered".to_owned(),
         };
         let text = format!(
             "`{from}` publishes `{}`, which no hat claims; {instead}",
@@ -118,10 +121,12 @@ fn unclaimed(edges: &[Edge]) -> impl Iterator<Item = HatFinding> {
     })
 }
 
-fn never_published(rules: &[HatRule], edges: &[Edge]) -> Vec<HatFinding> {
+fn never_published(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
     let published = |trigger: &str| {
         edges.iter().any(|edge| {
-            edge.topic == trigger || is_glob(trigger) && matches(trigger, &edge.topic) || trigger == ANYTHING
+            edge.topic == trigger
+                || is_glob(trigger) && glob_matches(trigger, &edge.topic)
+                || trigger == WILDCARD
         })
     };
     let triggers = rules
@@ -130,7 +135,10 @@ fn never_published(rules: &[HatRule], edges: &[Edge]) -> Vec<HatFinding> {
     triggers
         .filter(|(_, trigger)| !published(trigger))
         .map(|(rule, trigger)| {
-            let text = format!("`{}` waits for `{trigger}`, which no hat publishes", rule.name);
+            let text = format!(
+                "`{}` is triggered by `{trigger}`, which no hat publishes",
+                rule.name
+            );
             warning("never_published", text)
         })
         .collect()
@@ -141,29 +149,26 @@ mod tests {
     use super::super::tests::hat;
     use super::*;
 
-    fn kinds(rules: &[HatRule]) -> Vec<(&'static str, String)> {
-        check(rules)
+    fn findings(rules: &[Hat]) -> Vec<(&'static str, String)> {
+        check_hats(rules)
             .into_iter()
             .map(|finding| (finding.kind, finding.text))
             .collect()
     }
 
     #[test]
-    fn a_closed_circle_has_nothing_wrong() {
+    fn closed_cycle_has_no_findings() {
         let rules = [
             hat("builder", &["plan.ready"], &["build.done"]),
-            hat("planner", &[START, "build.*"], &["plan.ready"]),
+            hat("planner", &[START_TOPIC, "build.*"], &["plan.ready"]),
         ];
-        assert_eq!(kinds(&rules), []);
-        assert_eq!(kinds(&[]), []);
+        assert_eq!(findings(&rules), []);
+        assert_eq!(findings(&[]), []);
     }
 
     #[test]
-    fn every_fault_is_found() {
-        let rules = [
-            hat("a", &["x"], &["nobody.wants"]),
-            hat("b", &["x", "never.*"], &[]),
-        ];
+    fn all_problems_are_found() {
+        let rules = [hat("a", &["x"], &["unwanted"]), hat("b", &["x", "never.*"], &[])];
         let expected = [
             ("claimed_twice", "two hats claim the topic `x`: `a` and `b`"),
             (
@@ -172,43 +177,49 @@ mod tests {
             ),
             (
                 "unreachable",
-                "`a` is never worn: no event leads to it from `task.start`",
+                "`a` is never activated: no event leads to it from `task.start`",
             ),
             (
                 "unreachable",
-                "`b` is never worn: no event leads to it from `task.start`",
+                "`b` is never activated: no event leads to it from `task.start`",
             ),
             (
                 "unclaimed_topic",
-                "`a` publishes `nobody.wants`, which no hat claims; it would go to nobody",
+                "`a` publishes `unwanted`, which no hat claims; it would not be delivered",
             ),
-            ("never_published", "`a` waits for `x`, which no hat publishes"),
-            ("never_published", "`b` waits for `x`, which no hat publishes"),
             (
                 "never_published",
-                "`b` waits for `never.*`, which no hat publishes",
+                "`a` is triggered by `x`, which no hat publishes",
+            ),
+            (
+                "never_published",
+                "`b` is triggered by `x`, which no hat publishes",
+            ),
+            (
+                "never_published",
+                "`b` is triggered by `never.*`, which no hat publishes",
             ),
         ];
         assert_eq!(
-            kinds(&rules),
+            findings(&rules),
             expected.map(|(kind, text)| (kind, text.to_owned()))
         );
     }
 
     #[test]
-    fn an_unclaimed_topic_leads_to_the_default_hat() {
+    fn unclaimed_topic_goes_to_the_default_hat() {
         let rules = [hat("any", &["*"], &["odd"]), hat("lost", &["lost"], &[])];
-        assert_eq!(edges(&rules)[1].to.as_deref(), Some("any"));
+        assert_eq!(hat_edges(&rules)[1].to.as_deref(), Some("any"));
         assert_eq!(
-            kinds(&rules),
+            findings(&rules),
             [
                 (
                     "unreachable",
-                    "`lost` is never worn: no event leads to it from `task.start`".to_owned()
+                    "`lost` is never activated: no event leads to it from `task.start`".to_owned()
                 ),
                 (
                     "never_published",
-                    "`lost` waits for `lost`, which no hat publishes".to_owned()
+                    "`lost` is triggered by `lost`, which no hat publishes".to_owned()
                 ),
             ]
         );

@@ -1,49 +1,51 @@
-//! What of a journal concerns the hats: enough to put a run that goes on where it stood, events that wait included.
+//! Restores the hat queue of a resumed run from the journal, including queued events.
 
 use crate::event::{IterationOutcome, RunEvent, TopicEvent};
 
-use super::{Ended, HatQueue};
+use super::{ActivationEnd, HatQueue};
 use crate::engine::Engine;
 
-/// The course of the hats through a run, in order.
+/// The journal events that affect the hat queue, in order.
 #[derive(Debug, Clone, Default)]
 pub struct HatHistory {
-    steps: Vec<Step>,
+    steps: Vec<HatStep>,
 }
 
 #[derive(Debug, Clone)]
-enum Step {
-    /// An iteration began; one before it that has no end was cut off.
-    Began,
+enum HatStep {
+    /// An iteration started. A previous one without an end was interrupted.
+    IterationStarted,
     Published(TopicEvent),
-    Ended(Ended),
+    IterationEnded(ActivationEnd),
 }
 
 impl HatHistory {
-    /// Takes in the next event of the journal.
-    pub fn note(&mut self, event: &RunEvent) {
+    /// Applies the next event of the journal.
+    pub fn apply(&mut self, event: &RunEvent) {
         if let RunEvent::IterationStarted { hat: Some(_), .. } = event {
-            self.steps.push(Step::Began);
+            self.steps.push(HatStep::IterationStarted);
         }
         if let RunEvent::Topic { event, .. } = event {
-            self.steps.push(Step::Published(event.clone()));
+            self.steps.push(HatStep::Published(event.clone()));
         }
         if let RunEvent::IterationEnded { outcome, .. } = event {
-            self.steps.extend(Ended::after(outcome).map(Step::Ended));
+            self.steps
+                .extend(ActivationEnd::after(outcome).map(HatStep::IterationEnded));
         }
     }
 }
 
-impl Ended {
-    /// `None` when everything is over, for the hats too.
+impl ActivationEnd {
+    /// `None` if the run is complete.
     pub(in crate::engine) fn after(outcome: &IterationOutcome) -> Option<Self> {
         match outcome {
             IterationOutcome::Completed { .. } => None,
             IterationOutcome::Continued { rejected_by: None } => Some(Self::Done),
-            IterationOutcome::Continued { rejected_by: Some(_) } => Some(Self::Refused),
+            IterationOutcome::Continued { rejected_by: Some(_) } => Some(Self::Rejected),
             IterationOutcome::Failed { .. }
             | IterationOutcome::TimedOut { .. }
             | IterationOutcome::RateLimited { .. }
+            | IterationOutcome::Overloaded { .. }
             | IterationOutcome::AuthRequired { .. }
             | IterationOutcome::LimitReached { .. }
             | IterationOutcome::Interrupted
@@ -54,20 +56,20 @@ impl Ended {
 }
 
 impl Engine {
-    /// Before a run goes on: the hats stand where the trail ends.
-    pub fn follow_hats(&mut self, trail: &HatHistory) {
-        self.post = HatQueue::new(self.policy.hats.clone());
-        for step in &trail.steps {
+    /// Replays the history, so that a resumed run continues with the same queue.
+    pub fn restore_hats(&mut self, history: &HatHistory) {
+        self.hat_queue = HatQueue::new(self.policy.hats.clone());
+        for step in &history.steps {
             match step {
-                Step::Began => {
-                    self.post.settle(Ended::Failed);
-                    // Who could not be worn then is not worn now; what is told of it was told then.
-                    let _ = self.post.deliver();
+                HatStep::IterationStarted => {
+                    self.hat_queue.end_activation(ActivationEnd::Failed);
+                    // Rerouted events were already reported by the original run.
+                    let _ = self.hat_queue.activate_next();
                 }
-                Step::Published(event) => self.post.publish(event),
-                Step::Ended(ended) => drop(self.post.settle(*ended)),
+                HatStep::Published(event) => self.hat_queue.publish(event),
+                HatStep::IterationEnded(ended) => drop(self.hat_queue.end_activation(*ended)),
             }
         }
-        self.post.settle(Ended::Failed);
+        self.hat_queue.end_activation(ActivationEnd::Failed);
     }
 }

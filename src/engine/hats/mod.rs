@@ -1,52 +1,29 @@
-//! Hats: roles that the agent takes on, and which of them takes which topic. Rules only; the events that wait for
-//! a hat are in `post`, what is wrong with a set of hats is in `wiring`.
+//! Hats: roles of the agent, and the rules that route topics to them.
+//!
+//! `queue` holds queued events and the active hat, `activation` connects it to the engine, `graph` validates a set of
+//! hats, and `history` restores the queue of a resumed run.
 
 mod activation;
 mod graph;
 mod history;
 mod queue;
 
-pub use graph::{Edge, HatFinding, HatSeverity, check, edges};
+pub use graph::{HatEdge, HatFinding, HatSeverity, check_hats, hat_edges};
 pub use history::HatHistory;
-pub(super) use queue::{Ended, HatQueue, Rerouted};
+pub(super) use queue::{ActivationEnd, HatQueue, ReroutedEvent};
 
-/// The topic with which every run begins.
-pub(crate) const START: &str = "task.start";
-/// The trigger of the hat that takes whatever nobody else takes.
-pub(crate) const ANYTHING: &str = "*";
+use crate::policy::Hat;
 
-/// One role.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HatRule {
-    pub name: String,
-    pub description: String,
-    /// Topics, or globs of topics, that this hat takes.
-    pub triggers: Vec<String>,
-    /// Topics that it means to publish; what it is told, not what it is held to.
-    pub publishes: Vec<String>,
-    pub instructions: String,
-    /// Published for it when it publishes nothing.
-    pub default_publishes: Option<String>,
-    pub max_activations: Option<u64>,
-}
+/// The topic of a run's first event.
+pub(crate) const START_TOPIC: &str = "task.start";
+/// The trigger of the hat that takes all topics that no other hat claims.
+pub(crate) const WILDCARD: &str = "*";
 
-impl HatRule {
-    /// All the topics that it may bring up.
-    pub fn topics(&self) -> impl Iterator<Item = &str> {
-        let listed = self.publishes.iter().map(String::as_str);
-        let own = self
-            .default_publishes
-            .as_deref()
-            .filter(|topic| !self.publishes.iter().any(|listed| listed == topic));
-        listed.chain(own)
-    }
-}
-
-/// A set of hats with which a run can be made. Empty: the agent works without hats.
+/// A valid set of hats. If it is empty, the agent runs without hats.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hats {
-    rules: Vec<HatRule>,
-    /// Takes what nobody claims.
+    rules: Vec<Hat>,
+    /// The index of the hat that takes unclaimed topics.
     default: usize,
 }
 
@@ -54,25 +31,25 @@ pub struct Hats {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HatError {
     #[error("two hats claim the topic `{trigger}`: `{first}` and `{second}`")]
-    ClaimedTwice {
+    DuplicateTrigger {
         trigger: String,
         first: String,
         second: String,
     },
-    #[error("no hat takes the first event: none is triggered by `{START}` or `{ANYTHING}`")]
-    NoDefault,
+    #[error("no hat takes the first event: none is triggered by `{START_TOPIC}` or `{WILDCARD}`")]
+    NoDefaultHat,
 }
 
 impl Hats {
-    /// The rules in an order that does not change, by name; it decides between globs that are equally specific.
-    pub fn new(rules: Vec<HatRule>) -> Result<Self, HatError> {
+    /// Expects rules sorted by name; the order decides between equally specific globs.
+    pub fn new(rules: Vec<Hat>) -> Result<Self, HatError> {
         if rules.is_empty() {
             return Ok(Self::default());
         }
-        if let Some(twice) = claimed_twice(&rules).into_iter().next() {
+        if let Some(twice) = duplicate_triggers(&rules).into_iter().next() {
             return Err(twice);
         }
-        let default = default_hat(&rules).ok_or(HatError::NoDefault)?;
+        let default = default_hat(&rules).ok_or(HatError::NoDefaultHat)?;
         Ok(Self { rules, default })
     }
 
@@ -80,9 +57,9 @@ impl Hats {
         self.rules.is_empty()
     }
 
-    /// The name of the hat with which a run begins.
+    /// The name of the first active hat.
     pub fn first(&self) -> Option<&str> {
-        let first = self.claimant(START).unwrap_or(self.default);
+        let first = self.claiming_hat(START_TOPIC).unwrap_or(self.default);
         self.rules.get(first).map(|rule| rule.name.as_str())
     }
 
@@ -90,7 +67,7 @@ impl Hats {
         self.rules.len()
     }
 
-    pub(crate) fn rule(&self, index: usize) -> &HatRule {
+    pub(crate) fn rule(&self, index: usize) -> &Hat {
         &self.rules[index]
     }
 
@@ -98,17 +75,17 @@ impl Hats {
         self.default
     }
 
-    pub(crate) fn named(&self, name: &str) -> Option<usize> {
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
         self.rules.iter().position(|rule| rule.name == name)
     }
 
-    pub(crate) fn claimant(&self, topic: &str) -> Option<usize> {
-        claimant(&self.rules, topic)
+    pub(crate) fn claiming_hat(&self, topic: &str) -> Option<usize> {
+        claiming_hat(&self.rules, topic)
     }
 }
 
-/// Every trigger that more than one hat has.
-pub(super) fn claimed_twice(rules: &[HatRule]) -> Vec<HatError> {
+/// All triggers that more than one hat has.
+pub(super) fn duplicate_triggers(rules: &[Hat]) -> Vec<HatError> {
     let mut found = Vec::new();
     for (index, first) in rules.iter().enumerate() {
         for second in &rules[index + 1..] {
@@ -116,7 +93,7 @@ pub(super) fn claimed_twice(rules: &[HatRule]) -> Vec<HatError> {
                 .triggers
                 .iter()
                 .filter(|trigger| second.triggers.contains(trigger));
-            found.extend(shared.map(|trigger| HatError::ClaimedTwice {
+            found.extend(shared.map(|trigger| HatError::DuplicateTrigger {
                 trigger: trigger.clone(),
                 first: first.name.clone(),
                 second: second.name.clone(),
@@ -126,18 +103,18 @@ pub(super) fn claimed_twice(rules: &[HatRule]) -> Vec<HatError> {
     found
 }
 
-/// The hat that is triggered by everything, or else the one that takes the start.
-pub(super) fn default_hat(rules: &[HatRule]) -> Option<usize> {
-    let takes_anything = |rule: &HatRule| rule.triggers.iter().any(|trigger| trigger == ANYTHING);
+/// The hat with the wildcard trigger, or else the hat that takes the start topic.
+pub(super) fn default_hat(rules: &[Hat]) -> Option<usize> {
+    let has_wildcard = |rule: &Hat| rule.triggers.iter().any(|trigger| trigger == WILDCARD);
     rules
         .iter()
-        .position(takes_anything)
-        .or_else(|| claimant(rules, START))
+        .position(has_wildcard)
+        .or_else(|| claiming_hat(rules, START_TOPIC))
 }
 
-/// Who takes a topic: whoever names it; else the most specific glob, the one with the most letters of its own.
-pub(super) fn claimant(rules: &[HatRule], topic: &str) -> Option<usize> {
-    let exact = |rule: &HatRule| rule.triggers.iter().any(|trigger| trigger == topic);
+/// The hat that claims a topic: the one that names it, or else the one whose glob has the most literal characters.
+pub(super) fn claiming_hat(rules: &[Hat], topic: &str) -> Option<usize> {
+    let exact = |rule: &Hat| rule.triggers.iter().any(|trigger| trigger == topic);
     if let Some(index) = rules.iter().position(exact) {
         return Some(index);
     }
@@ -146,12 +123,12 @@ pub(super) fn claimant(rules: &[HatRule], topic: &str) -> Option<usize> {
         let globs = rule
             .triggers
             .iter()
-            .filter(|trigger| is_glob(trigger) && matches(trigger, topic));
-        let letters = globs.map(|glob| glob.chars().filter(|c| *c != '*').count()).max();
-        if let Some(letters) = letters
-            && best.is_none_or(|(most, _)| letters > most)
+            .filter(|trigger| is_glob(trigger) && glob_matches(trigger, topic));
+        let literals = globs.map(|glob| glob.chars().filter(|c| *c != '*').count()).max();
+        if let Some(literals) = literals
+            && best.is_none_or(|(most, _)| literals > most)
         {
-            best = Some((letters, index));
+            best = Some((literals, index));
         }
     }
     best.map(|(_, index)| index)
@@ -161,8 +138,8 @@ pub(super) fn is_glob(trigger: &str) -> bool {
     trigger.contains('*')
 }
 
-/// `*` stands for any run of characters, dots included.
-pub(super) fn matches(glob: &str, topic: &str) -> bool {
+/// Whether a glob matches a topic; `*` matches any characters, including dots.
+pub(super) fn glob_matches(glob: &str, topic: &str) -> bool {
     let mut parts = glob.split('*');
     let Some(mut rest) = parts.next().and_then(|first| topic.strip_prefix(first)) else {
         return false;
@@ -184,23 +161,25 @@ pub(super) fn matches(glob: &str, topic: &str) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::engine) fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> HatRule {
+    pub(in crate::engine) fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> Hat {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
-        HatRule {
+        Hat {
             name: name.into(),
             triggers: owned(triggers),
             publishes: owned(publishes),
-            ..HatRule::default()
+            ..Hat::default()
         }
     }
 
-    fn taker(hats: &Hats, topic: &str) -> String {
-        let taker = hats.claimant(topic).map(|index| hats.rule(index).name.clone());
-        taker.unwrap_or_else(|| "nobody".into())
+    fn hat_for(hats: &Hats, topic: &str) -> String {
+        let hat_for = hats
+            .claiming_hat(topic)
+            .map(|index| hats.rule(index).name.clone());
+        hat_for.unwrap_or_else(|| "none".into())
     }
 
     #[test]
-    fn globs_match_any_run_of_characters() {
+    fn globs_match_any_characters() {
         for (glob, topic) in [
             ("*", "anything.at.all"),
             ("build.*", "build.done"),
@@ -209,7 +188,7 @@ pub(super) mod tests {
             ("a*c*e", "abcde"),
             ("a*c*e", "ace"),
         ] {
-            assert!(matches(glob, topic), "{glob} {topic}");
+            assert!(glob_matches(glob, topic), "{glob} {topic}");
         }
         for (glob, topic) in [
             ("build.*", "build"),
@@ -219,12 +198,12 @@ pub(super) mod tests {
             ("ab*ba", "aba"),
             ("plain", "plainer"),
         ] {
-            assert!(!matches(glob, topic), "{glob} {topic}");
+            assert!(!glob_matches(glob, topic), "{glob} {topic}");
         }
     }
 
     #[test]
-    fn a_named_topic_beats_a_glob_and_the_longer_glob_the_shorter() {
+    fn exact_trigger_wins_over_globs_and_longer_globs_win() {
         let hats = Hats::new(vec![
             hat("any", &["*"], &[]),
             hat("builds", &["build.*"], &[]),
@@ -232,36 +211,36 @@ pub(super) mod tests {
             hat("reviewer", &["build.failed.hard"], &[]),
         ])
         .expect("a usable set");
-        assert_eq!(taker(&hats, "build.failed.hard"), "reviewer");
-        assert_eq!(taker(&hats, "build.failed"), "failures");
-        assert_eq!(taker(&hats, "build.done"), "builds");
-        assert_eq!(taker(&hats, "else"), "any");
+        assert_eq!(hat_for(&hats, "build.failed.hard"), "reviewer");
+        assert_eq!(hat_for(&hats, "build.failed"), "failures");
+        assert_eq!(hat_for(&hats, "build.done"), "builds");
+        assert_eq!(hat_for(&hats, "else"), "any");
     }
 
     #[test]
-    fn equally_specific_globs_go_by_name() {
+    fn equally_specific_globs_are_ordered_by_name() {
         let hats = Hats::new(vec![
-            hat("first", &["a*", START], &[]),
+            hat("first", &["a*", START_TOPIC], &[]),
             hat("second", &["*b"], &[]),
         ]);
-        assert_eq!(taker(&hats.expect("a usable set"), "ab"), "first");
+        assert_eq!(hat_for(&hats.expect("a usable set"), "ab"), "first");
     }
 
     #[test]
-    fn two_claims_to_one_topic_are_an_error_that_names_both() {
-        let rules = vec![hat("ada", &["x", START], &[]), hat("bob", &["x"], &[])];
+    fn duplicate_trigger_error_names_both_hats() {
+        let rules = vec![hat("ada", &["x", START_TOPIC], &[]), hat("bob", &["x"], &[])];
         let error = Hats::new(rules).expect_err("claimed twice");
         assert_eq!(error.to_string(), "two hats claim the topic `x`: `ada` and `bob`");
     }
 
     #[test]
-    fn the_default_hat_takes_everything_or_else_the_start() {
+    fn default_hat_has_the_wildcard_or_the_start_topic() {
         let named = |rules| Hats::new(rules).map(|hats| hats.rule(hats.default_index()).name.clone());
-        let starter = hat("starter", &[START], &[]);
+        let starter = hat("starter", &[START_TOPIC], &[]);
         let any = hat("zebra", &["*"], &[]);
         assert_eq!(named(vec![starter.clone(), any]), Ok("zebra".to_owned()));
         assert_eq!(named(vec![starter]), Ok("starter".to_owned()));
         assert_eq!(named(vec![hat("t", &["task.*"], &[])]), Ok("t".to_owned()));
-        assert_eq!(named(vec![hat("t", &["x"], &[])]), Err(HatError::NoDefault));
+        assert_eq!(named(vec![hat("t", &["x"], &[])]), Err(HatError::NoDefaultHat));
     }
 }

@@ -1,44 +1,43 @@
-//! The post between hats: which events wait for whom, who is worn now, and how often each was. What a topic means
-//! is in `hats`.
+//! The queue of events between hats: queued events, the active hat, and the number of activations of each hat.
 
 use std::collections::VecDeque;
 
 use crate::event::TopicEvent;
 
-use super::{HatRule, Hats, START};
+use super::{Hat, Hats, START_TOPIC};
 use crate::engine::prompt::{OUTPUT_BUDGET, trim_middle};
 use crate::engine::topic;
 
-/// More events than this do not wait; who publishes so many does not mean them.
-const MOST_WAITING: usize = 256;
+/// Further events are dropped; more than this is a sign of runaway output.
+const MAX_QUEUED_EVENTS: usize = 256;
 
-/// The state of the post. Without hats nothing ever waits.
+/// The event queue and the active hat. Without hats, the queue stays empty.
 #[derive(Debug)]
 pub(crate) struct HatQueue {
     hats: Hats,
-    waiting: VecDeque<Letter>,
+    queued: VecDeque<QueuedEvent>,
     activations: Vec<u64>,
-    /// The hat that is worn, and what was delivered to it. Kept over failures: the same hat tries again.
-    in_hand: Option<Delivery>,
-    /// What the running iteration has published so far.
+    /// The active hat and the events that were delivered to it. Kept after a failure: the same hat tries again.
+    active: Option<Activation>,
+    /// Events that the running iteration has published so far.
     published: Vec<TopicEvent>,
 }
 
 #[derive(Debug, Clone)]
-struct Letter {
+struct QueuedEvent {
     hat: usize,
     event: TopicEvent,
 }
 
 #[derive(Debug)]
-struct Delivery {
+struct Activation {
     hat: usize,
     events: Vec<TopicEvent>,
 }
 
-/// An event that did not go where its topic says.
+/// An event that was not delivered to the hat that its topic or target names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rerouted {
+pub(crate) struct ReroutedEvent {
     pub(crate) topic: String,
     /// `None` if it was not delivered at all.
     pub(crate) hat: Option<String>,
@@ -47,92 +46,98 @@ pub(crate) struct Rerouted {
 
 /// How the iteration of a hat ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// It did its part: what it published goes out.
+pub(crate) enum ActivationEnd {
+    /// The iteration succeeded; its published events are queued.
     Done,
-    /// It claimed to have finished everything, and was not believed: it goes on with what it has.
-    Refused,
-    /// It will try again, and publish again: what it published so far goes nowhere.
+    /// A gate rejected the hat's completion claim; the hat runs again with the same events.
+    Rejected,
+    /// The iteration failed; it is repeated, so its published events are dropped.
     Failed,
 }
 
-/// What the end of a hat's iteration brings about.
+/// The result of ending an activation.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
-    /// What was published in its name.
-    pub(crate) default: Option<TopicEvent>,
-    pub(crate) rerouted: Vec<Rerouted>,
+pub(crate) struct ActivationResult {
+    /// The event that was published on behalf of the hat.
+    pub(crate) default_event: Option<TopicEvent>,
+    pub(crate) rerouted: Vec<ReroutedEvent>,
 }
 
 impl HatQueue {
     pub(crate) fn new(hats: Hats) -> Self {
         let activations = vec![0; hats.len()];
-        let waiting = if hats.is_empty() {
+        let queued = if hats.is_empty() {
             VecDeque::new()
         } else {
-            VecDeque::from([start(&hats)])
+            VecDeque::from([start_event(&hats)])
         };
         Self {
             hats,
-            waiting,
+            queued,
             activations,
-            in_hand: None,
+            active: None,
             published: Vec::new(),
         }
     }
 
-    /// Decides who is worn next. The error is why nobody can be.
-    pub(crate) fn deliver(&mut self) -> Result<Vec<Rerouted>, String> {
+    /// Activates the hat of the first queued event and delivers all events for it. The error is the reason why no hat
+    /// can be activated.
+    pub(crate) fn activate_next(&mut self) -> Result<Vec<ReroutedEvent>, String> {
         let mut rerouted = Vec::new();
-        if self.hats.is_empty() || self.in_hand.is_some() {
+        if self.hats.is_empty() || self.active.is_some() {
             return Ok(rerouted);
         }
-        if self.waiting.is_empty() {
-            let letter = start(&self.hats);
-            rerouted.push(Rerouted {
-                topic: START.to_owned(),
-                hat: Some(self.name(letter.hat)),
-                reason: "no event is waiting".to_owned(),
+        if self.queued.is_empty() {
+            let queued = start_event(&self.hats);
+            rerouted.push(ReroutedEvent {
+                topic: START_TOPIC.to_owned(),
+                hat: Some(self.name(queued.hat)),
+                reason: "no event is queued".to_owned(),
             });
-            self.waiting.push_back(Letter {
+            self.queued.push_back(QueuedEvent {
                 hat: self.hats.default_index(),
-                ..letter
+                ..queued
             });
         }
-        let hat = match self.waiting.front() {
-            Some(letter) if self.is_exhausted(letter.hat) => self.pass_on(letter.hat, &mut rerouted)?,
-            Some(letter) => letter.hat,
+        let hat = match self.queued.front() {
+            Some(queued) if self.is_exhausted(queued.hat) => {
+                self.reroute_exhausted(queued.hat, &mut rerouted)?
+            }
+            Some(queued) => queued.hat,
             None => return Ok(rerouted),
         };
-        let (mine, others) = self.waiting.drain(..).partition(|letter| letter.hat == hat);
-        self.waiting = others;
-        let mine: VecDeque<Letter> = mine;
+        let (delivered, others) = self.queued.drain(..).partition(|queued| queued.hat == hat);
+        self.queued = others;
+        let delivered: VecDeque<QueuedEvent> = delivered;
         self.activations[hat] += 1;
-        self.in_hand = Some(Delivery {
+        self.active = Some(Activation {
             hat,
-            events: mine.into_iter().map(|letter| letter.event).collect(),
+            events: delivered.into_iter().map(|queued| queued.event).collect(),
         });
         Ok(rerouted)
     }
 
-    /// What waits for a hat that may not be worn again goes to the default hat.
-    fn pass_on(&mut self, from: usize, rerouted: &mut Vec<Rerouted>) -> Result<usize, String> {
+    /// Reroutes the events of an exhausted hat to the default hat.
+    fn reroute_exhausted(&mut self, from: usize, rerouted: &mut Vec<ReroutedEvent>) -> Result<usize, String> {
         let to = self.hats.default_index();
         let name = self.name(from);
         let times = match self.activations[from] {
             1 => "once".to_owned(),
             times => format!("{times} times"),
         };
-        let why = format!("`{name}` has been worn {times} (hats.{name}.max_activations)");
+        let why = format!("`{name}` has been activated {times} (hats.{name}.max_activations)");
         if self.is_exhausted(to) {
-            let topic = self.waiting.front().map_or(START, |letter| &letter.event.topic);
-            return Err(format!("nobody is left to take the event `{topic}`: {why}"));
+            let topic = self
+                .queued
+                .front()
+                .map_or(START_TOPIC, |queued| &queued.event.topic);
+            return Err(format!("no hat can take the event `{topic}`: {why}"));
         }
         let default = self.name(to);
-        for letter in self.waiting.iter_mut().filter(|letter| letter.hat == from) {
-            letter.hat = to;
-            rerouted.push(Rerouted {
-                topic: letter.event.topic.clone(),
+        for queued in self.queued.iter_mut().filter(|queued| queued.hat == from) {
+            queued.hat = to;
+            rerouted.push(ReroutedEvent {
+                topic: queued.event.topic.clone(),
                 hat: Some(default.clone()),
                 reason: why.clone(),
             });
@@ -141,49 +146,51 @@ impl HatQueue {
     }
 
     fn is_exhausted(&self, hat: usize) -> bool {
-        let most = self.hats.rule(hat).max_activations;
-        most.is_some_and(|most| self.activations[hat] >= most)
+        let max = self.hats.rule(hat).max_activations;
+        max.is_some_and(|max| self.activations[hat] >= max)
     }
 
     fn name(&self, hat: usize) -> String {
         self.hats.rule(hat).name.clone()
     }
 
-    pub(crate) fn worn(&self) -> Option<&HatRule> {
-        self.in_hand.as_ref().map(|delivery| self.hats.rule(delivery.hat))
+    pub(crate) fn active_hat(&self) -> Option<&Hat> {
+        self.active
+            .as_ref()
+            .map(|activation| self.hats.rule(activation.hat))
     }
 
-    /// The running iteration has published this.
+    /// Notes an event that the running iteration published.
     pub(crate) fn publish(&mut self, event: &TopicEvent) {
-        // One more than can wait, so that it is told that there were more.
-        if self.in_hand.is_some() && self.published.len() <= MOST_WAITING {
+        // One more than the queue can hold, so that the overflow is reported.
+        if self.active.is_some() && self.published.len() <= MAX_QUEUED_EVENTS {
             self.published.push(event.clone());
         }
     }
 
-    /// The first event that somebody still has to take: with it, the work is not done.
-    pub(crate) fn undelivered(&self) -> Option<&str> {
-        let waiting = self.waiting.iter().map(|letter| &letter.event);
-        waiting
+    /// The topic of the first event that is not delivered yet. While there is one, the work is not done.
+    pub(crate) fn first_pending_topic(&self) -> Option<&str> {
+        let queued = self.queued.iter().map(|queued| &queued.event);
+        queued
             .chain(&self.published)
             .next()
             .map(|event| event.topic.as_str())
     }
 
-    /// The hat's iteration has ended.
-    pub(crate) fn settle(&mut self, ended: Ended) -> Sent {
-        let mut sent = Sent::default();
+    /// Ends the activation after its iteration.
+    pub(crate) fn end_activation(&mut self, ended: ActivationEnd) -> ActivationResult {
+        let mut result = ActivationResult::default();
         let mut published = std::mem::take(&mut self.published);
         match ended {
-            Ended::Failed => {}
-            Ended::Refused => {
-                if let Some(Delivery { hat, events }) = self.in_hand.take() {
-                    let again = events.into_iter().map(|event| Letter { hat, event });
-                    self.waiting = again.chain(self.waiting.drain(..)).collect();
+            ActivationEnd::Failed => {}
+            ActivationEnd::Rejected => {
+                if let Some(Activation { hat, events }) = self.active.take() {
+                    let requeued = events.into_iter().map(|event| QueuedEvent { hat, event });
+                    self.queued = requeued.chain(self.queued.drain(..)).collect();
                 }
             }
-            Ended::Done => {
-                let topic = self.worn().and_then(|rule| rule.default_publishes.clone());
+            ActivationEnd::Done => {
+                let topic = self.active_hat().and_then(|rule| rule.default_publishes.clone());
                 if let (true, Some(topic)) = (published.is_empty(), topic) {
                     let event = TopicEvent {
                         topic,
@@ -191,73 +198,76 @@ impl HatQueue {
                         payload: String::new(),
                     };
                     published.push(event.clone());
-                    sent.default = Some(event);
+                    result.default_event = Some(event);
                 }
-                self.in_hand = None;
-                sent.rerouted = published
+                self.active = None;
+                result.rerouted = published
                     .into_iter()
-                    .filter_map(|event| self.send(event))
+                    .filter_map(|event| self.enqueue(event))
                     .collect();
             }
         }
-        sent
+        result
     }
 
-    /// Puts an event where it belongs; says so if that is not where its topic or target says.
-    fn send(&mut self, event: TopicEvent) -> Option<Rerouted> {
+    /// Queues an event; returns a report if it is dropped or goes to another hat than its topic or target names.
+    fn enqueue(&mut self, event: TopicEvent) -> Option<ReroutedEvent> {
         let topic = event.topic.clone();
-        let elsewhere = |hat: Option<String>, reason: String| Some(Rerouted { topic, hat, reason });
-        if self.waiting.len() >= MOST_WAITING {
-            let reason = format!("not delivered: {MOST_WAITING} events are waiting already");
-            return elsewhere(None, reason);
+        let rerouted = |hat: Option<String>, reason: String| Some(ReroutedEvent { topic, hat, reason });
+        if self.queued.len() >= MAX_QUEUED_EVENTS {
+            let reason = format!("not delivered: {MAX_QUEUED_EVENTS} events are already queued");
+            return rerouted(None, reason);
         }
-        let target = event.target.as_deref().map(|name| (name, self.hats.named(name)));
-        let claimant = self.hats.claimant(&event.topic);
-        let (hat, reason) = match (target, claimant) {
+        let target = event
+            .target
+            .as_deref()
+            .map(|name| (name, self.hats.index_of(name)));
+        let claiming_hat = self.hats.claiming_hat(&event.topic);
+        let (hat, reason) = match (target, claiming_hat) {
             (Some((_, Some(hat))), _) | (None, Some(hat)) => (hat, None),
             (Some((name, None)), Some(hat)) => (hat, Some(format!("there is no hat `{name}`"))),
             (Some((name, None)), None) => {
-                let reason = format!("there is no hat `{name}`, and no other claims it");
+                let reason = format!("there is no hat `{name}`, and no hat claims it");
                 (self.hats.default_index(), Some(reason))
             }
             (None, None) => (self.hats.default_index(), Some("no hat claims it".to_owned())),
         };
-        self.waiting.push_back(Letter { hat, event });
-        elsewhere(Some(self.name(hat)), reason?)
+        self.queued.push_back(QueuedEvent { hat, event });
+        rerouted(Some(self.name(hat)), reason?)
     }
 
-    /// What the prompt says about the hat that is worn.
-    pub(crate) fn section(&self) -> Option<String> {
-        let delivery = self.in_hand.as_ref()?;
-        let rule = self.hats.rule(delivery.hat);
+    /// The section of the prompt about the active hat.
+    pub(crate) fn prompt_section(&self) -> Option<String> {
+        let activation = self.active.as_ref()?;
+        let rule = self.hats.rule(activation.hat);
         let name = &rule.name;
         let mut parts = vec![match rule.description.trim() {
-            "" => format!("(From ralph: in this iteration you wear the hat `{name}`.)"),
-            what => format!("(From ralph: in this iteration you wear the hat `{name}`: {what})"),
+            "" => format!("(From ralph: in this iteration your role is the hat `{name}`.)"),
+            what => format!("(From ralph: in this iteration your role is the hat `{name}`: {what})"),
         }];
         let instructions = rule.instructions.trim();
         if !instructions.is_empty() {
             parts.push(instructions.to_owned());
         }
-        let events: Vec<String> = delivery.events.iter().map(listed).collect();
+        let events: Vec<String> = activation.events.iter().map(list_item).collect();
         parts.push(format!("Events for `{name}`:\n\n{}", events.join("\n")));
         parts.extend(how_to_publish(rule));
         Some(parts.join("\n\n"))
     }
 }
 
-fn start(hats: &Hats) -> Letter {
-    Letter {
-        hat: hats.claimant(START).unwrap_or(hats.default_index()),
+fn start_event(hats: &Hats) -> QueuedEvent {
+    QueuedEvent {
+        hat: hats.claiming_hat(START_TOPIC).unwrap_or(hats.default_index()),
         event: TopicEvent {
-            topic: START.to_owned(),
+            topic: START_TOPIC.to_owned(),
             target: None,
             payload: String::new(),
         },
     }
 }
 
-fn listed(event: &TopicEvent) -> String {
+fn list_item(event: &TopicEvent) -> String {
     let topic = &event.topic;
     if event.payload.is_empty() {
         return format!("- {topic}");
@@ -266,14 +276,14 @@ fn listed(event: &TopicEvent) -> String {
     format!("- {topic}: {payload}")
 }
 
-fn how_to_publish(rule: &HatRule) -> Option<String> {
+fn how_to_publish(rule: &Hat) -> Option<String> {
     let topics: Vec<&str> = rule.topics().collect();
     if topics.is_empty() {
         return None;
     }
     let mut text = format!(
-        "To hand on, publish events in your answer, each as {}, where TOPIC is one of {} and PAYLOAD is what the \
-         next one needs to know.",
+        "To hand over, publish events in your answer, each as {}, where TOPIC is one of {} and PAYLOAD is what the \
+         next hat needs to know.",
         topic::EXAMPLE,
         topics.join(", ")
     );

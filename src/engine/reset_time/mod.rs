@@ -1,6 +1,7 @@
-//! When is a usage limit over? Reads the time out of an agent's own words, in every form that agents use.
-//! Pure: the present moment and the user's time zone are arguments. Whether a text is about a limit at all is
-//! not asked here; the caller knows.
+//! Parses the reset time from an agent's usage-limit message.
+//!
+//! The current time and the user's time zone are arguments. The caller has already decided that the text is about a
+//! limit.
 
 mod tokens;
 
@@ -10,12 +11,12 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use tokens::{clock, day_number, duration, month, tokens, weekday, zone};
 
-/// No agent's limit lasts longer; a time beyond this is something else.
-const LONGEST: SignedDuration = SignedDuration::from_hours(35 * 24);
-/// A time of day that has passed by less than this is not tomorrow's.
-const JUST_PASSED: SignedDuration = SignedDuration::from_mins(15);
+/// No agent's limit lasts longer; a time beyond this has another meaning.
+const MAX_WAIT: SignedDuration = SignedDuration::from_hours(35 * 24);
+/// A time of day that has passed by less than this does not mean tomorrow.
+const RESET_TOLERANCE: SignedDuration = SignedDuration::from_mins(15);
 
-/// The words after which a time is the time of the reset.
+/// Words that introduce a reset time.
 const CUES: &[&str] = &[
     "reset",
     "resets",
@@ -29,47 +30,47 @@ const CUES: &[&str] = &[
     "refreshes",
 ];
 
-/// The time at which the limit is over, where the text says it.
+/// The reset time that the text states, if any.
 pub(crate) fn stated_reset(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
     let tokens = tokens(text);
     let words: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    let reader = Reader {
+    let parser = ResetTimeParser {
         words: &words,
         now,
         local,
     };
-    reader
+    parser
         .instant()
-        .or_else(|| reader.retry_after())
-        .or_else(|| reader.in_a_while())
-        .or_else(|| reader.at_a_time_of_day())
+        .or_else(|| parser.retry_after())
+        .or_else(|| parser.after_duration())
+        .or_else(|| parser.at_a_time_of_day())
 }
 
-struct Reader<'a> {
+struct ResetTimeParser<'a> {
     words: &'a [&'a str],
     now: Timestamp,
     local: &'a TimeZone,
 }
 
-/// The day that a time of day belongs to.
+/// The day of a reset time.
 #[derive(Clone, Copy)]
-enum Day {
+enum ResetDay {
     Next,
     Tomorrow,
     On(Weekday),
     Of(Date),
 }
 
-impl Reader<'_> {
+impl ResetTimeParser<'_> {
     fn plausible(&self, time: Timestamp) -> Option<Timestamp> {
-        (time > self.now && time.duration_since(self.now) <= LONGEST).then_some(time)
+        (time > self.now && time.duration_since(self.now) <= MAX_WAIT).then_some(time)
     }
 
     fn after(&self, wait: SignedDuration) -> Option<Timestamp> {
         self.plausible(self.now.checked_add(wait).ok()?)
     }
 
-    /// A moment that needs no interpretation: seconds or milliseconds since 1970, or RFC 3339.
+    /// An absolute timestamp: Unix seconds or milliseconds, or RFC 3339.
     fn instant(&self) -> Option<Timestamp> {
         self.words.iter().find_map(|word| {
             let number = || word.parse::<i64>().ok();
@@ -113,7 +114,7 @@ impl Reader<'_> {
     }
 
     /// `try again in 3h 12m`, `reset after 18h31m10s`, `wait 30 seconds`.
-    fn in_a_while(&self) -> Option<Timestamp> {
+    fn after_duration(&self) -> Option<Timestamp> {
         (1..self.words.len()).find_map(|index| {
             let linked = ["in", "after", "for", "wait"].contains(&self.words[index - 1]);
             let cued = self.words[index.saturating_sub(4)..index]
@@ -135,49 +136,49 @@ impl Reader<'_> {
     }
 
     fn time_of_day(&self, words: &[&str]) -> Option<Timestamp> {
-        let mut rest = skip(words);
-        // A date and a time written as one, without an offset.
-        if let Some(moment) = rest.first().and_then(|word| whole(word)) {
+        let mut rest = skip_fillers(words);
+        // A combined date and time without an offset.
+        if let Some(moment) = rest.first().and_then(|word| date_time(word)) {
             let zone = rest.get(1).and_then(|word| zone(word));
             let zone = zone.as_ref().unwrap_or(self.local);
             return self.plausible(zone.to_ambiguous_timestamp(moment).compatible().ok()?);
         }
-        let (day, taken) = self.day(rest);
-        rest = skip(&rest[taken..]);
-        let (time, taken) = match (clock(rest), day) {
+        let (day, consumed) = self.day(rest);
+        rest = skip_fillers(&rest[consumed..]);
+        let (time, consumed) = match (clock(rest), day) {
             (Some(found), _) => found,
-            // A date alone begins at midnight.
-            (None, Day::Of(_)) => (Time::midnight(), 0),
-            (None, Day::Next | Day::Tomorrow | Day::On(_)) => return None,
+            // A date alone means midnight.
+            (None, ResetDay::Of(_)) => (Time::midnight(), 0),
+            (None, ResetDay::Next | ResetDay::Tomorrow | ResetDay::On(_)) => return None,
         };
-        let named = rest[taken..].first().and_then(|word| zone(word));
+        let named = rest[consumed..].first().and_then(|word| zone(word));
         self.next(day, time, named.as_ref().unwrap_or(self.local))
     }
 
-    /// The day that is named here, and how many words name it.
-    fn day(&self, words: &[&str]) -> (Day, usize) {
+    /// The day at the beginning of `words`, and the number of words that it takes.
+    fn day(&self, words: &[&str]) -> (ResetDay, usize) {
         let Some(first) = words.first() else {
-            return (Day::Next, 0);
+            return (ResetDay::Next, 0);
         };
         if let Ok(date) = first.parse::<Date>() {
-            return (Day::Of(date), 1);
+            return (ResetDay::Of(date), 1);
         }
         match *first {
-            "today" => return (Day::Next, 1),
-            "tomorrow" => return (Day::Tomorrow, 1),
+            "today" => return (ResetDay::Next, 1),
+            "tomorrow" => return (ResetDay::Tomorrow, 1),
             _ => {}
         }
         if let (Some(month), Some(day)) = (month(first), words.get(1).and_then(|word| day_number(word))) {
             return self.month_and_day(month, day, words.get(2).copied());
         }
         match weekday(first) {
-            Some(weekday) => (Day::On(weekday), 1),
-            None => (Day::Next, 0),
+            Some(weekday) => (ResetDay::On(weekday), 1),
+            None => (ResetDay::Next, 0),
         }
     }
 
-    /// Without a year, the date that comes next.
-    fn month_and_day(&self, month: i8, day: i8, year: Option<&str>) -> (Day, usize) {
+    /// The given date; without a year, its next occurrence.
+    fn month_and_day(&self, month: i8, day: i8, year: Option<&str>) -> (ResetDay, usize) {
         let year = year
             .filter(|word| word.len() == 4)
             .and_then(|word| word.parse().ok());
@@ -190,28 +191,28 @@ impl Reader<'_> {
                 .find(|date| *date >= today.saturating_sub(1.day())),
         };
         match date {
-            Some(date) => (Day::Of(date), if year.is_some() { 3 } else { 2 }),
-            None => (Day::Next, 0),
+            Some(date) => (ResetDay::Of(date), if year.is_some() { 3 } else { 2 }),
+            None => (ResetDay::Next, 0),
         }
     }
 
-    /// The next time that a clock in this zone shows this, on such a day.
-    fn next(&self, day: Day, time: Time, zone: &TimeZone) -> Option<Timestamp> {
+    /// The next occurrence of a day and time in a time zone.
+    fn next(&self, day: ResetDay, time: Time, zone: &TimeZone) -> Option<Timestamp> {
         let today = self.now.to_zoned(zone.clone()).date();
         let days: Vec<Date> = match day {
-            Day::Next => vec![today, today.tomorrow().ok()?],
-            Day::Tomorrow => vec![today.tomorrow().ok()?],
-            Day::On(weekday) => (0..=7)
+            ResetDay::Next => vec![today, today.tomorrow().ok()?],
+            ResetDay::Tomorrow => vec![today.tomorrow().ok()?],
+            ResetDay::On(weekday) => (0..=7)
                 .map(|ahead: i64| today.saturating_add(ahead.days()))
                 .filter(|date| date.weekday() == weekday)
                 .collect(),
-            Day::Of(date) => vec![date],
+            ResetDay::Of(date) => vec![date],
         };
         let moments = days
             .into_iter()
             .flat_map(|date| instants(date.to_datetime(time), zone));
-        let recent = self.now.checked_sub(JUST_PASSED).ok()?;
-        // A time that has only just passed is over, not a day away.
+        let recent = self.now.checked_sub(RESET_TOLERANCE).ok()?;
+        // A time that has just passed means now, not tomorrow.
         moments
             .into_iter()
             .find(|moment| *moment > recent)
@@ -219,7 +220,7 @@ impl Reader<'_> {
     }
 }
 
-/// The one moment at which a clock shows this; two when it is set back over it; the one after a gap.
+/// The instants of a local time: one, two when clocks are set back over it, or the one after a gap.
 fn instants(moment: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
     let found = zone.to_ambiguous_timestamp(moment);
     let mut moments: Vec<Timestamp> = [found.compatible(), found.later()]
@@ -230,20 +231,20 @@ fn instants(moment: DateTime, zone: &TimeZone) -> Vec<Timestamp> {
     moments
 }
 
-/// `2026-01-14T14:00:00`, without an offset.
-fn whole(word: &str) -> Option<DateTime> {
+/// Parses `2026-01-14T14:00:00`, without an offset.
+fn date_time(word: &str) -> Option<DateTime> {
     if word.len() < 16 {
         return None;
     }
     word.to_ascii_uppercase().parse().ok()
 }
 
-/// Leaves out the small words between a cue and its time.
-fn skip<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
-    const SMALL: &[&str] = &[
+/// Skips the filler words between a cue and its time.
+fn skip_fillers<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
+    const FILLERS: &[&str] = &[
         "at", "on", "by", "time", "is", "will", "be", "the", "your", "limit", "around",
     ];
-    let first = words.iter().position(|word| !SMALL.contains(word));
+    let first = words.iter().position(|word| !FILLERS.contains(word));
     &words[first.unwrap_or(words.len())..]
 }
 

@@ -1,19 +1,19 @@
-//! Every form in which a reset time was seen, and what only looks like one.
+//! Tests for every known form of a reset time, and for texts that only resemble one.
 
 use super::*;
 
-/// What `stated_reset` reads at this moment in this zone, as a time in UTC.
-fn read(now: &str, zone: &str, text: &str) -> Option<String> {
+/// The result of `stated_reset` at a given time and zone, in UTC.
+fn reset_time(now: &str, zone: &str, text: &str) -> Option<String> {
     let zone = jiff::tz::TimeZoneDatabase::bundled().get(zone).expect("a zone");
     let now: Timestamp = now.parse().expect("a time");
     stated_reset(text, now, &zone).map(|time| time.to_string())
 }
 
-/// Checks a table of (text, reset) at one moment in one zone.
+/// Checks a table of (text, reset time) at a given time and zone.
 #[track_caller]
-fn all(now: &str, zone: &str, cases: &[(&str, &str)]) {
+fn check(now: &str, zone: &str, cases: &[(&str, &str)]) {
     for (text, expected) in cases {
-        let found = read(now, zone, text).unwrap_or_else(|| "-".to_owned());
+        let found = reset_time(now, zone, text).unwrap_or_else(|| "-".to_owned());
         assert_eq!(found, *expected, "{text:?} at {now} in {zone}");
     }
 }
@@ -21,8 +21,8 @@ fn all(now: &str, zone: &str, cases: &[(&str, &str)]) {
 const NOON: &str = "2026-01-14T12:00:00Z";
 
 #[test]
-fn moments_that_need_no_interpretation() {
-    all(
+fn absolute_timestamps() {
+    check(
         NOON,
         "America/New_York",
         &[
@@ -51,8 +51,8 @@ fn moments_that_need_no_interpretation() {
 }
 
 #[test]
-fn waits_are_counted_from_now() {
-    all(
+fn durations_count_from_now() {
+    check(
         NOON,
         "UTC",
         &[
@@ -82,8 +82,8 @@ fn waits_are_counted_from_now() {
 }
 
 #[test]
-fn times_of_day_are_the_next_ones_in_their_zone() {
-    all(
+fn times_of_day_mean_the_next_occurrence_in_their_zone() {
+    check(
         NOON,
         "UTC",
         &[
@@ -109,8 +109,8 @@ fn times_of_day_are_the_next_ones_in_their_zone() {
 }
 
 #[test]
-fn without_a_zone_it_is_the_users_own() {
-    all(
+fn users_zone_is_the_default() {
+    check(
         NOON,
         "America/New_York",
         &[
@@ -119,8 +119,8 @@ fn without_a_zone_it_is_the_users_own() {
             ("resets 8am", "2026-01-14T13:00:00Z"),
         ],
     );
-    // Their evening is our next day.
-    all(
+    // In Tokyo it is already the next day.
+    check(
         "2026-01-14T23:30:00Z",
         "Asia/Tokyo",
         &[
@@ -131,9 +131,9 @@ fn without_a_zone_it_is_the_users_own() {
 }
 
 #[test]
-fn days_are_understood_by_name_and_by_date() {
-    // A Wednesday.
-    all(
+fn weekdays_and_dates() {
+    // `NOON` is on a Wednesday.
+    check(
         NOON,
         "UTC",
         &[
@@ -153,7 +153,7 @@ fn days_are_understood_by_name_and_by_date() {
             ("resets on Feb 30", "-"),
         ],
     );
-    all(
+    check(
         "2025-12-30T12:00:00Z",
         "UTC",
         &[("resets Jan 2, 1pm", "2026-01-02T13:00:00Z")],
@@ -161,9 +161,9 @@ fn days_are_understood_by_name_and_by_date() {
 }
 
 #[test]
-fn clocks_that_are_set_forward_or_back() {
+fn daylight_saving_changes() {
     // New York skips 02:00 to 03:00 on 8 March 2026.
-    all(
+    check(
         "2026-03-08T06:30:00Z",
         "America/New_York",
         &[
@@ -173,8 +173,8 @@ fn clocks_that_are_set_forward_or_back() {
             ("try again in 1h", "2026-03-08T07:30:00Z"),
         ],
     );
-    // The day before, the gap lies between now and then.
-    all(
+    // The day before: the gap is between now and the reset.
+    check(
         "2026-03-07T18:00:00Z",
         "America/New_York",
         &[
@@ -182,25 +182,25 @@ fn clocks_that_are_set_forward_or_back() {
             ("resets 8am", "2026-03-08T12:00:00Z"),
         ],
     );
-    // It shows 01:30 twice on 1 November 2026: at 05:30 and at 06:30 UTC.
-    all(
+    // 01:30 occurs twice in New York on 1 November 2026: at 05:30 and at 06:30 UTC.
+    check(
         "2026-11-01T05:00:00Z",
         "America/New_York",
         &[("resets 1:30am", "2026-11-01T05:30:00Z")],
     );
-    all(
+    check(
         "2026-11-01T06:00:00Z",
         "America/New_York",
         &[("resets 1:30am", "2026-11-01T06:30:00Z")],
     );
     // Berlin skips 02:00 to 03:00 on 29 March 2026.
-    all(
+    check(
         "2026-03-28T20:00:00Z",
         "UTC",
         &[("resets 2:15am (Europe/Berlin)", "2026-03-29T01:15:00Z")],
     );
-    // A day without its midnight: Santiago goes from 23:59:59 to 01:00 on 6 September 2026.
-    all(
+    // A day without midnight: Santiago skips from 23:59:59 to 01:00 on 6 September 2026.
+    check(
         "2026-09-05T20:00:00Z",
         "America/Santiago",
         &[("resets at midnight", "2026-09-06T04:00:00Z")],
@@ -208,8 +208,8 @@ fn clocks_that_are_set_forward_or_back() {
 }
 
 #[test]
-fn across_midnight() {
-    all(
+fn times_across_midnight() {
+    check(
         "2026-01-14T23:59:30Z",
         "UTC",
         &[
@@ -222,8 +222,8 @@ fn across_midnight() {
 }
 
 #[test]
-fn a_time_that_has_just_passed_is_not_a_day_away() {
-    all(
+fn time_that_has_just_passed_is_not_tomorrow() {
+    check(
         "2026-01-14T14:00:05Z",
         "UTC",
         &[("resets 2pm", "-"), ("resets 1:30pm", "2026-01-15T13:30:00Z")],
@@ -231,8 +231,8 @@ fn a_time_that_has_just_passed_is_not_a_day_away() {
 }
 
 #[test]
-fn what_says_no_time_gives_none() {
-    all(
+fn text_without_reset_time_gives_none() {
+    check(
         NOON,
         "UTC",
         &[
@@ -255,8 +255,8 @@ fn what_says_no_time_gives_none() {
 }
 
 #[test]
-fn the_first_form_that_can_be_read_wins() {
-    all(
+fn first_parsable_form_wins() {
+    check(
         NOON,
         "UTC",
         &[
@@ -271,10 +271,10 @@ fn the_first_form_that_can_be_read_wins() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_makes_it_panic_and_every_answer_lies_ahead(text in "(resets|try again in|at|[0-9]{1,13}|pm|am|:|\\.| |jan|mon|utc|\\+|h|m|\\PC){0,12}") {
+    fn no_text_panics_and_every_result_is_in_the_future(text in "(resets|try again in|at|[0-9]{1,13}|pm|am|:|\\.| |jan|mon|utc|\\+|h|m|\\PC){0,12}") {
         let now: Timestamp = NOON.parse().expect("a time");
         if let Some(time) = stated_reset(&text, now, &TimeZone::UTC) {
-            proptest::prop_assert!(time > now && time.duration_since(now) <= LONGEST);
+            proptest::prop_assert!(time > now && time.duration_since(now) <= MAX_WAIT);
         }
     }
 }

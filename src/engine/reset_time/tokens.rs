@@ -1,10 +1,10 @@
-//! The small words of time: what one or a few of them mean. Reads no sentence.
+//! Parses the parts of a stated time: durations, clock times, dates and time zones.
 
 use jiff::SignedDuration;
 use jiff::civil::{Time, Weekday};
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
-/// The words of a text in lower case, without punctuation; clock times, decimals and names stay whole.
+/// Splits a text into lowercase words without punctuation; clock times, decimals and zone names stay whole.
 pub(super) fn tokens(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let digit = |index: Option<usize>| {
@@ -29,7 +29,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     words
 }
 
-/// `3h 12m`, `1h2m3s`, `3 hours and 5 minutes`, `34.07s`, `an hour`: at least one number with its unit.
+/// Parses `3h 12m`, `1h2m3s`, `3 hours and 5 minutes`, `34.07s` or `an hour`: at least one number with a unit.
 pub(super) fn duration(words: &[&str]) -> Option<SignedDuration> {
     let mut total = SignedDuration::ZERO;
     let mut index = 0;
@@ -57,7 +57,7 @@ pub(super) fn duration(words: &[&str]) -> Option<SignedDuration> {
     (!total.is_zero()).then_some(total)
 }
 
-/// `1h2m3s`
+/// Parses `1h2m3s`.
 fn compact(word: &str) -> Option<SignedDuration> {
     let mut rest = word;
     let mut seconds = 0.0;
@@ -72,7 +72,7 @@ fn compact(word: &str) -> Option<SignedDuration> {
     SignedDuration::try_from_secs_f64(seconds).ok()
 }
 
-/// In seconds.
+/// The length of a unit in seconds.
 fn unit(word: &str) -> Option<f64> {
     Some(match word {
         "ms" | "millisecond" | "milliseconds" => 0.001,
@@ -85,7 +85,7 @@ fn unit(word: &str) -> Option<f64> {
     })
 }
 
-/// `8:20pm`, `2 pm`, `14:00`, `noon`; and how many words that took. A bare number is no time.
+/// Parses `8:20pm`, `2 pm`, `14:00` or `noon`; also returns the number of words consumed. A bare number is not a time.
 pub(super) fn clock(words: &[&str]) -> Option<(Time, usize)> {
     let first = *words.first()?;
     match first {
@@ -93,13 +93,13 @@ pub(super) fn clock(words: &[&str]) -> Option<(Time, usize)> {
         "midnight" => return Some((Time::midnight(), 1)),
         _ => {}
     }
-    let (digits, half, taken) = match first.strip_suffix("am").map(|digits| (digits, Half::Morning)) {
-        Some((digits, half)) => (digits, Some(half), 1),
+    let (digits, meridiem, consumed) = match first.strip_suffix("am").map(|digits| (digits, Meridiem::Am)) {
+        Some((digits, meridiem)) => (digits, Some(meridiem), 1),
         None => match first.strip_suffix("pm") {
-            Some(digits) => (digits, Some(Half::Afternoon), 1),
+            Some(digits) => (digits, Some(Meridiem::Pm), 1),
             None => match words.get(1).copied() {
-                Some("am") => (first, Some(Half::Morning), 2),
-                Some("pm") => (first, Some(Half::Afternoon), 2),
+                Some("am") => (first, Some(Meridiem::Am), 2),
+                Some("pm") => (first, Some(Meridiem::Pm), 2),
                 _ => (first, None, 1),
             },
         },
@@ -108,28 +108,28 @@ pub(super) fn clock(words: &[&str]) -> Option<(Time, usize)> {
         .split(':')
         .map(|part| part.parse().ok().filter(|_| part.len() <= 2))
         .collect::<Option<_>>()?;
-    let (hour, minute, second) = match (parts[..].as_ref(), half) {
+    let (hour, minute, second) = match (parts[..].as_ref(), meridiem) {
         ([hour], Some(_)) => (*hour, 0, 0),
         ([hour, minute], _) => (*hour, *minute, 0),
         ([hour, minute, second], _) => (*hour, *minute, *second),
         _ => return None,
     };
-    let hour = match half {
+    let hour = match meridiem {
         None => hour,
         Some(_) if !(1..=12).contains(&hour) => return None,
-        Some(Half::Morning) => hour % 12,
-        Some(Half::Afternoon) => hour % 12 + 12,
+        Some(Meridiem::Am) => hour % 12,
+        Some(Meridiem::Pm) => hour % 12 + 12,
     };
-    Some((Time::new(hour, minute, second, 0).ok()?, taken))
+    Some((Time::new(hour, minute, second, 0).ok()?, consumed))
 }
 
 #[derive(Clone, Copy)]
-enum Half {
-    Morning,
-    Afternoon,
+enum Meridiem {
+    Am,
+    Pm,
 }
 
-/// `asia/shanghai`, `utc`, `utc+8`, `+08:00`, and the abbreviations that people write.
+/// Parses `asia/shanghai`, `utc`, `utc+8`, `+08:00` and common abbreviations.
 pub(super) fn zone(word: &str) -> Option<TimeZone> {
     const KNOWN: &[(&[&str], &str)] = &[
         (&["pt", "pst", "pdt"], "America/Los_Angeles"),
@@ -207,15 +207,15 @@ pub(super) fn weekday(word: &str) -> Option<Weekday> {
     Weekday::from_monday_one_offset(i8::try_from(index + 1).ok()?).ok()
 }
 
-/// The whole name, or at least its first three letters.
+/// Whether a word is the whole name or an abbreviation of at least three letters.
 fn abbreviates(word: &str, name: &str) -> bool {
     word.len() >= 3 && name.starts_with(word)
 }
 
-/// `8`, `8th`
+/// Parses `8` or `8th`.
 pub(super) fn day_number(word: &str) -> Option<i8> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
-    let ending = &word[digits.len()..];
+    let suffix = &word[digits.len()..];
     let day = digits.parse().ok()?;
-    (["", "st", "nd", "rd", "th"].contains(&ending) && (1..=31).contains(&day)).then_some(day)
+    (["", "st", "nd", "rd", "th"].contains(&suffix) && (1..=31).contains(&day)).then_some(day)
 }

@@ -1,11 +1,10 @@
-//! Is it done? A table of small transcripts and their verdicts: every false "done", and every one that was missed,
-//! that loops of this kind are known for.
+//! A table of small transcripts and their verdicts, with the known causes of false and missed completion.
 //!
 //! A transcript is one step a line: `ai TEXT` a message, `+TEXT` more of it in the same line, `line TEXT` the next
-//! line of it, `think`, `prompt`, `user`, `sys`, `nested` the same words of somebody else, `tool` a tool call,
+//! line of it, `think`, `prompt`, `user`, `sys`, `nested` a text from another source, `tool` a tool call,
 //! `out TEXT` its output, `end` its end, `stderr TEXT`, `ok TEXT` the terminal event of success with the final
 //! message that it repeats, `bad TEXT` that of failure, `error TEXT` an error on the way, `exit N`. `\n` in a text
-//! is a line break. Without `exit`, the code is 0; a structured format ends with `ok` unless it says otherwise.
+//! is a line break. The default exit code is 0. A structured format ends with `ok` unless a step or `cut` prevents it.
 
 mod cases;
 
@@ -15,29 +14,29 @@ use crate::event::{ErrorClass, Flow, Meta, Tag, ToolEnd, ToolRef, ToolStart, Too
 
 use cases::CASES;
 
-/// What an agent's output has: messages and a terminal event, or lines only.
+/// The agent's output format: messages and a terminal event, or lines only.
 #[derive(Clone, Copy)]
-enum Format {
+enum OutputFormat {
     Structured,
     Plain,
 }
 
-use Format::Plain;
+use OutputFormat::Plain;
 
-/// What became of the iteration.
+/// The expected result of a case.
 #[derive(Debug, PartialEq, Eq)]
-enum Done {
+enum CaseOutcome {
     Yes,
-    /// Healthy, not done; no marker was seen at all.
+    /// Not done; no marker was found.
     No,
-    /// A marker was seen and does not count, for a reason that contains this.
+    /// A marker was found but does not count; the reason contains this text.
     Ignored(&'static str),
-    /// The agent itself says that it failed.
-    GaveUp,
+    /// The agent gave a failure marker.
+    DeclaredFailure,
     Failed,
 }
 
-use Done::{Failed, GaveUp, Ignored, No, Yes};
+use CaseOutcome::{DeclaredFailure, Failed, Ignored, No, Yes};
 
 const TASK: &str = "Fix the bug.\nWhen everything is done, print:\nLOOP_COMPLETE\n";
 
@@ -60,13 +59,13 @@ fn finished(success: bool, text: &str) -> Input {
     }))
 }
 
-/// The inputs of one step.
-fn step(line: &str) -> Vec<Input> {
+/// The inputs of one line of a transcript.
+fn inputs(line: &str) -> Vec<Input> {
     if let Some(more) = line.strip_prefix('+') {
-        return vec![text(Tag::Ai, &unescaped(more), Flow::Delta, None)];
+        return vec![text(Tag::Ai, &unescape(more), Flow::Delta, None)];
     }
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-    let rest = unescaped(rest);
+    let rest = unescape(rest);
     let id = || "tool".to_owned();
     vec![match word {
         "ai" => text(Tag::Ai, &rest, Flow::Message, None),
@@ -111,30 +110,30 @@ fn step(line: &str) -> Vec<Input> {
     }]
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape(text: &str) -> String {
     text.replace("\\n", "\n").replace("\\r", "\r")
 }
 
-/// Plays one iteration; what became of it.
-fn verdict(format: Format, transcript: &str) -> Done {
+/// Plays one iteration and returns its result.
+fn verdict(format: OutputFormat, transcript: &str) -> CaseOutcome {
     let mut rules = policy();
     if let Plain = format {
-        rules.reading = Reading {
-            messages: Messages::Absent,
-            ending: Ending::ExitOnly,
+        rules.transcript = TranscriptFeatures {
+            messages: MessageBoundaries::LinesOnly,
+            end: EndSignal::ExitOnly,
         };
     }
     let mut engine = Engine::new(rules);
-    let mut told = Vec::new();
-    let mut say = |input: Input| {
+    let mut emitted = Vec::new();
+    let mut step_engine = |input: Input| {
         for action in engine.step(Duration::from_secs(1), input) {
             if let Action::Emit(event) = action {
-                told.push(event);
+                emitted.push(event);
             }
         }
     };
-    say(Input::Started(Box::new(header())));
-    say(Input::Prompt(Ok(TASK.into())));
+    step_engine(Input::Started(Box::new(header())));
+    step_engine(Input::Prompt(Ok(TASK.into())));
     let (mut code, mut ended) = (0, matches!(format, Plain));
     for line in transcript.lines() {
         match line.split_once(' ').unwrap_or((line, "")) {
@@ -142,22 +141,22 @@ fn verdict(format: Format, transcript: &str) -> Done {
             ("cut", _) => ended = true,
             (word, _) => {
                 ended |= ["ok", "bad"].contains(&word);
-                step(line).into_iter().for_each(&mut say);
+                inputs(line).into_iter().for_each(&mut step_engine);
             }
         }
     }
     if !ended {
-        say(finished(true, ""));
+        step_engine(finished(true, ""));
     }
-    say(Input::Exited {
-        end: ProcessEnd::Exited { code },
+    step_engine(Input::AgentEnded {
+        end: ProcessEnd::Exited { code }.into(),
         swept: 0,
     });
-    let reason = told.iter().find_map(|event| match event {
+    let reason = emitted.iter().find_map(|event| match event {
         RunEvent::MarkerIgnored { reason, .. } => Some(reason.clone()),
         _ => None,
     });
-    let outcome = told.iter().find_map(|event| match event {
+    let outcome = emitted.iter().find_map(|event| match event {
         RunEvent::IterationEnded { outcome, .. } => Some(outcome),
         _ => None,
     });
@@ -168,15 +167,15 @@ fn verdict(format: Format, transcript: &str) -> Done {
             None => No,
         },
         IterationOutcome::Failed {
-            failure: Failure::Declared { .. },
-        } => GaveUp,
+            failure: IterationFailure::Declared { .. },
+        } => DeclaredFailure,
         IterationOutcome::Failed { .. } => Failed,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn done_is_what_the_agent_says_at_the_end_in_its_own_words() {
+fn all_cases_have_the_expected_outcome() {
     const { assert!(CASES.len() >= 60) };
     let mut wrong = Vec::new();
     for (format, transcript, expected) in CASES {

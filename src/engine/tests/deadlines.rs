@@ -1,12 +1,12 @@
-//! Time that an agent has, in silence and in all.
+//! Tests for idle, wall-clock and runtime deadlines.
 
 use super::*;
 
 #[test]
-fn silence_has_a_limit_that_is_longer_while_a_tool_runs() {
-    let mut talk = Talk::launched(policy());
-    assert_eq!(talk.say(100, Input::OutputSeen), []);
-    assert_eq!(talk.engine.deadline(), Some(secs(700)));
+fn idle_limit_is_longer_while_a_tool_runs() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.step(100, Input::OutputSeen), []);
+    assert_eq!(run.engine.deadline(), Some(secs(700)));
     let tool = ToolStart {
         id: "t".into(),
         name: "shell".into(),
@@ -14,16 +14,16 @@ fn silence_has_a_limit_that_is_longer_while_a_tool_runs() {
         parent: None,
     };
     assert_eq!(
-        talk.say(100, Input::Transcript(TranscriptEvent::ToolStart { tool })),
+        run.step(100, Input::Transcript(TranscriptEvent::ToolStart { tool })),
         []
     );
-    assert_eq!(talk.engine.deadline(), Some(secs(3700)));
-    assert_eq!(talk.say(3699, Input::Tick), []);
-    assert_eq!(talk.say(3700, Input::Tick), stop());
-    talk.say(
+    assert_eq!(run.engine.deadline(), Some(secs(3700)));
+    assert_eq!(run.step(3699, Input::Tick), []);
+    assert_eq!(run.step(3700, Input::Tick), stop());
+    run.step(
         3701,
-        Input::Exited {
-            end: ProcessEnd::Signaled { signal: 15 },
+        Input::AgentEnded {
+            end: ProcessEnd::Signaled { signal: 15 }.into(),
             swept: 0,
         },
     );
@@ -31,20 +31,20 @@ fn silence_has_a_limit_that_is_longer_while_a_tool_runs() {
         limit: TimeLimit::Idle,
         after_seconds: 3701,
     };
-    assert_eq!(*talk.last_outcome(), expected);
+    assert_eq!(*run.last_outcome(), expected);
 }
 
 #[test]
-fn the_wall_limit_holds_however_busy_the_agent_is() {
+fn wall_limit_applies_despite_output() {
     let mut rules = policy();
     rules.timing.wall = Some(secs(60));
-    let mut talk = Talk::launched(rules);
-    assert_eq!(talk.say(59, Input::OutputSeen), []);
-    assert_eq!(talk.say(60, Input::Tick), stop());
-    assert_eq!(talk.agent_says(61, "LOOP_COMPLETE"), []);
-    assert_eq!(talk.exits(61), []);
+    let mut run = TestRun::launched(rules);
+    assert_eq!(run.step(59, Input::OutputSeen), []);
+    assert_eq!(run.step(60, Input::Tick), stop());
+    assert_eq!(run.agent_message(61, "LOOP_COMPLETE"), []);
+    assert_eq!(run.exit(61), []);
     assert!(matches!(
-        talk.last_outcome(),
+        run.last_outcome(),
         IterationOutcome::TimedOut {
             limit: TimeLimit::Wall,
             ..
@@ -53,23 +53,23 @@ fn the_wall_limit_holds_however_busy_the_agent_is() {
 }
 
 #[test]
-fn an_agent_that_lingers_after_its_result_is_judged_by_the_result() {
-    let mut talk = Talk::launched(policy());
-    assert_eq!(talk.agent_says(1, "LOOP_COMPLETE"), []);
-    assert_eq!(talk.say(1, Input::OutputSeen), []);
-    assert_eq!(talk.result(1), []);
+fn agent_that_lingers_after_its_result_is_evaluated_by_the_result() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.agent_message(1, "LOOP_COMPLETE"), []);
+    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.result(1), []);
     assert_eq!(
-        talk.say(20, Input::OutputSeen),
+        run.step(20, Input::OutputSeen),
         [],
-        "any further output gives it another 30 seconds"
+        "further output restarts the 30 seconds"
     );
-    assert_eq!(talk.engine.deadline(), Some(secs(50)));
-    assert_eq!(talk.say(50, Input::Tick), stop());
+    assert_eq!(run.engine.deadline(), Some(secs(50)));
+    assert_eq!(run.step(50, Input::Tick), stop());
     assert_eq!(
-        talk.say(
+        run.step(
             51,
-            Input::Exited {
-                end: ProcessEnd::Signaled { signal: 15 },
+            Input::AgentEnded {
+                end: ProcessEnd::Signaled { signal: 15 }.into(),
                 swept: 0
             }
         ),
@@ -78,8 +78,8 @@ fn an_agent_that_lingers_after_its_result_is_judged_by_the_result() {
 }
 
 #[test]
-fn an_agent_that_fails_again_and_again_and_does_not_go_is_stopped() {
-    let mut talk = Talk::launched(policy());
+fn agent_that_repeats_failed_results_is_stopped() {
+    let mut run = TestRun::launched(policy());
     let start = Input::Transcript(TranscriptEvent::ToolStart {
         tool: ToolStart {
             id: "t".into(),
@@ -89,23 +89,112 @@ fn an_agent_that_fails_again_and_again_and_does_not_go_is_stopped() {
         },
     });
     for second in 1..=4 {
-        assert_eq!(talk.meta(second, finished(false)), []);
+        assert_eq!(run.meta(second, finished(false)), []);
     }
-    assert_eq!(talk.say(5, start), [], "work between failures is no circle");
+    assert_eq!(
+        run.step(5, start),
+        [],
+        "a tool call between failures resets the count"
+    );
     for second in 6..=9 {
-        assert_eq!(talk.meta(second, finished(false)), []);
+        assert_eq!(run.meta(second, finished(false)), []);
     }
-    assert_eq!(talk.meta(10, finished(false)), stop());
-    assert_eq!(talk.meta(11, finished(false)), [], "told once");
+    assert_eq!(run.meta(10, finished(false)), stop());
+    assert_eq!(run.meta(11, finished(false)), [], "stopped once");
 }
 
 #[test]
-fn the_runtime_limit_stops_an_agent_in_mid_iteration() {
+fn runtime_limit_stops_a_running_agent() {
     let mut rules = policy();
     rules.limits.runtime = secs(30);
-    let mut talk = Talk::launched(rules);
-    assert_eq!(talk.say(29, Input::OutputSeen), []);
-    assert_eq!(talk.engine.deadline(), Some(secs(30)));
-    assert_eq!(talk.say(30, Input::Tick), stop());
-    assert_eq!(talk.exits(31), limit_reached(Limit::Runtime { max_seconds: 30 }));
+    let mut run = TestRun::launched(rules);
+    assert_eq!(run.step(29, Input::OutputSeen), []);
+    assert_eq!(run.engine.deadline(), Some(secs(30)));
+    assert_eq!(run.step(30, Input::Tick), stop());
+    assert_eq!(run.exit(31), limit_reached(RunLimit::Runtime { max_seconds: 30 }));
+}
+
+fn background_tasks(tasks: &[&str]) -> Meta {
+    Meta::BackgroundTasks {
+        tasks: tasks.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn killed(run: &mut TestRun, seconds: u64) -> Vec<Action> {
+    let end = ProcessEnd::Signaled { signal: 15 };
+    run.step(
+        seconds,
+        Input::AgentEnded {
+            end: end.into(),
+            swept: 0,
+        },
+    )
+}
+
+fn notices(run: &TestRun) -> Vec<&str> {
+    let notices = run.emitted.iter().filter_map(|event| match event {
+        RunEvent::Notice { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    notices.collect()
+}
+
+#[test]
+fn background_task_is_waited_for_after_the_result() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.meta(1, background_tasks(&["run tests"])), []);
+    assert_eq!(run.agent_message(1, "The tests are running."), []);
+    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.result(1), []);
+    assert_eq!(run.step(91, Input::Tick), []);
+    assert_eq!(run.step(91, Input::OutputSeen), []);
+    assert_eq!(run.meta(91, background_tasks(&[])), []);
+    assert_eq!(run.engine.deadline(), Some(secs(121)));
+    let session = Meta::Session {
+        session_id: "s".into(),
+        model: None,
+        version: None,
+    };
+    assert_eq!(run.meta(91, session), []);
+    assert_eq!(
+        run.engine.deadline(),
+        Some(secs(691)),
+        "the next turn has the usual limit"
+    );
+    assert_eq!(run.agent_message(95, "Tests passed.\nLOOP_COMPLETE"), []);
+    assert_eq!(run.result(95), []);
+    assert_eq!(run.exit(95), complete());
+    assert_eq!(notices(&run), [""; 0]);
+}
+
+#[test]
+fn background_task_that_never_ends_is_stopped_by_the_idle_limit_and_reported() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.meta(1, background_tasks(&["npm run dev", "watch"])), []);
+    assert_eq!(run.agent_message(1, "The server runs.\nLOOP_COMPLETE"), []);
+    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.result(1), []);
+    assert_eq!(run.engine.deadline(), Some(secs(3601)));
+    assert_eq!(run.step(3601, Input::Tick), stop());
+    assert_eq!(
+        notices(&run),
+        [
+            "stopped the agent after 3600 s without output (adapters.NAME.idle_timeout); \
+          2 background tasks were still running: npm run dev, watch"
+        ]
+    );
+    assert_eq!(killed(&mut run, 3602), complete(), "the result counts");
+}
+
+#[test]
+fn stopped_lingering_agent_is_reported() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.agent_message(1, "Half done."), []);
+    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.result(1), []);
+    assert_eq!(run.step(31, Input::Tick), stop());
+    assert_eq!(
+        notices(&run),
+        ["stopped the agent 30 s after its result (event_loop.result_grace_seconds)"]
+    );
 }

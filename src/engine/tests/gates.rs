@@ -1,60 +1,54 @@
-//! The checks that must pass before a claim is believed.
+//! Tests for gates, which check completion claims.
 
 use super::*;
 
 #[test]
-fn a_gate_that_fails_sends_its_output_into_the_next_prompt() {
-    let mut talk = Talk::launched(Policy {
+fn output_of_a_failed_gate_is_in_the_next_prompt() {
+    let mut run = TestRun::launched(Policy {
         gates: vec![gate("test"), gate("lint")],
         ..policy()
     });
-    assert_eq!(
-        talk.iteration(1, "LOOP_COMPLETE"),
-        [Action::RunGate(gate("test"))]
-    );
+    assert_eq!(run.iteration(1, "LOOP_COMPLETE"), [Action::RunGate(gate("test"))]);
     let failed = Some(ProcessEnd::Exited { code: 101 });
     let ended = Input::GateEnded {
         end: failed,
         output: "2 tests failed".into(),
     };
-    assert_eq!(talk.say(3, ended), [Action::ReadPrompt]);
+    assert_eq!(run.step(3, ended), [Action::ReadPrompt]);
     assert_eq!(
-        *talk.last_outcome(),
+        *run.last_outcome(),
         IterationOutcome::Continued {
             rejected_by: Some("test".into())
         }
     );
-    let prompt = talk.launch(3, 2, 1);
+    let prompt = run.launch(3, 2, 1);
     assert!(
         prompt.contains("exit code 101 after 2 s") && prompt.contains("2 tests failed"),
         "{prompt}"
     );
 
-    assert_eq!(
-        talk.iteration(4, "LOOP_COMPLETE"),
-        [Action::RunGate(gate("test"))]
-    );
+    assert_eq!(run.iteration(4, "LOOP_COMPLETE"), [Action::RunGate(gate("test"))]);
     let passed = || Input::GateEnded {
         end: Some(OK),
         output: String::new(),
     };
-    assert_eq!(talk.say(5, passed()), [Action::RunGate(gate("lint"))]);
-    assert_eq!(talk.say(6, passed()), complete());
+    assert_eq!(run.step(5, passed()), [Action::RunGate(gate("lint"))]);
+    assert_eq!(run.step(6, passed()), complete());
 }
 
 #[test]
-fn gates_time_out_fail_to_start_and_obey_interrupts() {
+fn gates_can_time_out_fail_to_start_and_be_interrupted() {
     let gated = || Policy {
         gates: vec![gate("test")],
         ..policy()
     };
-    let mut talk = Talk::launched(gated());
-    talk.iteration(1, "LOOP_COMPLETE");
-    assert_eq!(talk.engine.deadline(), Some(secs(61)));
-    assert_eq!(talk.say(61, Input::Tick), stop());
+    let mut run = TestRun::launched(gated());
+    run.iteration(1, "LOOP_COMPLETE");
+    assert_eq!(run.engine.deadline(), Some(secs(61)));
+    assert_eq!(run.step(61, Input::Tick), stop());
     let end = Some(ProcessEnd::Signaled { signal: 15 });
     assert_eq!(
-        talk.say(
+        run.step(
             62,
             Input::GateEnded {
                 end,
@@ -63,11 +57,11 @@ fn gates_time_out_fail_to_start_and_obey_interrupts() {
         ),
         [Action::ReadPrompt]
     );
-    assert!(talk.launch(62, 2, 1).contains("did not end in time"));
+    assert!(run.launch(62, 2, 1).contains("which timed out"));
 
-    talk.iteration(63, "LOOP_COMPLETE");
+    run.iteration(63, "LOOP_COMPLETE");
     assert_eq!(
-        talk.say(
+        run.step(
             64,
             Input::GateEnded {
                 end: None,
@@ -76,13 +70,13 @@ fn gates_time_out_fail_to_start_and_obey_interrupts() {
         ),
         [Action::ReadPrompt]
     );
-    assert!(talk.launch(64, 3, 1).contains("could not be started"));
+    assert!(run.launch(64, 3, 1).contains("could not be started"));
 
-    talk.iteration(65, "LOOP_COMPLETE");
-    assert_eq!(talk.say(66, Input::Interrupted(Interrupt::Int)), stop());
+    run.iteration(65, "LOOP_COMPLETE");
+    assert_eq!(run.step(66, stop_by(Interrupt::Int)), stop());
     let over = [Action::Finish(RunOutcome::Interrupted { by: Interrupt::Int })];
     assert_eq!(
-        talk.say(
+        run.step(
             67,
             Input::GateEnded {
                 end: Some(OK),

@@ -1,13 +1,13 @@
-//! Hats in a run: who is worn, what is delivered, when the marker counts.
+//! Tests for hats in a run: activation, event delivery and completion.
 
 use super::*;
-use crate::engine::hats::HatRule;
+use crate::policy::Hat;
 
-fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> HatRule {
+fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> Hat {
     crate::engine::hats::tests::hat(name, triggers, publishes)
 }
 
-/// A planner, a builder that always hands on, and a reviewer.
+/// A planner, a builder with a default topic, and a reviewer.
 fn team() -> Policy {
     let mut builder = hat("builder", &["plan.ready", "review.rejected"], &["build.done"]);
     builder.default_publishes = Some("build.done".into());
@@ -21,61 +21,64 @@ fn team() -> Policy {
     policy
 }
 
-impl Talk {
-    /// Launches the next iteration; says who wears it.
-    fn wears(&mut self, seconds: u64) -> String {
-        match &self.say(seconds, Input::Prompt(Ok("task".into())))[..] {
+impl TestRun {
+    /// Launches the next iteration; returns its hat.
+    fn launch_hat(&mut self, seconds: u64) -> String {
+        match &self.step(seconds, Input::Prompt(Ok("task".into())))[..] {
             [Action::Launch { hat: Some(hat), .. }] => hat.clone(),
             other => panic!("expected a launch with a hat: {other:?}"),
         }
     }
 
-    /// A whole iteration of the given hat, after which the run goes on.
+    /// Runs a whole iteration of the given hat, after which the run continues.
     #[track_caller]
-    fn turn(&mut self, seconds: u64, hat: &str, says: &str) {
-        assert_eq!(self.wears(seconds), hat);
-        assert_eq!(self.iteration(seconds, says), [Action::ReadPrompt]);
+    fn turn(&mut self, seconds: u64, hat: &str, message: &str) {
+        assert_eq!(self.launch_hat(seconds), hat);
+        assert_eq!(self.iteration(seconds, message), [Action::ReadPrompt]);
     }
 
     fn started(policy: Policy) -> Self {
-        let mut talk = Self::with(policy);
+        let mut run = Self::with(policy);
         assert_eq!(
-            talk.say(0, Input::Started(Box::new(header()))),
+            run.step(0, Input::Started(Box::new(header()))),
             [Action::ReadPrompt]
         );
-        talk
+        run
     }
 }
 
 #[test]
-fn hats_are_worn_along_the_topics_until_one_of_them_is_done() {
-    let mut talk = Talk::started(team());
-    talk.turn(1, "planner", "<event topic=\"plan.ready\">three steps</event>");
-    talk.turn(2, "builder", "built the first");
-    talk.turn(
+fn topics_activate_hats_until_the_work_is_done() {
+    let mut run = TestRun::started(team());
+    run.turn(1, "planner", "<event topic=\"plan.ready\">three steps</event>");
+    run.turn(2, "builder", "built the first");
+    run.turn(
         3,
         "reviewer",
         "no.\n<event topic=\"review.rejected\">a test is missing</event>",
     );
-    talk.turn(4, "builder", "added it");
-    assert_eq!(talk.wears(5), "reviewer");
-    assert_eq!(talk.iteration(5, "good\nLOOP_COMPLETE"), complete());
-    let worn: Vec<String> = talk
-        .told
+    run.turn(4, "builder", "added it");
+    assert_eq!(run.launch_hat(5), "reviewer");
+    assert_eq!(run.iteration(5, "good\nLOOP_COMPLETE"), complete());
+    let activated: Vec<String> = run
+        .emitted
         .iter()
         .filter_map(|event| match event {
             RunEvent::IterationStarted { hat, .. } => hat.clone(),
             _ => None,
         })
         .collect();
-    assert_eq!(worn, ["planner", "builder", "reviewer", "builder", "reviewer"]);
+    assert_eq!(
+        activated,
+        ["planner", "builder", "reviewer", "builder", "reviewer"]
+    );
 }
 
 #[test]
-fn the_prompt_is_the_task_then_the_hat_then_how_to_finish() {
-    let mut talk = Talk::started(team());
-    talk.turn(1, "planner", "<event topic=\"plan.ready\">three steps</event>");
-    let prompt = talk.launch(2, 2, 1);
+fn prompt_has_task_then_hat_then_completion_instructions() {
+    let mut run = TestRun::started(team());
+    run.turn(1, "planner", "<event topic=\"plan.ready\">three steps</event>");
+    let prompt = run.launch(2, 2, 1);
     let order = [
         "task\n\n(From ralph: in this iteration",
         "- plan.ready: three steps",
@@ -91,55 +94,64 @@ fn the_prompt_is_the_task_then_the_hat_then_how_to_finish() {
 }
 
 #[test]
-fn the_marker_does_not_count_while_an_event_waits() {
-    let mut talk = Talk::started(team());
-    talk.turn(
+fn marker_is_ignored_while_an_event_is_queued() {
+    let mut run = TestRun::started(team());
+    run.turn(
         1,
         "planner",
         "<event topic=\"plan.ready\">do it</event>\nLOOP_COMPLETE",
     );
-    assert!(talk.told.iter().any(|event| matches!(
+    assert!(run.emitted.iter().any(|event| matches!(
         event,
-        RunEvent::MarkerIgnored { reason, .. } if reason == "the event `plan.ready` is still waiting for a hat"
+        RunEvent::MarkerIgnored { reason, .. } if reason == "the event `plan.ready` is still queued for a hat"
     )));
-    assert_eq!(talk.wears(2), "builder");
+    assert_eq!(run.launch_hat(2), "builder");
     assert_eq!(
-        talk.iteration(2, "LOOP_COMPLETE"),
+        run.iteration(2, "LOOP_COMPLETE"),
         complete(),
-        "a claim is no time for a default event"
+        "a completion claim publishes no default event"
     );
 }
 
 #[test]
-fn a_claim_that_a_gate_refuses_stays_with_its_hat() {
+fn hat_stays_active_after_a_gate_rejects_its_claim() {
     let mut rules = team();
     rules.gates = vec![gate("test")];
-    let mut talk = Talk::started(rules);
-    talk.turn(1, "planner", "<event topic=\"plan.ready\">p</event>");
-    assert_eq!(talk.wears(2), "builder");
-    assert_eq!(
-        talk.iteration(2, "LOOP_COMPLETE"),
-        [Action::RunGate(gate("test"))]
-    );
+    let mut run = TestRun::started(rules);
+    run.turn(1, "planner", "<event topic=\"plan.ready\">p</event>");
+    assert_eq!(run.launch_hat(2), "builder");
+    assert_eq!(run.iteration(2, "LOOP_COMPLETE"), [Action::RunGate(gate("test"))]);
     let failed = Input::GateEnded {
         end: Some(ProcessEnd::Exited { code: 1 }),
         output: "boom".into(),
     };
-    assert_eq!(talk.say(3, failed), [Action::ReadPrompt]);
-    let prompt = talk.launch(3, 3, 1);
+    assert_eq!(run.step(3, failed), [Action::ReadPrompt]);
+    let prompt = run.launch(3, 3, 1);
     assert!(prompt.contains("hat `builder`") && prompt.contains("plan.ready: p") && prompt.contains("boom"));
 }
 
 #[test]
-fn a_failed_iteration_is_tried_again_by_the_same_hat() {
-    let mut talk = Talk::started(team());
-    talk.turn(1, "planner", "<event topic=\"plan.ready\">p</event>");
-    assert_eq!(talk.wears(2), "builder");
-    assert_eq!(talk.agent_says(2, "<event topic=\"build.done\">half</event>"), []);
+fn failed_iteration_is_repeated_with_the_same_hat() {
+    let mut run = TestRun::started(team());
+    run.turn(1, "planner", "<event topic=\"plan.ready\">p</event>");
+    assert_eq!(run.launch_hat(2), "builder");
+    assert_eq!(
+        run.agent_message(2, "<event topic=\"build.done\">half</event>"),
+        []
+    );
     let end = ProcessEnd::Exited { code: 1 };
-    assert_eq!(talk.say(2, Input::Exited { end, swept: 0 }), []);
-    assert_eq!(talk.say(60, Input::WakeUp), [Action::ReadPrompt]);
-    let prompt = talk.launch(60, 3, 1);
+    assert_eq!(
+        run.step(
+            2,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0
+            }
+        ),
+        []
+    );
+    assert_eq!(run.step(60, wake()), [Action::ReadPrompt]);
+    let prompt = run.launch(60, 3, 1);
     assert!(
         prompt.contains("hat `builder`") && prompt.contains("plan.ready: p"),
         "{prompt}"
@@ -147,17 +159,17 @@ fn a_failed_iteration_is_tried_again_by_the_same_hat() {
 }
 
 #[test]
-fn the_default_event_and_detours_are_told() {
-    let mut talk = Talk::started(team());
-    talk.turn(1, "planner", "<event topic=\"odd\">x</event>");
-    assert!(talk.told.iter().any(|event| matches!(
+fn default_events_and_rerouted_events_are_emitted() {
+    let mut run = TestRun::started(team());
+    run.turn(1, "planner", "<event topic=\"odd\">x</event>");
+    assert!(run.emitted.iter().any(|event| matches!(
         event,
         RunEvent::TopicRerouted { topic, hat: Some(hat), reason, .. }
             if topic == "odd" && hat == "planner" && reason == "no hat claims it"
     )));
-    talk.turn(2, "planner", "<event topic=\"plan.ready\">p</event>");
-    talk.turn(3, "builder", "done");
-    let topics = talk.told.iter().filter_map(|event| match event {
+    run.turn(2, "planner", "<event topic=\"plan.ready\">p</event>");
+    run.turn(3, "builder", "done");
+    let topics = run.emitted.iter().filter_map(|event| match event {
         RunEvent::Topic { event, .. } => Some(event.topic.as_str()),
         _ => None,
     });
@@ -165,18 +177,18 @@ fn the_default_event_and_detours_are_told() {
 }
 
 #[test]
-fn a_run_in_which_nobody_may_be_worn_any_more_ends_and_says_why() {
+fn run_ends_with_a_reason_when_all_hats_are_exhausted() {
     let mut rules = team();
     let mut lone = hat("lone", &["*"], &[]);
     lone.max_activations = Some(2);
     rules.hats = Hats::new(vec![lone]).expect("a usable set");
-    let mut talk = Talk::started(rules);
-    talk.turn(1, "lone", "<event topic=\"again\">1</event>");
-    talk.turn(2, "lone", "<event topic=\"again\">2</event>");
+    let mut run = TestRun::started(rules);
+    run.turn(1, "lone", "<event topic=\"again\">1</event>");
+    run.turn(2, "lone", "<event topic=\"again\">2</event>");
     let reason =
-        "nobody is left to take the event `again`: `lone` has been worn 2 times (hats.lone.max_activations)";
+        "no hat can take the event `again`: `lone` has been activated 2 times (hats.lone.max_activations)";
     assert_eq!(
-        talk.say(3, Input::Prompt(Ok("task".into()))),
+        run.step(3, Input::Prompt(Ok("task".into()))),
         [Action::Finish(RunOutcome::Failed {
             reason: reason.into()
         })]

@@ -1,8 +1,8 @@
-//! The user in front of the agent's own screen: keys, silence, and who says that the work is done.
+//! Tests for interactive mode: keys, idle time and the completion question.
 
 use super::*;
 
-fn watched() -> Policy {
+fn interactive_policy() -> Policy {
     let usual = policy();
     Policy {
         timing: Timing {
@@ -10,9 +10,9 @@ fn watched() -> Policy {
             idle_in_tool: Some(secs(30)),
             ..usual.timing
         },
-        reading: Reading {
-            messages: Messages::Watched,
-            ending: Ending::ExitOnly,
+        transcript: TranscriptFeatures {
+            messages: MessageBoundaries::Screen,
+            end: EndSignal::ExitOnly,
         },
         ..usual
     }
@@ -24,15 +24,15 @@ fn millis(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-fn draws(talk: &mut Talk, seconds: u64, text: &str) {
-    assert_eq!(talk.say(seconds, Input::OutputSeen), []);
+fn screen_output(run: &mut TestRun, seconds: u64, text: &str) {
+    assert_eq!(run.step(seconds, Input::OutputSeen), []);
     let line = TranscriptEvent::line(Tag::Ai, text);
-    assert_eq!(talk.say(seconds, Input::Transcript(line)), []);
+    assert_eq!(run.step(seconds, Input::Transcript(line)), []);
 }
 
-fn by_the_users_word() -> Vec<Action> {
+fn confirmed_by_user() -> Vec<Action> {
     vec![Action::Finish(RunOutcome::Complete {
-        marker: USERS_WORD.into(),
+        marker: CONFIRMED_BY_USER.into(),
     })]
 }
 
@@ -41,193 +41,229 @@ fn interrupted(by: Interrupt) -> Vec<Action> {
 }
 
 #[test]
-fn one_ctrl_c_is_the_agents_and_two_within_a_second_stop_the_run() {
-    let mut talk = Talk::launched(watched());
-    assert_eq!(talk.at(millis(1000), Input::KeyTyped(Key::Interrupt)), []);
-    assert_eq!(talk.at(millis(2001), Input::KeyTyped(Key::Interrupt)), []);
-    assert_eq!(talk.at(millis(2500), Input::KeyTyped(Key::Any)), []);
-    assert_eq!(talk.at(millis(3001), Input::KeyTyped(Key::Interrupt)), [STOP]);
-    assert_eq!(talk.exits(4), interrupted(Interrupt::Int));
-    assert_eq!(*talk.last_outcome(), IterationOutcome::Interrupted);
+fn two_ctrl_c_within_a_second_stop_the_run() {
+    let mut run = TestRun::launched(interactive_policy());
+    assert_eq!(
+        run.step_at(millis(1000), Input::KeyTyped(InteractiveKey::Interrupt)),
+        []
+    );
+    assert_eq!(
+        run.step_at(millis(2001), Input::KeyTyped(InteractiveKey::Interrupt)),
+        []
+    );
+    assert_eq!(
+        run.step_at(millis(2500), Input::KeyTyped(InteractiveKey::Other)),
+        []
+    );
+    assert_eq!(
+        run.step_at(millis(3001), Input::KeyTyped(InteractiveKey::Interrupt)),
+        [STOP]
+    );
+    assert_eq!(run.exit(4), interrupted(Interrupt::Int));
+    assert_eq!(*run.last_outcome(), IterationOutcome::Interrupted);
 }
 
 #[test]
-fn once_the_run_is_stopping_one_more_ctrl_c_kills() {
-    let mut talk = Talk::launched(watched());
-    assert_eq!(talk.at(millis(0), Input::KeyTyped(Key::Interrupt)), []);
-    assert_eq!(talk.at(millis(100), Input::KeyTyped(Key::Interrupt)), [STOP]);
+fn ctrl_c_while_stopping_kills() {
+    let mut run = TestRun::launched(interactive_policy());
     assert_eq!(
-        talk.at(millis(4000), Input::KeyTyped(Key::Interrupt)),
+        run.step_at(millis(0), Input::KeyTyped(InteractiveKey::Interrupt)),
+        []
+    );
+    assert_eq!(
+        run.step_at(millis(100), Input::KeyTyped(InteractiveKey::Interrupt)),
+        [STOP]
+    );
+    assert_eq!(
+        run.step_at(millis(4000), Input::KeyTyped(InteractiveKey::Interrupt)),
         [Action::Kill]
     );
 }
 
 #[test]
-fn ctrl_backslash_kills_at_once() {
-    let mut talk = Talk::launched(watched());
-    assert_eq!(talk.say(1, Input::KeyTyped(Key::Kill)), [Action::Kill]);
+fn kill_does_not_wait_for_the_agent() {
+    let mut run = TestRun::launched(interactive_policy());
+    assert_eq!(run.step(1, command(Command::Kill)), [Action::Kill]);
     let end = ProcessEnd::Signaled { signal: 9 };
     assert_eq!(
-        talk.say(1, Input::Exited { end, swept: 0 }),
-        interrupted(Interrupt::Int)
+        run.step(
+            1,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0
+            }
+        ),
+        interrupted(Interrupt::Quit)
     );
 }
 
 #[test]
-fn silence_is_broken_by_output_and_by_keys() {
-    let mut talk = Talk::launched(watched());
-    assert_eq!(talk.engine.deadline(), Some(secs(30)));
-    assert_eq!(talk.say(20, Input::OutputSeen), []);
-    assert_eq!(talk.engine.deadline(), Some(secs(50)));
-    assert_eq!(talk.say(45, Input::KeyTyped(Key::Any)), []);
-    assert_eq!(talk.say(50, Input::Tick), []);
-    assert_eq!(talk.say(74, Input::Tick), []);
-    assert_eq!(talk.say(75, Input::Tick), [STOP]);
-    let mut never = watched();
+fn output_and_keys_reset_the_idle_timer() {
+    let mut run = TestRun::launched(interactive_policy());
+    assert_eq!(run.engine.deadline(), Some(secs(30)));
+    assert_eq!(run.step(20, Input::OutputSeen), []);
+    assert_eq!(run.engine.deadline(), Some(secs(50)));
+    assert_eq!(run.step(45, Input::KeyTyped(InteractiveKey::Other)), []);
+    assert_eq!(run.step(50, Input::Tick), []);
+    assert_eq!(run.step(74, Input::Tick), []);
+    assert_eq!(run.step(75, Input::Tick), [STOP]);
+    let mut never = interactive_policy();
     (never.timing.idle, never.timing.idle_in_tool) = (None, None);
     let runtime = never.limits.runtime;
-    assert_eq!(Talk::launched(never).engine.deadline(), Some(runtime));
+    assert_eq!(TestRun::launched(never).engine.deadline(), Some(runtime));
 }
 
 #[test]
-fn no_marker_on_a_screen_is_a_claim_wherever_it_stands_and_whoever_wrote_it() {
-    for placement in [Placement::Line, Placement::Anywhere] {
+fn markers_and_events_on_the_screen_are_ignored() {
+    for placement in [MarkerPlacement::Line, MarkerPlacement::Anywhere] {
         let markers = Markers::new(Vec::new(), placement);
-        let mut talk = Talk::launched(Policy { markers, ..watched() });
-        draws(&mut talk, 1, "LOOP_COMPLETE");
-        draws(&mut talk, 1, "<event topic=\"x\">done</event>");
-        assert_eq!(talk.exits(2), [Action::Ask]);
-        let topics = talk
-            .told
+        let mut run = TestRun::launched(Policy {
+            markers,
+            ..interactive_policy()
+        });
+        screen_output(&mut run, 1, "LOOP_COMPLETE");
+        screen_output(&mut run, 1, "<event topic=\"x\">done</event>");
+        assert_eq!(run.exit(2), [Action::AskUser]);
+        let topics = run
+            .emitted
             .iter()
             .filter(|event| matches!(event, RunEvent::Topic { .. }));
         assert_eq!(topics.count(), 0);
-        assert_eq!(talk.say(3, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);
+        assert_eq!(run.step(3, answer(Answer::Continue)), [Action::ReadPrompt]);
         assert_eq!(
-            *talk.last_outcome(),
+            *run.last_outcome(),
             IterationOutcome::Continued { rejected_by: None }
         );
     }
 }
 
 #[test]
-fn who_watched_says_that_the_work_is_done_and_the_gates_have_the_last_word() {
-    let mut talk = Talk::launched(Policy {
+fn user_confirms_completion_and_gates_check_it() {
+    let mut run = TestRun::launched(Policy {
         gates: vec![gate("test")],
-        ..watched()
+        ..interactive_policy()
     });
-    draws(&mut talk, 1, "hello");
-    assert_eq!(talk.exits(2), [Action::Ask]);
-    let done = || Input::Answered(Answer::Done);
-    assert_eq!(talk.say(100, done()), [Action::RunGate(gate("test"))]);
+    screen_output(&mut run, 1, "hello");
+    assert_eq!(run.exit(2), [Action::AskUser]);
+    let done = || answer(Answer::Done);
+    assert_eq!(run.step(100, done()), [Action::RunGate(gate("test"))]);
     let ended = |code| Input::GateEnded {
         end: Some(ProcessEnd::Exited { code }),
         output: String::new(),
     };
-    assert_eq!(talk.say(101, ended(1)), [Action::ReadPrompt]);
-    talk.launch(101, 2, 1);
-    draws(&mut talk, 102, "hello again");
-    assert_eq!(talk.exits(102), [Action::Ask]);
-    assert_eq!(talk.say(103, done()), [Action::RunGate(gate("test"))]);
-    assert_eq!(talk.say(104, ended(0)), by_the_users_word());
-    // The time of the question is not the run's own.
-    assert_eq!(talk.engine.waited, secs(98 + 1));
+    assert_eq!(run.step(101, ended(1)), [Action::ReadPrompt]);
+    run.launch(101, 2, 1);
+    screen_output(&mut run, 102, "hello again");
+    assert_eq!(run.exit(102), [Action::AskUser]);
+    assert_eq!(run.step(103, done()), [Action::RunGate(gate("test"))]);
+    assert_eq!(run.step(104, ended(0)), confirmed_by_user());
+    // Time spent on the question is not runtime.
+    assert_eq!(run.engine.waited, secs(98 + 1));
 }
 
 #[test]
-fn an_agent_that_rested_too_long_may_have_done_the_work() {
-    let mut talk = Talk::launched(watched());
-    draws(&mut talk, 1, "done, what next?");
-    assert_eq!(talk.say(31, Input::Tick), [STOP]);
-    assert_eq!(talk.exits(32), [Action::Ask]);
-    assert_eq!(talk.say(900, Input::Answered(Answer::GoOn)), []);
+fn user_is_asked_after_an_idle_timeout() {
+    let mut run = TestRun::launched(interactive_policy());
+    screen_output(&mut run, 1, "done, what next?");
+    assert_eq!(run.step(31, Input::Tick), [STOP]);
+    assert_eq!(run.exit(32), [Action::AskUser]);
+    assert_eq!(run.step(900, answer(Answer::Continue)), []);
     assert!(matches!(
-        talk.last_outcome(),
+        run.last_outcome(),
         IterationOutcome::TimedOut {
             limit: TimeLimit::Idle,
             ..
         }
     ));
-    let mut talk = Talk::launched(watched());
-    draws(&mut talk, 1, "done, what next?");
-    assert_eq!(talk.say(31, Input::Tick), [STOP]);
-    assert_eq!(talk.exits(32), [Action::Ask]);
-    assert_eq!(talk.say(900, Input::Answered(Answer::Done)), by_the_users_word());
+    let mut run = TestRun::launched(interactive_policy());
+    screen_output(&mut run, 1, "done, what next?");
+    assert_eq!(run.step(31, Input::Tick), [STOP]);
+    assert_eq!(run.exit(32), [Action::AskUser]);
+    assert_eq!(run.step(900, answer(Answer::Done)), confirmed_by_user());
 }
 
 #[test]
-fn an_agent_that_goes_after_a_ctrl_c_was_left_and_has_not_failed() {
+fn exit_soon_after_ctrl_c_is_not_a_failure() {
     let end = ProcessEnd::Signaled { signal: 2 };
-    let exited = || Input::Exited { end, swept: 0 };
-    let mut left = Talk::launched(watched());
-    draws(&mut left, 1, "hello");
-    assert_eq!(left.say(10, Input::KeyTyped(Key::Interrupt)), []);
-    assert_eq!(left.say(12, exited()), [Action::Ask]);
-    assert_eq!(left.say(13, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);
+    let exited = || Input::AgentEnded {
+        end: end.into(),
+        swept: 0,
+    };
+    let mut left = TestRun::launched(interactive_policy());
+    screen_output(&mut left, 1, "hello");
+    assert_eq!(left.step(10, Input::KeyTyped(InteractiveKey::Interrupt)), []);
+    assert_eq!(left.step(12, exited()), [Action::AskUser]);
+    assert_eq!(left.step(13, answer(Answer::Continue)), [Action::ReadPrompt]);
     assert_eq!(
         *left.last_outcome(),
         IterationOutcome::Continued { rejected_by: None }
     );
-    let mut failed = Talk::launched(watched());
-    draws(&mut failed, 1, "hello");
-    assert_eq!(failed.say(10, Input::KeyTyped(Key::Interrupt)), []);
-    assert_eq!(failed.say(16, exited()), []);
+    let mut failed = TestRun::launched(interactive_policy());
+    screen_output(&mut failed, 1, "hello");
+    assert_eq!(failed.step(10, Input::KeyTyped(InteractiveKey::Interrupt)), []);
+    assert_eq!(failed.step(16, exited()), []);
     assert!(matches!(failed.last_outcome(), IterationOutcome::Failed { .. }));
 }
 
 #[test]
-fn the_question_can_be_left_by_quitting_by_a_signal_or_for_good() {
+fn question_ends_with_quit_signal_or_continue_without_asking() {
     let asked = || {
-        let mut talk = Talk::launched(watched());
-        draws(&mut talk, 1, "hello");
-        assert_eq!(talk.exits(2), [Action::Ask]);
-        talk
+        let mut run = TestRun::launched(interactive_policy());
+        screen_output(&mut run, 1, "hello");
+        assert_eq!(run.exit(2), [Action::AskUser]);
+        run
     };
     let mut quits = asked();
-    assert_eq!(
-        quits.say(3, Input::Answered(Answer::Quit)),
-        interrupted(Interrupt::Quit)
-    );
+    assert_eq!(quits.step(3, answer(Answer::Quit)), interrupted(Interrupt::Quit));
     let mut signalled = asked();
     assert_eq!(
-        signalled.say(3, Input::Interrupted(Interrupt::Term)),
+        signalled.step(3, stop_by(Interrupt::Term)),
         interrupted(Interrupt::Term)
     );
     let mut tired = asked();
     assert_eq!(
-        tired.say(3, Input::Answered(Answer::GoOnWithoutAsking)),
+        tired.step(3, answer(Answer::ContinueWithoutAsking)),
         [Action::ReadPrompt]
     );
     tired.launch(3, 2, 1);
-    draws(&mut tired, 4, "hello");
-    assert_eq!(tired.exits(5), [Action::ReadPrompt]);
+    screen_output(&mut tired, 4, "hello");
+    assert_eq!(tired.exit(5), [Action::ReadPrompt]);
 }
 
 #[test]
-fn who_was_asked_at_the_end_is_not_asked_again_before_the_next() {
-    let mut talk = Talk::with(watched());
-    talk.engine = Engine::new(watched()).asking(Asking::BetweenIterations);
+fn completion_answer_replaces_the_question_between_iterations() {
+    let mut run = TestRun::with(interactive_policy());
+    run.engine = Engine::new(interactive_policy()).with_ask_policy(AskPolicy::BetweenIterations);
     assert_eq!(
-        talk.say(0, Input::Started(Box::new(header()))),
+        run.step(0, Input::Started(Box::new(header()))),
         [Action::ReadPrompt]
     );
-    talk.launch(0, 1, 1);
-    draws(&mut talk, 1, "hello");
-    assert_eq!(talk.exits(2), [Action::Ask]);
-    assert_eq!(talk.say(3, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);
-    talk.launch(3, 2, 1);
-    // A failure is no occasion to ask whether the work is done, but one to ask whether to go on.
+    run.launch(0, 1, 1);
+    screen_output(&mut run, 1, "hello");
+    assert_eq!(run.exit(2), [Action::AskUser]);
+    assert_eq!(run.step(3, answer(Answer::Continue)), [Action::ReadPrompt]);
+    run.launch(3, 2, 1);
+    // After a failure, the user is not asked whether the work is done, but whether to continue.
     let end = ProcessEnd::Exited { code: 1 };
-    assert_eq!(talk.say(4, Input::Exited { end, swept: 0 }), []);
-    assert_eq!(talk.say(60, Input::Tick), [Action::Ask]);
-    assert_eq!(talk.say(61, Input::Answered(Answer::Done)), [], "not here");
-    assert_eq!(talk.say(62, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);
+    assert_eq!(
+        run.step(
+            4,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0
+            }
+        ),
+        []
+    );
+    assert_eq!(run.step(60, Input::Tick), [Action::AskUser]);
+    assert_eq!(run.step(61, answer(Answer::Done)), [], "not valid here");
+    assert_eq!(run.step(62, answer(Answer::Continue)), [Action::ReadPrompt]);
 }
 
 #[test]
-fn keys_mean_nothing_when_nobody_is_there_to_get_them() {
-    let mut talk = Talk::launched(watched());
-    draws(&mut talk, 1, "hello");
-    assert_eq!(talk.exits(2), [Action::Ask]);
-    assert_eq!(talk.say(2, Input::KeyTyped(Key::Kill)), []);
+fn keys_without_a_running_agent_are_ignored() {
+    let mut run = TestRun::launched(interactive_policy());
+    screen_output(&mut run, 1, "hello");
+    assert_eq!(run.exit(2), [Action::AskUser]);
+    assert_eq!(run.step(2, Input::KeyTyped(InteractiveKey::Interrupt)), []);
 }

@@ -1,63 +1,126 @@
-//! The user, or the system, wants it to end.
+//! Tests for interrupts by the user or the system.
 
 use super::*;
 
 #[test]
 fn second_interrupt_kills() {
-    let mut talk = Talk::launched(policy());
-    assert_eq!(talk.say(9, Input::Interrupted(Interrupt::Int)), stop());
-    assert_eq!(talk.say(9, Input::Interrupted(Interrupt::Int)), [Action::Kill]);
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.step(9, stop_by(Interrupt::Int)), stop());
+    assert_eq!(run.step(9, stop_by(Interrupt::Int)), [Action::Kill]);
     let end = ProcessEnd::Signaled { signal: 9 };
     let by = Interrupt::Int;
     let over = [Action::Finish(RunOutcome::Interrupted { by })];
-    assert_eq!(talk.say(9, Input::Exited { end, swept: 0 }), over);
-    assert_eq!(*talk.last_outcome(), IterationOutcome::Interrupted);
     assert_eq!(
-        talk.say(10, Input::Interrupted(Interrupt::Int)),
-        [],
-        "over is over"
+        run.step(
+            9,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0
+            }
+        ),
+        over
     );
+    assert_eq!(*run.last_outcome(), IterationOutcome::Interrupted);
+    assert_eq!(run.step(10, stop_by(Interrupt::Int)), [], "the run has ended");
 }
 
 #[test]
-fn a_terminal_that_is_said_to_be_gone_twice_kills_nobody() {
-    let mut talk = Talk::launched(policy());
-    assert_eq!(talk.say(9, Input::Interrupted(Interrupt::Hup)), stop());
-    assert_eq!(talk.say(9, Input::Interrupted(Interrupt::Hup)), []);
-    assert_eq!(talk.say(10, Input::Interrupted(Interrupt::Int)), [Action::Kill]);
+fn repeated_hangup_does_not_kill() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.step(9, stop_by(Interrupt::Hup)), stop());
+    assert_eq!(run.step(9, stop_by(Interrupt::Hup)), []);
+    assert_eq!(run.step(10, stop_by(Interrupt::Int)), [Action::Kill]);
 }
 
 #[test]
-fn an_interrupt_during_a_timeout_stop_ends_the_run() {
+fn interrupt_during_a_timeout_stop_ends_the_run() {
     let mut rules = policy();
     rules.timing.wall = Some(secs(10));
-    let mut talk = Talk::launched(rules);
-    assert_eq!(talk.say(10, Input::Tick), stop());
-    assert_eq!(talk.say(11, Input::Interrupted(Interrupt::Term)), []);
+    let mut run = TestRun::launched(rules);
+    assert_eq!(run.step(10, Input::Tick), stop());
+    assert_eq!(run.step(11, stop_by(Interrupt::Term)), []);
     assert_eq!(
-        talk.exits(12),
+        run.exit(12),
         [Action::Finish(RunOutcome::Interrupted { by: Interrupt::Term })]
     );
 }
 
 #[test]
-fn an_interrupt_while_waiting_ends_the_run_at_once() {
+fn interrupt_while_waiting_ends_the_run_immediately() {
     let mut rules = policy();
     rules.timing.cooldown = secs(60);
-    let mut talk = Talk::launched(rules);
-    assert_eq!(talk.iteration(1, "go on"), []);
+    let mut run = TestRun::launched(rules);
+    assert_eq!(run.iteration(1, "more to do"), []);
     let by = Interrupt::Hup;
     assert_eq!(
-        talk.say(2, Input::Interrupted(by)),
+        run.step(2, stop_by(by)),
         [Action::Finish(RunOutcome::Interrupted { by })]
     );
 }
 
 #[test]
-fn a_child_that_outlives_its_stop_is_killed_again() {
-    let mut talk = Talk::launched(policy());
-    assert_eq!(talk.say(9, Input::Interrupted(Interrupt::Int)), stop());
-    assert_eq!(talk.engine.deadline(), Some(secs(9) + GRACE + OVERDUE));
-    assert_eq!(talk.say(24, Input::Tick), [Action::Kill]);
-    assert_eq!(talk.engine.deadline(), Some(secs(24) + GRACE + OVERDUE));
+fn child_that_survives_its_stop_is_killed_again() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.step(9, stop_by(Interrupt::Int)), stop());
+    assert_eq!(run.engine.deadline(), Some(secs(9) + GRACE + KILL_AGAIN_AFTER));
+    assert_eq!(run.step(24, Input::Tick), [Action::Kill]);
+    assert_eq!(run.engine.deadline(), Some(secs(24) + GRACE + KILL_AGAIN_AFTER));
+}
+
+#[test]
+fn kill_ends_the_run_without_a_grace_period() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.step(9, command(Command::Kill)), [Action::Kill]);
+    let end = ProcessEnd::Signaled { signal: 9 };
+    let over = [Action::Finish(RunOutcome::Interrupted { by: Interrupt::Quit })];
+    assert_eq!(
+        run.step(
+            9,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0
+            }
+        ),
+        over
+    );
+    assert_eq!(*run.last_outcome(), IterationOutcome::Interrupted);
+
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.step(9, stop_by(Interrupt::Term)), stop());
+    assert_eq!(run.step(9, command(Command::Kill)), [Action::Kill]);
+    let over = [Action::Finish(RunOutcome::Interrupted { by: Interrupt::Term })];
+    assert_eq!(
+        run.step(
+            9,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0
+            }
+        ),
+        over
+    );
+}
+
+#[test]
+fn commands_are_recorded_once_and_never_after_the_end() {
+    let mut run = TestRun::launched(policy());
+    let command = Command::Stop { by: Interrupt::Int };
+    let request = CommandRequest {
+        id: "key-1".into(),
+        command: command.clone(),
+    };
+    assert_eq!(run.step(1, Input::Command(request.clone())), stop());
+    assert_eq!(
+        run.step(1, Input::Command(request)),
+        [],
+        "a repeated id does not kill"
+    );
+    let received = RunEvent::CommandReceived {
+        id: "key-1".into(),
+        command,
+    };
+    assert_eq!(run.emitted.iter().filter(|event| **event == received).count(), 1);
+    run.exit(2);
+    run.step(3, wake());
+    assert!(matches!(run.emitted.last(), Some(RunEvent::RunEnded { .. })));
 }

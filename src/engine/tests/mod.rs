@@ -1,4 +1,4 @@
-//! The engine's tests: conversations between what happened and what is to be done.
+//! Engine tests: each test sends inputs and checks the returned actions.
 
 mod budgets;
 mod completion;
@@ -14,10 +14,29 @@ mod resume;
 mod sessions;
 
 use super::*;
-use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart};
+use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart, Usd};
+use crate::policy::{CostRules, Limits, MarkerPlacement, Price, Prices, Seconds, Timing};
 
 const GRACE: Duration = Duration::from_secs(5);
 const OK: ProcessEnd = ProcessEnd::Exited { code: 0 };
+
+/// A command with an id of its own.
+pub(super) fn command(command: Command) -> Input {
+    let id = fastrand::u64(..).to_string();
+    Input::Command(CommandRequest { id, command })
+}
+
+pub(super) fn stop_by(by: Interrupt) -> Input {
+    command(Command::Stop { by })
+}
+
+pub(super) fn wake() -> Input {
+    command(Command::Wake)
+}
+
+pub(super) fn answer(answer: Answer) -> Input {
+    command(Command::Answer { answer })
+}
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -34,12 +53,13 @@ pub(super) fn policy() -> Policy {
             cost_usd: None,
             tokens: None,
             consecutive_failures: 5,
+            limit_wait: secs(8 * 3600),
             no_progress: 5,
         },
         costs: CostRules {
             prices: None,
             model: None,
-            figures: CostFigures::Possible,
+            availability: CostAvailability::Available,
         },
         timing: Timing {
             wall: None,
@@ -49,17 +69,21 @@ pub(super) fn policy() -> Policy {
             stop_grace: GRACE,
             cooldown: Duration::ZERO,
         },
-        markers: Markers::new(Vec::new(), Placement::Line),
+        markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
-        reading: Reading {
-            messages: Messages::Delimited,
-            ending: Ending::TerminalEvent,
+        transcript: TranscriptFeatures {
+            messages: MessageBoundaries::Delimited,
+            end: EndSignal::TerminalEvent,
         },
         auth_hint: "Run `agent login`.".into(),
         limit_phrases: vec!["You've hit your usage limit", "429 Too Many Requests"],
         on_declared_failure: OnDeclaredFailure::Stop,
-        session: SessionRule::Fresh,
+        session: Session::Fresh,
+        session_source: SessionSource::Transcript,
+        permission_denial_help: None,
+        workspace_checks: WorkspaceChecks::default(),
+        hooks: BTreeSet::new(),
     }
 }
 
@@ -72,6 +96,8 @@ pub(super) fn header() -> RunHeader {
         agent_version: None,
         transcript: "rtf1".into(),
         workspace: "/w".into(),
+        project_root: None,
+        directory: None,
         max_iterations: 100,
         max_runtime_seconds: None,
         max_tokens: None,
@@ -79,58 +105,59 @@ pub(super) fn header() -> RunHeader {
     }
 }
 
-pub(super) fn gate(name: &str) -> GateRule {
-    GateRule {
+pub(super) fn gate(name: &str) -> Gate {
+    Gate {
         name: name.into(),
-        command: format!("run {name}"),
-        timeout: secs(60),
+        run: format!("run {name}"),
+        timeout: Seconds(60),
         cwd: None,
-        environment: Vec::new(),
+        env: std::collections::BTreeMap::new(),
     }
 }
 
-/// A conversation: says what the engine wants done, without the telling of it.
-struct Talk {
+/// Drives an engine; returns its actions and collects the emitted events separately.
+struct TestRun {
     engine: Engine,
-    told: Vec<RunEvent>,
+    emitted: Vec<RunEvent>,
 }
 
-impl Talk {
+impl TestRun {
     fn with(policy: Policy) -> Self {
         Self {
             engine: Engine::new(policy),
-            told: Vec::new(),
+            emitted: Vec::new(),
         }
     }
 
-    /// Into the first iteration.
+    /// Starts a run and launches its first iteration.
     fn launched(policy: Policy) -> Self {
-        let mut talk = Self::with(policy);
+        let mut run = Self::with(policy);
         assert_eq!(
-            talk.say(0, Input::Started(Box::new(header()))),
+            run.step(0, Input::Started(Box::new(header()))),
             [Action::ReadPrompt]
         );
-        talk.launch(0, 1, 1);
-        talk
+        run.launch(0, 1, 1);
+        run
     }
 
-    fn say(&mut self, seconds: u64, input: Input) -> Vec<Action> {
-        self.at(secs(seconds), input)
+    fn step(&mut self, seconds: u64, input: Input) -> Vec<Action> {
+        self.step_at(secs(seconds), input)
     }
 
-    fn at(&mut self, at: Duration, input: Input) -> Vec<Action> {
-        let mut todo = Vec::new();
+    fn step_at(&mut self, at: Duration, input: Input) -> Vec<Action> {
+        let mut actions = Vec::new();
         for action in self.engine.step(at, input) {
             match action {
-                Action::Emit(event) => self.told.push(event),
-                action => todo.push(action),
+                Action::Emit(event) => self.emitted.push(event),
+                Action::WriteSummary(_) => {}
+                action => actions.push(action),
             }
         }
-        todo
+        actions
     }
 
     fn launch(&mut self, seconds: u64, iteration: u64, attempt: u64) -> String {
-        match &self.say(seconds, Input::Prompt(Ok("task".into())))[..] {
+        match &self.step(seconds, Input::Prompt(Ok("task".into())))[..] {
             [
                 Action::Launch {
                     iteration: i,
@@ -143,46 +170,52 @@ impl Talk {
         }
     }
 
-    fn agent_says(&mut self, seconds: u64, text: &str) -> Vec<Action> {
-        self.say(
+    fn agent_message(&mut self, seconds: u64, text: &str) -> Vec<Action> {
+        self.step(
             seconds,
             Input::Transcript(TranscriptEvent::message(Tag::Ai, text)),
         )
     }
 
     fn meta(&mut self, seconds: u64, meta: Meta) -> Vec<Action> {
-        self.say(seconds, Input::Transcript(TranscriptEvent::meta(meta)))
+        self.step(seconds, Input::Transcript(TranscriptEvent::meta(meta)))
     }
 
     fn result(&mut self, seconds: u64) -> Vec<Action> {
         self.meta(seconds, finished(true))
     }
 
-    fn exits(&mut self, seconds: u64) -> Vec<Action> {
-        self.say(seconds, Input::Exited { end: OK, swept: 0 })
+    fn exit(&mut self, seconds: u64) -> Vec<Action> {
+        self.step(
+            seconds,
+            Input::AgentEnded {
+                end: OK.into(),
+                swept: 0,
+            },
+        )
     }
 
-    /// A whole iteration that says one thing.
+    /// Runs a whole iteration with one message.
     fn iteration(&mut self, seconds: u64, text: &str) -> Vec<Action> {
-        assert_eq!(self.agent_says(seconds, text), []);
+        assert_eq!(self.agent_message(seconds, text), []);
         assert_eq!(self.result(seconds), []);
-        self.exits(seconds)
+        self.exit(seconds)
     }
 
     fn last_outcome(&self) -> &IterationOutcome {
-        let ended = self.told.iter().rev().find_map(|event| match event {
+        let ended = self.emitted.iter().rev().find_map(|event| match event {
             RunEvent::IterationEnded { outcome, .. } => Some(outcome),
             _ => None,
         });
         ended.expect("an iteration has ended")
     }
 
-    fn spends(&mut self, seconds: u64, cost_usd: f64) -> Vec<Action> {
+    fn spend(&mut self, seconds: u64, cost_usd: f64) -> Vec<Action> {
         let usage = Usage {
-            cost_usd: Some(cost_usd),
+            cost_usd: Usd::new(cost_usd),
             ..Usage::default()
         };
-        self.say(seconds, Input::Transcript(TranscriptEvent::usage(usage)))
+        self.step(seconds, Input::Transcript(TranscriptEvent::usage(usage)))
     }
 }
 
@@ -210,7 +243,7 @@ fn complete() -> Vec<Action> {
     })]
 }
 
-fn limit_reached(limit: Limit) -> Vec<Action> {
+fn limit_reached(limit: RunLimit) -> Vec<Action> {
     vec![Action::Finish(RunOutcome::LimitReached { limit })]
 }
 
@@ -219,13 +252,13 @@ fn stop() -> Vec<Action> {
 }
 
 #[test]
-fn a_run_goes_on_until_the_marker_stands_in_the_final_message() {
-    let mut talk = Talk::launched(policy());
-    assert_eq!(talk.iteration(5, "Half of it works."), [Action::ReadPrompt]);
-    talk.launch(5, 2, 1);
-    assert_eq!(talk.iteration(9, "All of it works.\nLOOP_COMPLETE"), complete());
+fn run_continues_until_the_final_message_has_a_marker() {
+    let mut run = TestRun::launched(policy());
+    assert_eq!(run.iteration(5, "Half of it works."), [Action::ReadPrompt]);
+    run.launch(5, 2, 1);
+    assert_eq!(run.iteration(9, "All of it works.\nLOOP_COMPLETE"), complete());
     assert!(matches!(
-        talk.told.last(),
+        run.emitted.last(),
         Some(RunEvent::RunEnded {
             iterations: 2,
             duration_ms: 9000,
@@ -235,62 +268,62 @@ fn a_run_goes_on_until_the_marker_stands_in_the_final_message() {
 }
 
 #[test]
-fn completing_on_the_last_allowed_iteration_is_success() {
+fn completion_in_the_last_allowed_iteration_is_success() {
     let mut rules = policy();
     rules.limits.iterations = 1;
     rules.limits.cost_usd = Some(0.01);
-    let mut talk = Talk::launched(rules.clone());
+    let mut run = TestRun::launched(rules.clone());
     let total = Usage {
-        cost_usd: Some(9.0),
+        cost_usd: Usd::new(9.0),
         scope: UsageScope::Iteration,
         ..Usage::default()
     };
-    assert_eq!(talk.say(1, Input::Transcript(TranscriptEvent::usage(total))), []);
-    assert_eq!(talk.iteration(1, "LOOP_COMPLETE"), complete());
+    assert_eq!(run.step(1, Input::Transcript(TranscriptEvent::usage(total))), []);
+    assert_eq!(run.iteration(1, "LOOP_COMPLETE"), complete());
 
-    let mut talk = Talk::launched(rules);
+    let mut run = TestRun::launched(rules);
     assert_eq!(
-        talk.iteration(1, "more to do"),
-        limit_reached(Limit::Iterations { max: 1 })
+        run.iteration(1, "more to do"),
+        limit_reached(RunLimit::Iterations { max: 1 })
     );
 }
 
 #[test]
-fn a_marker_that_does_not_count_is_told_and_explained_in_the_next_prompt() {
-    let mut talk = Talk::launched(policy());
+fn ignored_marker_is_reported_and_explained_in_the_next_prompt() {
+    let mut run = TestRun::launched(policy());
     assert_eq!(
-        talk.iteration(1, "I will print LOOP_COMPLETE later."),
+        run.iteration(1, "I will print LOOP_COMPLETE later."),
         [Action::ReadPrompt]
     );
     assert!(
-        talk.told
+        run.emitted
             .iter()
             .any(|event| matches!(event, RunEvent::MarkerIgnored { .. }))
     );
-    assert!(talk.launch(1, 2, 1).contains("in the middle of a sentence"));
-    assert_eq!(talk.iteration(2, "nothing new"), [Action::ReadPrompt]);
+    assert!(run.launch(1, 2, 1).contains("it must be alone on its own line"));
+    assert_eq!(run.iteration(2, "nothing new"), [Action::ReadPrompt]);
     assert!(
-        !talk.launch(2, 3, 1).contains("in the middle of a sentence"),
-        "said once, not for ever"
+        !run.launch(2, 3, 1).contains("it must be alone on its own line"),
+        "explained in one prompt only"
     );
 }
 
 #[test]
-fn a_prompt_that_cannot_be_read_ends_the_run() {
-    let mut talk = Talk::with(policy());
-    talk.say(0, Input::Started(Box::new(header())));
+fn unreadable_prompt_ends_the_run() {
+    let mut run = TestRun::with(policy());
+    run.step(0, Input::Started(Box::new(header())));
     let reason = "cannot read PROMPT.md".to_owned();
     assert_eq!(
-        talk.say(0, Input::Prompt(Err(reason.clone()))),
+        run.step(0, Input::Prompt(Err(reason.clone()))),
         [Action::Finish(RunOutcome::Failed { reason })]
     );
 }
 
 #[test]
-fn topics_are_told_where_they_were_said() {
-    let mut talk = Talk::launched(policy());
-    talk.iteration(1, "<event topic=\"plan.ready\">three steps</event>");
-    let topic = talk.told.iter().find_map(|event| match event {
+fn topics_are_emitted() {
+    let mut run = TestRun::launched(policy());
+    run.iteration(1, "<event topic=\"plan.ready\">three steps</event>");
+    let topic = run.emitted.iter().find_map(|event| match event {
         RunEvent::Topic { event, .. } => Some(event.topic.as_str()),
         _ => None,
     });
@@ -298,12 +331,15 @@ fn topics_are_told_where_they_were_said() {
 }
 
 #[test]
-fn without_messages_the_last_lines_decide() {
-    let reading = Reading {
-        messages: Messages::Absent,
-        ending: Ending::ExitOnly,
+fn format_without_messages_uses_the_last_lines() {
+    let transcript = TranscriptFeatures {
+        messages: MessageBoundaries::LinesOnly,
+        end: EndSignal::ExitOnly,
     };
-    let mut talk = Talk::launched(Policy { reading, ..policy() });
+    let mut run = TestRun::launched(Policy {
+        transcript,
+        ..policy()
+    });
     for line in ["working", "LOOP_COMPLETE", "took 3 s"] {
         let event = TranscriptEvent::Text {
             tag: Tag::Ai,
@@ -311,7 +347,74 @@ fn without_messages_the_last_lines_decide() {
             flow: Flow::Line,
             parent: None,
         };
-        assert_eq!(talk.say(1, Input::Transcript(event)), []);
+        assert_eq!(run.step(1, Input::Transcript(event)), []);
     }
-    assert_eq!(talk.exits(2), complete());
+    assert_eq!(run.exit(2), complete());
+}
+
+#[test]
+fn run_ends_after_its_hooks() {
+    let mut rules = policy();
+    rules.limits.iterations = 1;
+    rules.hooks = BTreeSet::from([HookKind::Iteration, HookKind::Fail]);
+    let mut run = TestRun::launched(rules);
+    let hooks = run.iteration(1, "more to do");
+    assert!(
+        matches!(
+            hooks[..],
+            [
+                Action::RunHook {
+                    kind: HookKind::Iteration,
+                    ..
+                },
+                Action::RunHook {
+                    kind: HookKind::Fail,
+                    ..
+                }
+            ]
+        ),
+        "{hooks:?}"
+    );
+    assert_eq!(run.step(2, Input::HookEnded(None)), []);
+    assert_eq!(
+        run.step(3, Input::HookEnded(Some("on_fail failed".into()))),
+        limit_reached(RunLimit::Iterations { max: 1 })
+    );
+    assert!(matches!(run.emitted.last(), Some(RunEvent::RunEnded { .. })));
+}
+
+#[test]
+fn interrupted_run_does_not_wait_for_a_hook_that_hangs() {
+    let mut rules = policy();
+    rules.hooks = BTreeSet::from([HookKind::Start]);
+    let mut run = TestRun::with(rules);
+    run.step(0, Input::Started(Box::new(header())));
+    run.launch(0, 1, 1);
+    assert_eq!(run.step(10, stop_by(Interrupt::Int)), stop());
+    assert_eq!(run.exit(11), []);
+    assert_eq!(run.engine.deadline(), Some(secs(10) + GRACE));
+    let over = vec![Action::Finish(RunOutcome::Interrupted { by: Interrupt::Int })];
+    assert_eq!(run.step_at(secs(10) + GRACE, Input::Tick), over);
+}
+
+#[test]
+fn paths_that_cannot_be_checked_fail_the_iteration() {
+    let mut rules = policy();
+    rules.workspace_checks.allowed_paths = Check::On;
+    let mut run = TestRun::with(rules);
+    let begin = run.step(0, Input::Started(Box::new(header())));
+    assert_eq!(begin, [Action::ScanWorkspace, Action::ReadPrompt]);
+    run.launch(0, 1, 1);
+    assert_eq!(run.iteration(1, "LOOP_COMPLETE"), [Action::CheckPaths]);
+    run.step(2, Input::PathsChecked(Err("git is gone".into())));
+    assert!(
+        matches!(
+            run.last_outcome(),
+            IterationOutcome::Failed {
+                failure: IterationFailure::PathsNotChecked { .. }
+            }
+        ),
+        "{:?}",
+        run.last_outcome()
+    );
 }

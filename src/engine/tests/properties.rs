@@ -1,117 +1,139 @@
-//! What holds for every run, whatever happens in it: random worlds that keep the contract between the engine and
-//! its hands (after a launch comes its answer, and later exactly one end), and what the engine must never do.
+//! Property tests: random simulations that follow the contract between engine and caller (each launch is answered and
+//! has exactly one end), and invariants that the engine must always keep.
 
 mod generators;
 
 use proptest::prelude::*;
 
-use super::{header, policy as usual_policy};
+use super::{answer, command, header, policy as usual_policy, stop_by, wake};
 use crate::engine::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolEnd, ToolStart, ToolStatus};
+use crate::policy::Hat;
 
-use generators::{answered, exited, gate_ended, heard, key, launched};
+use generators::{agent_event, answered, exited, gate_ended, key, launched};
 
-/// What the world outside the engine looks like.
+/// The state outside the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outside {
+enum ExternalState {
     Quiet,
-    /// The prompt was asked for.
-    Reading,
+    /// The engine requested the prompt.
+    ReadingPrompt,
     /// The agent was launched; whether it started is not yet known.
     Launching,
     Agent,
     Gate,
-    /// The user is being asked.
+    /// The user is asked a question.
     Asked,
     Over,
 }
 
-/// How the world goes on when its random part is over.
+/// How children behave after the random part of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// Children end by themselves, and do well.
-    Obliging,
-    /// No child ever ends unless it is killed.
-    Stubborn,
+enum ChildBehavior {
+    /// Children exit by themselves and succeed.
+    Cooperative,
+    /// Children exit only when they are killed.
+    IgnoresStop,
 }
 
-/// One thing that chance brings: which, in which form, and how much later.
-type Chance = (u8, u8, u16);
+/// One random input: kind, variant and delay in milliseconds.
+type RandomInput = (u8, u8, u16);
 
-struct World {
+struct Simulation {
     engine: Engine,
     at: Duration,
-    outside: Outside,
+    external: ExternalState,
     killed: bool,
     interrupted: bool,
     open_iterations: i64,
     last_iteration: u64,
     run_ended: u64,
-    trail: HatHistory,
+    /// Results of checks that the engine waits for.
+    checks: Vec<Input>,
+    hooks: u64,
+    hat_history: HatHistory,
     log: Vec<String>,
 }
 
-impl World {
+impl Simulation {
     fn new(policy: Policy) -> Self {
         Self {
             engine: Engine::new(policy),
             at: Duration::ZERO,
-            outside: Outside::Quiet,
+            external: ExternalState::Quiet,
             killed: false,
             interrupted: false,
             open_iterations: 0,
             last_iteration: 0,
             run_ended: 0,
-            trail: HatHistory::default(),
+            checks: Vec::new(),
+            hooks: 0,
+            hat_history: HatHistory::default(),
             log: Vec::new(),
         }
     }
 
-    fn tell(&mut self, input: Input) {
+    fn input(&mut self, mut input: Input) {
+        if let Input::Command(request) = &mut input {
+            request.id = self.log.len().to_string();
+            self.interrupted |= matches!(request.command, Command::Stop { .. } | Command::Kill);
+        }
         match input {
-            Input::Interrupted(_) => self.interrupted = true,
-            Input::Launched { .. } => self.outside = Outside::Agent,
+            Input::AgentStarted { .. } => self.external = ExternalState::Agent,
             Input::CouldNotStart { .. }
-            | Input::Exited { .. }
+            | Input::AgentEnded { .. }
             | Input::GateEnded { .. }
-            | Input::Answered(_)
+            | Input::Command(CommandRequest {
+                command: Command::Answer { .. },
+                ..
+            })
             | Input::Prompt(_) => {
-                (self.outside, self.killed) = (Outside::Quiet, false);
+                (self.external, self.killed) = (ExternalState::Quiet, false);
             }
             _ => {}
         }
         self.log.push(format!("{:?} < {input:?}", self.at));
-        let was_over = self.outside == Outside::Over;
+        let was_over = self.external == ExternalState::Over;
         for action in self.engine.step(self.at, input) {
             self.log.push(format!("{:?} > {action:?}", self.at));
-            assert!(!was_over, "nothing is done after the end: {action:?}");
-            self.obey(action);
+            assert!(!was_over, "action after the end: {action:?}");
+            self.on_action(action);
         }
-        self.compare_with_the_trail();
+        self.compare_with_history();
     }
 
-    fn obey(&mut self, action: Action) {
-        let child_runs = matches!(self.outside, Outside::Launching | Outside::Agent | Outside::Gate);
+    fn on_action(&mut self, action: Action) {
+        let child_runs = matches!(
+            self.external,
+            ExternalState::Launching | ExternalState::Agent | ExternalState::Gate
+        );
         match action {
             Action::Emit(event) => self.note(&event),
+            Action::ScanWorkspace | Action::WriteSummary(_) => {}
+            Action::CheckPaths => {
+                assert!(!child_runs, "checked while a child runs");
+                self.checks.push(path_check(self.log.len()));
+            }
+            Action::ResolveSession { .. } => self.checks.push(Input::SessionResolved(Some("s".into()))),
+            Action::RunHook { .. } => self.hooks += 1,
             Action::ReadPrompt => {
-                assert!(!child_runs, "a prompt is read before a launch, not during one");
-                self.outside = Outside::Reading;
+                assert!(!child_runs, "prompt read while a child runs");
+                self.external = ExternalState::ReadingPrompt;
             }
             Action::Launch { .. } => {
                 assert!(!child_runs, "two children at once");
                 assert!(!self.interrupted, "nothing begins after an interrupt");
-                self.outside = Outside::Launching;
+                self.external = ExternalState::Launching;
             }
             Action::RunGate(_) => {
                 assert!(!child_runs, "two children at once");
                 assert!(!self.interrupted, "nothing begins after an interrupt");
-                self.outside = Outside::Gate;
+                self.external = ExternalState::Gate;
             }
-            Action::Ask => {
+            Action::AskUser => {
                 assert!(!child_runs, "asked while a child runs");
-                assert_eq!(self.engine.policy.reading.messages, Messages::Watched);
-                self.outside = Outside::Asked;
+                assert_eq!(self.engine.policy.transcript.messages, MessageBoundaries::Screen);
+                self.external = ExternalState::Asked;
             }
             Action::Stop { .. } => assert!(child_runs, "there is nothing to stop"),
             Action::Kill => {
@@ -121,22 +143,27 @@ impl World {
             Action::Finish(_) => {
                 assert!(!child_runs, "finished while a child runs");
                 assert_eq!((self.run_ended, self.open_iterations), (1, 0));
-                self.outside = Outside::Over;
+                let may_give_up = self.engine.interrupted.is_some();
+                assert!(self.hooks == 0 || may_give_up, "finished while a hook runs");
+                self.external = ExternalState::Over;
             }
         }
     }
 
-    /// Between two iterations, the hats of a run that was cut off here stand where they stand now.
-    fn compare_with_the_trail(&self) {
-        if self.open_iterations == 0 && self.outside != Outside::Over {
+    /// Between two iterations, a hat queue restored from the history must equal the current one.
+    fn compare_with_history(&self) {
+        if self.open_iterations == 0 && self.external != ExternalState::Over {
             let mut other = Engine::new(self.engine.policy.clone());
-            other.follow_hats(&self.trail);
-            assert_eq!(format!("{:?}", other.post), format!("{:?}", self.engine.post));
+            other.restore_hats(&self.hat_history);
+            assert_eq!(
+                format!("{:?}", other.hat_queue),
+                format!("{:?}", self.engine.hat_queue)
+            );
         }
     }
 
     fn note(&mut self, event: &RunEvent) {
-        self.trail.note(event);
+        self.hat_history.apply(event);
         match event {
             RunEvent::IterationStarted { iteration, .. } => {
                 assert!(*iteration >= self.last_iteration, "iterations go forward");
@@ -154,72 +181,87 @@ impl World {
         if let Some(due) = self.engine.deadline() {
             self.at = self.at.max(due);
         }
-        self.tell(Input::Tick);
+        self.input(Input::Tick);
     }
 
-    /// One random thing that can happen now.
-    fn chance(&mut self, (what, form, later): Chance) {
+    fn answer_check(&mut self) {
+        let check = self.checks.remove(0);
+        self.input(check);
+    }
+
+    fn end_hook(&mut self) {
+        self.hooks -= 1;
+        let problem = self.hooks.is_multiple_of(2).then(|| "it failed".to_owned());
+        self.input(Input::HookEnded(problem));
+    }
+
+    /// Sends one random input that is possible now.
+    fn random_input(&mut self, (what, form, later): RandomInput) {
         self.at += Duration::from_millis(later.into());
         match what {
             0..5 => {
                 let by = [Interrupt::Int, Interrupt::Term][usize::from(form % 2)];
-                return self.tell(Input::Interrupted(by));
+                return self.input(stop_by(by));
             }
             5..10 => return self.tick_at_deadline(),
-            10..13 => return self.tell(Input::Tick),
-            13..16 => return self.tell(Input::WakeUp),
+            10..13 => return self.input(Input::Tick),
+            13..16 => return self.input(wake()),
+            16..30 if !self.checks.is_empty() => return self.answer_check(),
+            16..40 if self.hooks > 0 => return self.end_hook(),
             16.. => {}
         }
-        match self.outside {
-            Outside::Quiet | Outside::Over => self.tell(Input::Tick),
-            Outside::Reading if form == 0 => self.tell(Input::Prompt(Err("gone".into()))),
-            Outside::Reading => self.tell(Input::Prompt(Ok("task".into()))),
-            Outside::Launching if form < 40 => self.tell(Input::CouldNotStart { error: "no".into() }),
-            Outside::Launching => self.tell(launched()),
-            // Without these, hardly any world would ever get as far as a gate.
-            Outside::Agent if what > 225 => {
-                self.tell(Input::Transcript(heard(0)));
-                self.tell(Input::Transcript(heard(10)));
-                self.tell(exited(0));
+        match self.external {
+            ExternalState::Quiet | ExternalState::Over => self.input(Input::Tick),
+            ExternalState::ReadingPrompt if form == 0 => self.input(Input::Prompt(Err("gone".into()))),
+            ExternalState::ReadingPrompt => self.input(Input::Prompt(Ok("task".into()))),
+            ExternalState::Launching if form < 40 => self.input(Input::CouldNotStart { error: "no".into() }),
+            ExternalState::Launching => self.input(launched()),
+            // Without this case, hardly any simulation would reach a gate.
+            ExternalState::Agent if what > 225 => {
+                self.input(Input::Transcript(agent_event(0)));
+                self.input(Input::Transcript(agent_event(10)));
+                self.input(exited(0));
             }
-            Outside::Agent if what > 190 => self.tell(exited(form)),
-            Outside::Agent => match form % 8 {
-                0 => self.tell(Input::OutputSeen),
-                2 if self.engine.policy.reading.messages == Messages::Watched => {
-                    self.tell(Input::KeyTyped(key(form / 8)));
+            ExternalState::Agent if what > 190 => self.input(exited(form)),
+            ExternalState::Agent => match form % 8 {
+                0 => self.input(Input::OutputSeen),
+                2 if self.engine.policy.transcript.messages == MessageBoundaries::Screen => {
+                    self.input(key(form / 8));
                 }
-                1 => self.tell(Input::Stderr(
+                1 => self.input(Input::Stderr(
                     "You've hit your usage limit, try again in 5m".into(),
                 )),
-                _ => self.tell(Input::Transcript(heard(form / 8))),
+                _ => self.input(Input::Transcript(agent_event(form / 8))),
             },
-            Outside::Gate if what > 128 => self.tell(gate_ended(form)),
-            Outside::Gate => self.tell(Input::OutputSeen),
-            Outside::Asked => self.tell(answered(form)),
+            ExternalState::Gate if what > 128 => self.input(gate_ended(form)),
+            ExternalState::Gate => self.input(Input::OutputSeen),
+            ExternalState::Asked => self.input(answered(form)),
         }
     }
 
-    /// Goes on without chance until the run is over; how many steps that may take is bounded.
-    fn play_out(&mut self, ending: Ending) {
+    /// Continues without randomness until the run ends, within a bounded number of steps.
+    fn run_to_end(&mut self, children: ChildBehavior) {
         for _ in 0..2000 {
             self.at += Duration::from_millis(1);
-            match (self.outside, ending) {
-                (Outside::Over, _) => return,
-                (Outside::Quiet, _) => self.tick_at_deadline(),
-                (Outside::Asked, _) => self.tell(Input::Answered(Answer::GoOn)),
-                (Outside::Reading, _) => self.tell(Input::Prompt(Ok("task".into()))),
-                (Outside::Launching, _) => self.tell(launched()),
-                (Outside::Agent, Ending::Obliging) => {
-                    self.tell(Input::Transcript(TranscriptEvent::message(Tag::Ai, "working")));
-                    self.tell(exited(0));
+            match (self.external, children) {
+                (ExternalState::Over, _) => return,
+                _ if !self.checks.is_empty() => self.answer_check(),
+                _ if self.hooks > 0 => self.end_hook(),
+                (ExternalState::Quiet, _) => self.tick_at_deadline(),
+                (ExternalState::Asked, _) => self.input(answer(Answer::Continue)),
+                (ExternalState::ReadingPrompt, _) => self.input(Input::Prompt(Ok("task".into()))),
+                (ExternalState::Launching, _) => self.input(launched()),
+                (ExternalState::Agent, ChildBehavior::Cooperative) => {
+                    self.input(Input::Transcript(TranscriptEvent::message(Tag::Ai, "working")));
+                    self.input(exited(0));
                 }
-                (Outside::Gate, Ending::Obliging) => self.tell(gate_ended(0)),
-                (Outside::Agent, Ending::Stubborn) if self.killed => self.tell(exited(2)),
-                (Outside::Gate, Ending::Stubborn) if self.killed => self.tell(gate_ended(2)),
-                (Outside::Agent | Outside::Gate, Ending::Stubborn) => {
+                (ExternalState::Gate, ChildBehavior::Cooperative) => self.input(gate_ended(0)),
+                (ExternalState::Agent, ChildBehavior::IgnoresStop) if self.killed => self.input(exited(2)),
+                (ExternalState::Gate, ChildBehavior::IgnoresStop) if self.killed => self.input(gate_ended(2)),
+                (ExternalState::Agent | ExternalState::Gate, ChildBehavior::IgnoresStop) => {
                     assert!(
                         self.engine.deadline().is_some(),
-                        "nobody would ever stop this child"
+                        "a running child needs a deadline"
                     );
                     self.tick_at_deadline();
                 }
@@ -231,9 +273,19 @@ impl World {
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let limits = (1..4_u64, 1..4_u64, 0..4_u8, 30..9000_u64);
-    (limits, 0..3_usize, any::<[bool; 6]>(), any::<u64>()).prop_map(|(limits, gates, flags, seed)| {
+    (limits, 0..3_usize, any::<[bool; 9]>(), any::<u64>()).prop_map(|(limits, gates, flags, seed)| {
         let (iterations, failures, budgets, runtime) = limits;
-        let [hats, wall, plain, cooldown, retry, watched] = flags;
+        let [
+            hats,
+            wall,
+            plain,
+            cooldown,
+            retry,
+            interactive,
+            hooks,
+            paths,
+            driver,
+        ] = flags;
         let mut policy = usual_policy();
         policy.seed = seed;
         policy.limits.iterations = iterations;
@@ -245,13 +297,13 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         policy.timing.wall = wall.then_some(Duration::from_secs(120));
         policy.timing.cooldown = Duration::from_secs(u64::from(cooldown));
         if plain {
-            policy.reading = Reading {
-                messages: if watched {
-                    Messages::Watched
+            policy.transcript = TranscriptFeatures {
+                messages: if interactive {
+                    MessageBoundaries::Screen
                 } else {
-                    Messages::Absent
+                    MessageBoundaries::LinesOnly
                 },
-                ending: super::Ending::ExitOnly,
+                end: EndSignal::ExitOnly,
             };
         }
         if retry {
@@ -260,17 +312,34 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         if hats {
             policy.hats = some_hats();
         }
+        if hooks {
+            policy.hooks = BTreeSet::from([HookKind::Iteration, HookKind::Complete, HookKind::Fail]);
+        }
+        if paths {
+            policy.workspace_checks.allowed_paths = Check::On;
+        }
+        if driver {
+            policy.session_source = SessionSource::Driver;
+        }
         policy
     })
 }
 
+fn path_check(form: usize) -> Input {
+    Input::PathsChecked(match form % 8 {
+        0 => Err("git is gone".into()),
+        1 => Ok(vec!["outside".into()]),
+        _ => Ok(Vec::new()),
+    })
+}
+
 fn some_hats() -> Hats {
-    let hat = |name: &str, trigger: &str, most| HatRule {
+    let hat = |name: &str, trigger: &str, most| Hat {
         name: name.into(),
         triggers: vec![trigger.into()],
         max_activations: most,
         default_publishes: Some("build.done".into()),
-        ..HatRule::default()
+        ..Hat::default()
     };
     let rules = vec![
         hat("builder", "plan.ready", Some(1)),
@@ -280,71 +349,71 @@ fn some_hats() -> Hats {
     Hats::new(rules).expect("a usable set")
 }
 
-/// Plays one world; what happened in it, in order.
-fn play(policy: &Policy, chances: &[Chance], ending: Ending) -> Vec<String> {
-    let mut world = World::new(policy.clone());
-    world.tell(Input::Started(Box::new(header())));
-    for chance in chances {
-        world.chance(*chance);
+/// Plays one simulation and returns its log.
+fn play(policy: &Policy, random_inputs: &[RandomInput], children: ChildBehavior) -> Vec<String> {
+    let mut simulation = Simulation::new(policy.clone());
+    simulation.input(Input::Started(Box::new(header())));
+    for random_input in random_inputs {
+        simulation.random_input(*random_input);
     }
-    world.play_out(ending);
-    // Whatever comes too late changes nothing.
+    simulation.run_to_end(children);
+    // Late inputs are ignored.
     for late in [
         Input::Tick,
-        Input::WakeUp,
+        wake(),
         exited(0),
         gate_ended(0),
-        Input::Interrupted(Interrupt::Int),
-        Input::KeyTyped(Key::Kill),
-        Input::Answered(Answer::Done),
+        stop_by(Interrupt::Int),
+        command(Command::Kill),
+        answer(Answer::Done),
     ] {
-        assert_eq!(world.engine.step(world.at, late), []);
+        assert_eq!(simulation.engine.step(simulation.at, late), []);
     }
-    world.log
+    simulation.log
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn every_run_has_one_child_at_a_time_and_an_end(
+    fn every_run_has_one_child_at_a_time_and_ends(
         policy in any_policy(),
-        chances in prop::collection::vec(any::<Chance>(), 0..160),
-        stubborn in any::<bool>(),
+        random_inputs in prop::collection::vec(any::<RandomInput>(), 0..160),
+        ignores_stop in any::<bool>(),
     ) {
-        let ending = if stubborn { Ending::Stubborn } else { Ending::Obliging };
-        let first = play(&policy, &chances, ending);
-        let second = play(&policy, &chances, ending);
-        prop_assert_eq!(first, second, "the same things happened, and something else was done");
+        let children = if ignores_stop { ChildBehavior::IgnoresStop } else { ChildBehavior::Cooperative };
+        let first = play(&policy, &random_inputs, children);
+        let second = play(&policy, &random_inputs, children);
+        prop_assert_eq!(first, second, "same inputs, different actions");
     }
 }
 
-/// The property above would hold in worlds in which nothing happens, too.
+/// Guards against a trivial property test: the simulations must reach every outcome.
 #[test]
-fn the_random_worlds_reach_every_kind_of_end() {
+fn simulations_reach_every_outcome() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
 
     let mut runner = TestRunner::deterministic();
-    let worlds = (
+    let simulations = (
         any_policy(),
-        prop::collection::vec(any::<Chance>(), 0..160),
+        prop::collection::vec(any::<RandomInput>(), 0..160),
         any::<bool>(),
     );
     let mut all = String::new();
     for _ in 0..1500 {
-        let tree = worlds.new_tree(&mut runner).expect("a world");
-        let (policy, chances, stubborn) = tree.current();
-        let ending = if stubborn {
-            Ending::Stubborn
+        let tree = simulations.new_tree(&mut runner).expect("a simulation");
+        let (policy, random_inputs, ignores_stop) = tree.current();
+        let children = if ignores_stop {
+            ChildBehavior::IgnoresStop
         } else {
-            Ending::Obliging
+            ChildBehavior::Cooperative
         };
-        all.push_str(&play(&policy, &chances, ending).join("\n"));
+        all.push_str(&play(&policy, &random_inputs, children).join("\n"));
     }
     for part in [
         "Finish(Complete",
-        "Finish(Failed { reason: \"the agent gave up",
+        "Finish(Failed { reason: \"the agent reported failure",
         "iterations failed in a row",
         "Finish(AuthRequired",
         "Finish(LimitReached { limit: Iterations",
@@ -361,8 +430,11 @@ fn the_random_worlds_reach_every_kind_of_end() {
         "MarkerIgnored",
         "> Kill",
         "Finish(Complete { marker: \"(the user's word)\"",
-        "killed by Ctrl-",
+        "kill requested",
+        "OutsideAllowedPaths",
+        "PathsNotChecked",
+        "text: \"it failed\"",
     ] {
-        assert!(all.contains(part), "no world has {part}");
+        assert!(all.contains(part), "no simulation has {part}");
     }
 }

@@ -1,6 +1,8 @@
-//! Runs that end and go on: the fold of a journal's records is held against the engine that wrote them.
+//! Tests for resumed runs: the state restored from a journal must match the engine that wrote it.
 
-use super::header;
+use std::collections::VecDeque;
+
+use super::{answer, command, header, stop_by, wake};
 use crate::engine::*;
 use crate::event::{Meta, Record, Tag};
 
@@ -16,53 +18,67 @@ fn policy() -> Policy {
     rules.limits.consecutive_failures = 3;
     rules.limits.no_progress = 2;
     (rules.timing.idle, rules.timing.idle_in_tool) = (None, None);
-    rules.gates = vec![GateRule {
+    rules.gates = vec![Gate {
         name: "test".into(),
-        command: "make test".into(),
-        timeout: secs(60),
+        run: "make test".into(),
+        timeout: crate::policy::Seconds(60),
         cwd: None,
-        environment: Vec::new(),
+        env: std::collections::BTreeMap::new(),
     }];
-    rules.reading.ending = Ending::ExitOnly;
+    rules.transcript.end = EndSignal::ExitOnly;
+    (
+        rules.workspace_checks.progress,
+        rules.workspace_checks.allowed_paths,
+    ) = (Check::On, Check::On);
     rules
 }
 
-/// An engine, and the journal of what it says.
-struct Life {
+/// An engine and the journal of its emitted events.
+struct JournaledRun {
     engine: Engine,
     journal: Vec<Record>,
     todo: Vec<Action>,
+    /// What the next check of the allowed paths finds.
+    violations: Vec<String>,
 }
 
-impl Life {
+impl JournaledRun {
     fn begin() -> Self {
-        let mut life = Self {
+        let mut run = Self {
             engine: Engine::new(policy()),
             journal: Vec::new(),
             todo: Vec::new(),
+            violations: Vec::new(),
         };
-        life.say(0, Input::Started(Box::new(header())));
-        life
+        run.step(0, Input::Started(Box::new(header())));
+        run
     }
 
-    fn say(&mut self, second: u64, input: Input) -> &[Action] {
+    fn step(&mut self, second: u64, input: Input) -> &[Action] {
         self.todo.clear();
-        for action in self.engine.step(secs(second), input) {
-            match action {
-                Action::Emit(event) => self.journal.push(Record {
-                    seq: self.journal.len() as u64 + 1,
-                    at: Timestamp::UNIX_EPOCH + secs(second),
-                    event,
-                }),
-                action => self.todo.push(action),
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            for action in self.engine.step(secs(second), input) {
+                match action {
+                    Action::Emit(event) => self.journal.push(Record {
+                        seq: self.journal.len() as u64 + 1,
+                        at: Timestamp::UNIX_EPOCH + secs(second),
+                        event,
+                    }),
+                    Action::ScanWorkspace | Action::WriteSummary(_) => {}
+                    Action::CheckPaths => {
+                        inputs.push_back(Input::PathsChecked(Ok(std::mem::take(&mut self.violations))));
+                    }
+                    action => self.todo.push(action),
+                }
             }
         }
         &self.todo
     }
 
-    /// The prompt of the next launch.
+    /// Launches the next attempt; returns its iteration, attempt number and prompt.
     fn launch(&mut self, second: u64) -> (u64, u64, String) {
-        match self.say(second, Input::Prompt(Ok("task".into()))) {
+        match self.step(second, Input::Prompt(Ok("task".into()))) {
             [
                 Action::Launch {
                     iteration,
@@ -75,50 +91,56 @@ impl Life {
         }
     }
 
-    fn hears(&mut self, second: u64, event: TranscriptEvent) {
-        self.say(second, Input::Transcript(event));
+    fn transcript(&mut self, second: u64, event: TranscriptEvent) {
+        self.step(second, Input::Transcript(event));
     }
 
-    fn spends(&mut self, second: u64, cost_usd: f64) {
+    fn spend(&mut self, second: u64, cost_usd: f64) {
         let usage = Usage {
-            cost_usd: Some(cost_usd),
+            cost_usd: crate::event::Usd::new(cost_usd),
             ..Usage::default()
         };
-        self.hears(second, TranscriptEvent::usage(usage));
+        self.transcript(second, TranscriptEvent::usage(usage));
     }
 
-    /// One iteration: it costs a dollar, says something, and ends in some way.
+    /// Runs one iteration that costs one dollar and has one message.
     fn iteration(&mut self, second: u64, text: &str, end: ProcessEnd) {
         self.launch(second);
-        self.spends(second, 1.0);
-        self.hears(second, TranscriptEvent::message(Tag::Ai, text));
-        self.say(second + 1, Input::Exited { end, swept: 0 });
+        self.spend(second, 1.0);
+        self.transcript(second, TranscriptEvent::message(Tag::Ai, text));
+        self.step(
+            second + 1,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0,
+            },
+        );
     }
 
     fn gate(&mut self, second: u64, code: i32) {
         let end = Some(ProcessEnd::Exited { code });
         let output = "two tests failed".into();
-        self.say(second, Input::GateEnded { end, output });
+        self.step(second, Input::GateEnded { end, output });
     }
 
     fn restored(&self) -> RestoredRun {
         let mut restored = RestoredRun::default();
         for record in &self.journal {
-            // Over the disk and back, as it is in life.
+            // Serialize and parse, as with a journal on disk.
             let text = serde_json::to_string(record).unwrap();
             restored.fold(&serde_json::from_str(&text).unwrap());
         }
         restored
     }
 
-    /// Killed now, and resumed much later.
-    fn killed(mut self) -> Self {
+    /// Kills the run and resumes it.
+    fn kill_and_resume(mut self) -> Self {
         let restored = self.restored();
         assert_eq!(restored.seq(), self.journal.len() as u64);
         let elapsed = restored.elapsed().as_secs();
         self.engine = Engine::resume(policy(), restored);
         let changed = Vec::new();
-        self.say(
+        self.step(
             elapsed,
             Input::Resumed {
                 header: Box::new(header()),
@@ -137,247 +159,304 @@ impl Life {
 }
 
 #[test]
-fn a_killed_run_knows_what_it_knew() {
-    let mut life = Life::begin();
-    life.iteration(0, "hm", OK);
-    life.iteration(10, "hm", ProcessEnd::Exited { code: 1 });
-    life.say(12, Input::WakeUp);
-    life.iteration(20, "LOOP_COMPLETE", OK);
-    life.gate(21, 1);
-    let (iteration, attempt, prompt) = life.launch(22);
+fn killed_run_is_restored() {
+    let mut run = JournaledRun::begin();
+    run.iteration(0, "hm", OK);
+    run.iteration(10, "hm", ProcessEnd::Exited { code: 1 });
+    run.step(12, wake());
+    run.iteration(20, "LOOP_COMPLETE", OK);
+    run.gate(21, 1);
+    let (iteration, attempt, prompt) = run.launch(22);
     assert_eq!((iteration, attempt), (4, 1));
-    life.spends(23, 0.5);
-    let before = (life.engine.spent.clone(), life.engine.iterations_ended);
-    let mut life = life.killed();
-    assert_eq!((life.engine.spent.clone(), life.engine.iterations_ended), before);
-    assert_eq!(life.engine.failures_in_a_row, 0);
-    assert_eq!(life.engine.abandoned.cost_usd, Some(0.5));
+    run.spend(23, 0.5);
+    let ended = run.engine.iterations_ended;
+    let mut run = run.kill_and_resume();
+    assert_eq!(run.engine.iterations_ended, ended);
+    assert_eq!(run.engine.failures_in_a_row, 0);
     assert_eq!(
-        life.launch(23),
+        run.engine.spent.cost_usd,
+        crate::event::Usd::new(3.5),
+        "what the killed attempt spent counts"
+    );
+    assert_eq!(
+        run.launch(23),
         (4, 2, prompt.clone()),
         "the same iteration, with the same prompt"
     );
     assert!(prompt.contains("two tests failed"));
-    let mut life = life.killed();
-    assert_eq!(life.launch(23).1, 3);
+    let mut run = run.kill_and_resume();
+    assert_eq!(run.launch(23).1, 3);
 }
 
 #[test]
-fn failures_in_a_row_are_counted_on_after_a_kill_and_forgiven_after_giving_up() {
+fn consecutive_failures_survive_a_kill_and_reset_after_a_failed_run() {
     let failed = ProcessEnd::Exited { code: 1 };
-    let mut life = Life::begin();
-    life.iteration(0, "hm", failed);
-    life.say(2, Input::WakeUp);
-    life.iteration(3, "hm", failed);
-    let mut life = life.killed();
-    assert_eq!(life.engine.failures_in_a_row, 2);
-    life.iteration(10, "hm", failed);
-    assert!(matches!(life.outcome(), Some(RunOutcome::Failed { .. })));
-    let mut life = life.killed();
-    life.iteration(20, "hm", failed);
-    assert_eq!(life.outcome(), None);
+    let mut run = JournaledRun::begin();
+    run.iteration(0, "hm", failed);
+    run.step(2, wake());
+    run.iteration(3, "hm", failed);
+    let mut run = run.kill_and_resume();
+    assert_eq!(run.engine.failures_in_a_row, 2);
+    run.iteration(10, "hm", failed);
+    assert!(matches!(run.outcome(), Some(RunOutcome::Failed { .. })));
+    let mut run = run.kill_and_resume();
+    run.iteration(20, "hm", failed);
+    assert_eq!(run.outcome(), None);
 }
 
 #[test]
-fn what_an_abandoned_attempt_cost_counts_against_the_budget() {
-    let mut life = Life::begin();
-    life.launch(0);
-    life.spends(1, 4.5);
-    let mut life = life.killed();
-    life.launch(2);
-    life.spends(3, 0.6);
-    assert_eq!(life.todo, [Action::Stop { grace: secs(5) }]);
-    life.say(4, Input::Exited { end: OK, swept: 0 });
-    let limit = Limit::Cost { max_usd: 5.0 };
-    assert_eq!(life.outcome(), Some(&RunOutcome::LimitReached { limit }));
+fn cost_of_an_interrupted_attempt_counts_against_the_budget() {
+    let mut run = JournaledRun::begin();
+    run.launch(0);
+    run.spend(1, 4.5);
+    let mut run = run.kill_and_resume();
+    run.launch(2);
+    run.spend(3, 0.6);
+    assert_eq!(run.todo, [Action::Stop { grace: secs(5) }]);
+    run.step(
+        4,
+        Input::AgentEnded {
+            end: OK.into(),
+            swept: 0,
+        },
+    );
+    let limit = RunLimit::Cost { max_usd: 5.0 };
+    assert_eq!(run.outcome(), Some(&RunOutcome::LimitReached { limit }));
 }
 
 #[test]
-fn a_completed_iteration_without_a_last_word_is_complete() {
-    let mut life = Life::begin();
-    life.iteration(0, "LOOP_COMPLETE", OK);
-    life.gate(2, 0);
+fn completed_iteration_without_run_ended_is_complete() {
+    let mut run = JournaledRun::begin();
+    run.iteration(0, "LOOP_COMPLETE", OK);
+    run.gate(2, 0);
     assert!(matches!(
-        life.journal.pop().unwrap().event,
+        run.journal.pop().unwrap().event,
         RunEvent::RunEnded { .. }
     ));
-    let life = life.killed();
-    assert!(matches!(life.outcome(), Some(RunOutcome::Complete { .. })));
+    let run = run.kill_and_resume();
+    assert!(matches!(run.outcome(), Some(RunOutcome::Complete { .. })));
 }
 
 #[test]
-fn an_interrupted_iteration_is_run_again_and_not_counted() {
-    let mut life = Life::begin();
-    life.iteration(0, "hm", OK);
-    life.launch(2);
-    life.say(3, Input::Interrupted(Interrupt::Int));
-    life.say(4, Input::Exited { end: OK, swept: 0 });
-    assert!(matches!(life.outcome(), Some(RunOutcome::Interrupted { .. })));
-    let mut life = life.killed();
-    assert_eq!(life.engine.iterations_ended, 1);
-    let (iteration, attempt, _) = life.launch(5);
+fn interrupted_iteration_is_repeated_and_not_counted() {
+    let mut run = JournaledRun::begin();
+    run.iteration(0, "hm", OK);
+    run.launch(2);
+    run.step(3, stop_by(Interrupt::Int));
+    run.step(
+        4,
+        Input::AgentEnded {
+            end: OK.into(),
+            swept: 0,
+        },
+    );
+    assert!(matches!(run.outcome(), Some(RunOutcome::Interrupted { .. })));
+    let mut run = run.kill_and_resume();
+    assert_eq!(run.engine.iterations_ended, 1);
+    let (iteration, attempt, _) = run.launch(5);
     assert_eq!((iteration, attempt), (2, 2));
 }
 
 #[test]
-fn a_stated_reset_is_waited_for_by_the_resumed_run_too_and_does_not_count_as_time() {
-    let mut life = Life::begin();
-    life.launch(0);
+fn resumed_run_waits_for_a_stated_reset_and_the_wait_is_not_runtime() {
+    let mut run = JournaledRun::begin();
+    run.launch(0);
     let resets_at = Some(Timestamp::UNIX_EPOCH + secs(1000));
     let limit = Meta::RateLimit {
         status: crate::event::RateLimitStatus::Rejected,
         resets_at,
         limit: None,
     };
-    life.hears(1, TranscriptEvent::meta(limit));
+    run.transcript(1, TranscriptEvent::meta(limit));
     let end = ProcessEnd::Exited { code: 1 };
-    life.say(2, Input::Exited { end, swept: 0 });
-    assert_eq!(life.engine.deadline(), Some(secs(1001)));
-    // The clock of the journal stands at 2 when it is killed; a notice comes at 500.
-    life.journal.push(Record {
-        seq: life.journal.len() as u64 + 1,
+    run.step(
+        2,
+        Input::AgentEnded {
+            end: end.into(),
+            swept: 0,
+        },
+    );
+    assert_eq!(run.engine.deadline(), Some(secs(1001)));
+    // The last record before the kill is at 500 seconds.
+    run.journal.push(Record {
+        seq: run.journal.len() as u64 + 1,
         at: Timestamp::UNIX_EPOCH + secs(500),
         event: RunEvent::Notice {
-            level: crate::event::Level::Info,
+            level: crate::event::NoticeLevel::Info,
             text: String::new(),
         },
     });
-    let mut life = life.killed();
-    assert_eq!(life.engine.waited, secs(498));
-    assert_eq!(life.engine.deadline(), Some(secs(1001)));
-    life.say(1001, Input::Tick);
-    let (iteration, attempt, _) = life.launch(1001);
+    let mut run = run.kill_and_resume();
+    assert_eq!(run.engine.waited, secs(498));
+    assert_eq!(run.engine.deadline(), Some(secs(1001)));
+    run.step(1001, Input::Tick);
+    let (iteration, attempt, _) = run.launch(1001);
     assert_eq!((iteration, attempt), (1, 2));
-    assert_eq!(life.engine.waited, secs(999));
+    assert_eq!(run.engine.waited, secs(999));
 }
 
 #[test]
-fn messages_are_told_to_the_attempt_after_a_kill_and_to_no_later_iteration() {
-    let order = Command::Message {
+fn message_is_repeated_after_a_kill_but_not_in_later_iterations() {
+    let message = Command::Message {
         text: "mind the gap".into(),
     };
-    let mut life = Life::begin();
-    life.say(
-        0,
-        Input::Command {
-            id: "1".into(),
-            order,
+    let mut run = JournaledRun::begin();
+    run.step(0, command(message));
+    assert!(run.launch(0).2.contains("mind the gap"));
+    let mut run = run.kill_and_resume();
+    assert!(run.launch(1).2.contains("mind the gap"));
+    run.step(
+        1,
+        Input::AgentEnded {
+            end: OK.into(),
+            swept: 0,
         },
     );
-    assert!(life.launch(0).2.contains("mind the gap"));
-    let mut life = life.killed();
-    assert_eq!(life.restored().received(), ["1"]);
-    assert!(life.launch(1).2.contains("mind the gap"));
-    life.say(1, Input::Exited { end: OK, swept: 0 });
-    life.say(2, Input::WakeUp);
-    let again = life.launch(3).2;
+    run.step(2, wake());
+    let again = run.launch(3).2;
     assert!(
         again.contains("mind the gap"),
-        "no output: the agent has not heard it"
+        "no output: the agent has not read it"
     );
-    life.hears(3, TranscriptEvent::message(Tag::Ai, "hm"));
-    life.say(4, Input::Exited { end: OK, swept: 0 });
-    assert!(!life.launch(4).2.contains("mind the gap"));
-    let mut life = life.killed();
-    assert!(!life.launch(5).2.contains("mind the gap"));
+    run.transcript(3, TranscriptEvent::message(Tag::Ai, "hm"));
+    run.step(
+        4,
+        Input::AgentEnded {
+            end: OK.into(),
+            swept: 0,
+        },
+    );
+    assert!(!run.launch(4).2.contains("mind the gap"));
+    let mut run = run.kill_and_resume();
+    assert!(!run.launch(5).2.contains("mind the gap"));
 }
 
 #[test]
-fn a_standstill_ends_the_run_also_over_a_kill() {
-    let look = |life: &mut Life, second, tree: &str| {
-        let fingerprint = tree.to_owned();
-        life.say(second, Input::WorkspaceScanned { fingerprint });
+fn command_is_applied_once_also_after_a_kill() {
+    let message = |id: &str| {
+        let (id, text) = (id.to_owned(), format!("message {id}"));
+        let command = Command::Message { text };
+        Input::Command(CommandRequest { id, command })
     };
-    let mut life = Life::begin();
-    look(&mut life, 0, "a");
-    life.iteration(0, "hm", OK);
-    look(&mut life, 2, "a");
-    life.launch(2);
-    let mut life = life.killed();
-    look(&mut life, 3, "b");
-    life.iteration(3, "hm", OK);
-    look(&mut life, 5, "a");
-    let Some(RunOutcome::Failed { reason }) = life.outcome() else {
-        panic!("{:?}", life.todo);
+    let mut run = JournaledRun::begin();
+    run.step(0, message("a"));
+    run.step(0, message("a"));
+    let mut run = run.kill_and_resume();
+    assert!(run.engine.has_received("a") && !run.engine.has_received("b"));
+    run.step(1, message("a"));
+    run.step(1, message("b"));
+    let received = run.journal.iter().filter_map(|record| match &record.event {
+        RunEvent::CommandReceived { id, .. } => Some(id.as_str()),
+        _ => None,
+    });
+    assert_eq!(received.collect::<Vec<_>>(), ["a", "b"]);
+    let prompt = run.launch(1).2;
+    assert_eq!(prompt.matches("message a").count(), 1, "{prompt}");
+}
+
+#[test]
+fn no_progress_limit_survives_a_kill() {
+    let scan = |run: &mut JournaledRun, second, tree: &str| {
+        let fingerprint = Ok(tree.to_owned());
+        run.step(second, Input::WorkspaceScanned { fingerprint });
+    };
+    let mut run = JournaledRun::begin();
+    scan(&mut run, 0, "a");
+    run.iteration(0, "hm", OK);
+    scan(&mut run, 2, "a");
+    run.launch(2);
+    let mut run = run.kill_and_resume();
+    scan(&mut run, 3, "b");
+    run.iteration(3, "hm", OK);
+    scan(&mut run, 5, "a");
+    let Some(RunOutcome::Failed { reason }) = run.outcome() else {
+        panic!("{:?}", run.todo);
     };
     assert!(
         reason.starts_with("nothing has changed in 2 iterations in a row"),
         "{reason}"
     );
-    let mut life = life.killed();
-    look(&mut life, 6, "a");
-    assert_eq!(life.outcome(), None, "whoever goes on wants to see it tried");
+    let mut run = run.kill_and_resume();
+    scan(&mut run, 6, "a");
+    assert_eq!(run.outcome(), None, "a resumed run gets another try");
 }
 
 #[test]
-fn a_pause_holds_before_the_next_iteration_and_its_time_does_not_count() {
-    let mut life = Life::begin();
-    life.launch(0);
-    let pause = Command::Pause;
-    life.say(
-        1,
-        Input::Command {
-            id: "1".into(),
-            order: pause,
-        },
-    );
-    life.hears(1, TranscriptEvent::message(Tag::Ai, "hm"));
-    assert_eq!(life.say(2, Input::Exited { end: OK, swept: 0 }), []);
-    assert_eq!(life.engine.deadline(), None);
-    let resume = Command::Resume;
-    let told = Input::Command {
-        id: "2".into(),
-        order: resume,
-    };
-    assert_eq!(life.say(100, told), [Action::ReadPrompt]);
-    assert_eq!(life.engine.waited, secs(98));
-    assert_eq!(life.killed().engine.waited, secs(98));
-}
-
-#[test]
-fn stopping_one_iteration_goes_on_with_the_next_and_is_no_failure() {
-    let mut life = Life::begin();
-    life.launch(0);
-    let order = Command::StopIteration;
-    let told = Input::Command {
-        id: "1".into(),
-        order,
-    };
-    assert_eq!(life.say(1, told), [Action::Stop { grace: secs(5) }]);
-    let end = ProcessEnd::Signaled { signal: 15 };
-    assert_eq!(life.say(2, Input::Exited { end, swept: 0 }), [Action::ReadPrompt]);
-    assert_eq!(life.launch(2).0, 2);
-    assert_eq!(life.engine.failures_in_a_row, 0);
-    assert_eq!(life.killed().engine.iterations_ended, 1);
-}
-
-#[test]
-fn the_user_is_asked_between_iterations_and_not_before_the_first() {
-    let mut life = Life::begin();
-    life.engine = Engine::new(policy()).asking(Asking::BetweenIterations);
+fn pause_begins_before_the_next_iteration_and_is_not_runtime() {
+    let mut run = JournaledRun::begin();
+    run.launch(0);
+    run.step(1, command(Command::Pause));
+    run.transcript(1, TranscriptEvent::message(Tag::Ai, "hm"));
     assert_eq!(
-        life.say(0, Input::Started(Box::new(header()))),
+        run.step(
+            2,
+            Input::AgentEnded {
+                end: OK.into(),
+                swept: 0
+            }
+        ),
+        []
+    );
+    assert_eq!(run.engine.deadline(), None);
+    assert_eq!(run.step(100, command(Command::Resume)), [Action::ReadPrompt]);
+    assert_eq!(run.engine.waited, secs(98));
+    assert_eq!(run.kill_and_resume().engine.waited, secs(98));
+}
+
+#[test]
+fn stop_iteration_continues_with_the_next_and_is_not_a_failure() {
+    let mut run = JournaledRun::begin();
+    run.launch(0);
+    let actions = run.step(1, command(Command::StopIteration));
+    assert_eq!(actions, [Action::Stop { grace: secs(5) }]);
+    let end = ProcessEnd::Signaled { signal: 15 };
+    assert_eq!(
+        run.step(
+            2,
+            Input::AgentEnded {
+                end: end.into(),
+                swept: 0
+            }
+        ),
         [Action::ReadPrompt]
     );
-    life.iteration(0, "hm", OK);
-    assert_eq!(life.todo, [Action::Ask]);
-    assert_eq!(life.say(50, Input::Answered(Answer::GoOn)), [Action::ReadPrompt]);
-    life.iteration(50, "hm", OK);
-    assert_eq!(life.todo, [Action::Ask]);
-    life.say(60, Input::Answered(Answer::GoOnWithoutAsking));
-    life.iteration(60, "hm", OK);
-    assert_eq!(life.todo, [Action::ReadPrompt]);
+    assert_eq!(run.launch(2).0, 2);
+    assert_eq!(run.engine.failures_in_a_row, 0);
+    assert_eq!(run.kill_and_resume().engine.iterations_ended, 1);
 }
 
 #[test]
-fn files_out_of_bounds_fail_even_a_claim_to_be_done() {
-    let mut life = Life::begin();
-    life.launch(0);
-    life.hears(1, TranscriptEvent::message(Tag::Ai, "LOOP_COMPLETE"));
-    let files: Vec<String> = (0..30).map(|n| format!("f{n}")).collect();
-    life.say(2, Input::PathsViolated { files });
-    life.say(2, Input::Exited { end: OK, swept: 0 });
-    let failure = life.journal.iter().find_map(|record| match &record.event {
+fn user_is_asked_between_iterations_but_not_before_the_first() {
+    let mut run = JournaledRun::begin();
+    run.engine = Engine::new(policy()).with_ask_policy(AskPolicy::BetweenIterations);
+    assert_eq!(
+        run.step(0, Input::Started(Box::new(header()))),
+        [Action::ReadPrompt]
+    );
+    run.iteration(0, "hm", OK);
+    assert_eq!(run.todo, [Action::AskUser]);
+    assert_eq!(run.step(50, answer(Answer::Continue)), [Action::ReadPrompt]);
+    run.iteration(50, "hm", OK);
+    assert_eq!(run.todo, [Action::AskUser]);
+    run.step(60, answer(Answer::ContinueWithoutAsking));
+    run.iteration(60, "hm", OK);
+    assert_eq!(run.todo, [Action::ReadPrompt]);
+}
+
+#[test]
+fn path_violation_fails_even_a_completion_claim() {
+    let mut run = JournaledRun::begin();
+    run.launch(0);
+    run.transcript(1, TranscriptEvent::message(Tag::Ai, "LOOP_COMPLETE"));
+    run.violations = (0..30).map(|n| format!("f{n}")).collect();
+    run.step(
+        2,
+        Input::AgentEnded {
+            end: OK.into(),
+            swept: 0,
+        },
+    );
+    let failure = run.journal.iter().find_map(|record| match &record.event {
         RunEvent::IterationEnded {
             outcome: IterationOutcome::Failed { failure },
             ..
@@ -385,12 +464,12 @@ fn files_out_of_bounds_fail_even_a_claim_to_be_done() {
         _ => None,
     });
     assert!(
-        matches!(&failure, Some(Failure::OutsideAllowedPaths { files, more: 10 }) if files.len() == 20),
+        matches!(&failure, Some(IterationFailure::OutsideAllowedPaths { files, more: 10 }) if files.len() == 20),
         "{failure:?}"
     );
-    life.say(5, Input::WakeUp);
-    let prompt = life.launch(5).2;
+    run.step(5, wake());
+    let prompt = run.launch(5).2;
     assert!(prompt.contains("f0, f1, "), "{prompt}");
-    let mut life = life.killed();
-    assert_eq!(life.launch(6).2, prompt);
+    let mut run = run.kill_and_resume();
+    assert_eq!(run.launch(6).2, prompt);
 }

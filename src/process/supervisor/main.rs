@@ -1,8 +1,8 @@
-//! The keeper: the small parent of one child after the other. Here is how it takes up its post and waits for a child;
-//! `keeping` is what it does as long as it has one.
+//! The supervisor process: the parent of one child after the other. This file starts it and waits for spawn requests;
+//! `watch` supervises a child.
 //!
-//! It is this same program under another name. Its stdin is the control line; a child's three streams come
-//! over that line, and it keeps no copy of them, so it never holds a pipe open.
+//! It is the same program under another name. Its stdin is the control line. A child's three streams arrive over that
+//! line, and the supervisor keeps no copy of them, so it never holds a pipe open.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,68 +13,70 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::watch::Keeping;
-use crate::panic_hook;
+use super::watch::TreeWatch;
+use crate::failpoint;
+use crate::panic_hook::PanicScope;
 use crate::process::launch;
 use crate::process::poll;
 use crate::process::signals::Signals;
 use crate::process::spawn_request::SpawnRequest;
-use crate::process::wire::{self, Afterwards, Call, Notice, SpawnStage};
+use crate::process::wire::{self, Notice, Request, SpawnStage, SupervisorFate};
 
-/// The argument of a keeper; what it is to start comes over the control line.
-pub(in crate::process) const ARGUMENT: &str = "__keeper";
-/// What `ps` shows.
-pub(in crate::process) const DISPLAY_NAME: &str = "ralph-keeper";
-/// What the kernel calls it. Not `ralph…`: `pkill -9 ralph` must leave somebody to clean up.
+/// The argument of a supervisor. What to start arrives over the control line.
+pub(in crate::process) const ARGUMENT: &str = "__supervisor";
+/// The name that `ps` shows. It does not contain `ralph`, so that `pkill -f ralph` does not match it.
+pub(in crate::process) const DISPLAY_NAME: &str = "agent-supervisor";
+/// The name that the kernel uses, at most 15 bytes. `pkill ralph` does not match it.
 #[cfg(target_os = "linux")]
-const KERNEL_NAME: &std::ffi::CStr = c"agent-keeper";
+const KERNEL_NAME: &std::ffi::CStr = c"supervisor";
 
-/// First thing in `main`: if this process was started as a keeper, is one and returns its exit code.
-pub fn keep_if_asked() -> Option<ExitCode> {
+/// Runs the supervisor and returns its exit code if this process was started as one. Called first in `main`.
+pub fn supervise_if_requested(panics: &PanicScope) -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
         return None;
     }
-    let keep = || Post::take_up().and_then(|post| post.serve());
+    let run = || SupervisorProcess::new()?.serve(panics);
     Some(
-        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(keep)) {
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
             Ok(Ok(())) => ExitCode::SUCCESS,
             Ok(Err(_)) => ExitCode::FAILURE,
             Err(_) => {
-                confess();
+                report_panic(panics);
                 ExitCode::FAILURE
             }
         },
     )
 }
 
-/// Nobody reads our stderr: whoever holds the other end of the line is told, and ends what we have left.
-fn confess() {
-    let words = panic_hook::first_panic().unwrap_or_default();
-    let notice = Notice::Mistaken {
-        bytes: words.len() as u64,
+/// Stderr is closed, so the panic is reported over the control line. The receiver then kills what the supervisor leaves
+/// behind.
+fn report_panic(panics: &PanicScope) {
+    let message = panics.first_panic().unwrap_or_default();
+    let notice = Notice::Panicked {
+        bytes: message.len() as u64,
     };
     let _ = wire::write_all(
         rustix::stdio::stdin(),
-        &[&notice.encode()[..], words.as_bytes()].concat(),
+        &[&notice.encode()[..], message.as_bytes()].concat(),
     );
 }
 
-/// Where a keeper hears of its children, and of signals.
-struct Post {
+/// What a supervisor waits for: requests and signals.
+struct SupervisorProcess {
     control: BorrowedFd<'static>,
     signals: Signals,
 }
 
-impl Post {
-    fn take_up() -> io::Result<Self> {
+impl SupervisorProcess {
+    fn new() -> io::Result<Self> {
         launch::close_inherited_descriptors();
-        // In the terminal's session a Ctrl-C would reach us beside the one order that counts.
+        // In the session of the terminal, Ctrl-C would reach the supervisor besides ralph's command.
         let _ = rustix::process::setsid();
         adopt_orphans();
         launch::reset_signals();
         let signals = Signals::listen()?;
-        // The workspace must not be busy because of us.
+        // The supervisor must not keep the workspace busy.
         let _ = std::env::set_current_dir("/");
         Ok(Self {
             control: rustix::stdio::stdin(),
@@ -82,16 +84,18 @@ impl Post {
         })
     }
 
-    /// Child after child, each with nothing left of the one before, until nobody wants another one.
-    fn serve(&self) -> io::Result<()> {
-        while let Some((errand, streams)) = self.next_errand()? {
-            let started = start(&errand, streams);
+    /// Runs one child after the other, each after the whole tree of the one before has exited.
+    fn serve(&self, panics: &PanicScope) -> io::Result<()> {
+        while let Some((request, streams)) = self.next_request()? {
+            let started = start(&request, streams);
             let _ = std::env::set_current_dir("/");
             match started {
                 Ok(leader) => {
-                    let keeping = Keeping::begin(self.control, &self.signals, leader);
-                    rehearse_a_mistake(&errand);
-                    if keeping.until_all_are_gone() == Afterwards::Leaves {
+                    let watch = TreeWatch::begin(self.control, &self.signals, leader);
+                    if is_agent(&request) {
+                        failpoint!(panics, Supervisor);
+                    }
+                    if watch.run() == SupervisorFate::Exits {
                         break;
                     }
                 }
@@ -104,65 +108,65 @@ impl Post {
         Ok(())
     }
 
-    /// Waits for it; nothing once the line has ended, or somebody has told us to go.
-    fn next_errand(&self) -> io::Result<Option<(SpawnRequest, [OwnedFd; 3])>> {
+    /// Waits for a request. Returns `None` once the line has ended or a signal has asked the supervisor to exit.
+    fn next_request(&self) -> io::Result<Option<(SpawnRequest, [OwnedFd; 3])>> {
         loop {
             let wanted = [
                 (self.control, PollFlags::IN),
                 (self.signals.as_fd(), PollFlags::IN),
             ];
-            let [called, signalled] = poll::wait(wanted, None);
+            let [readable, signalled] = poll::wait(wanted, None);
             if signalled {
                 self.signals.clear();
             }
             if self.signals.take_stop() {
                 return Ok(None);
             }
-            if !called {
+            if !readable {
                 continue;
             }
-            match wire::take_over(self.control)? {
-                Call::SpawnRequest { errand, streams } => {
-                    let errand = SpawnRequest::decode(&errand).ok_or(io::ErrorKind::InvalidData)?;
-                    return Ok(Some((errand, streams)));
+            match wire::receive_request(self.control)? {
+                Request::Spawn { request, streams } => {
+                    let request = SpawnRequest::decode(&request).ok_or(io::ErrorKind::InvalidData)?;
+                    return Ok(Some((request, streams)));
                 }
-                Call::TooLate => {}
-                Call::Over => return Ok(None),
+                Request::LateCommand => {}
+                Request::EndOfLine => return Ok(None),
             }
         }
     }
 }
 
-/// The streams are closed here once the child has its own copies.
+/// Starts the program. The streams are closed here once the child has its own copies.
 fn start(
-    errand: &SpawnRequest,
+    request: &SpawnRequest,
     [stdin, stdout, stderr]: [OwnedFd; 3],
 ) -> Result<Pid, (SpawnStage, io::Error)> {
-    let mut command = Command::new(&errand.program);
+    let mut command = Command::new(&request.program);
     command
-        .args(&errand.args)
+        .args(&request.args)
         .env_clear()
-        .envs(errand.environment.iter().map(|(name, value)| (name, value)))
+        .envs(request.environment.iter().map(|(name, value)| (name, value)))
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr);
-    std::env::set_current_dir(Path::new(&errand.cwd))
+    std::env::set_current_dir(Path::new(&request.cwd))
         .map_err(|error| (SpawnStage::WorkingDirectory, error))?;
-    launch::lead_a_session(&mut command, errand.terminal);
+    launch::lead_a_session(&mut command, request.terminal);
     let leader = command.spawn().map_err(|error| (SpawnStage::Exec, error))?;
     let pid = i32::try_from(leader.id()).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| (SpawnStage::Exec, io::ErrorKind::InvalidData.into()))
 }
 
-/// For the tests of what happens then.
-fn rehearse_a_mistake(errand: &SpawnRequest) {
-    let is_an_agents = |(name, _): &(_, _)| name == "RALPH_ITERATION";
-    if errand.environment.iter().any(is_an_agents) {
-        panic_hook::failpoint("keeper");
-    }
+/// Whether the child is an agent or a gate, not a probe.
+fn is_agent(request: &SpawnRequest) -> bool {
+    request
+        .environment
+        .iter()
+        .any(|(name, _)| name == "RALPH_ITERATION")
 }
 
-/// Makes whatever loses its parent below us our child, and gives us our name.
+/// Makes this process the parent of orphans below it, and sets its name.
 fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {

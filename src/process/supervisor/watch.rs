@@ -1,5 +1,5 @@
-//! What a keeper does while it has a child: it adopts whatever the child leaves behind, runs the ladder of signals, and
-//! stops the whole tree when its control line ends, that is when ralph is gone.
+//! Supervises a child: adopts the processes that it leaves behind, stops the tree with SIGTERM and SIGKILL on command, and
+//! stops it when the control line ends, which means that ralph has exited.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,56 +13,56 @@ use crate::event::ProcessEnd;
 use crate::process::poll;
 use crate::process::signals::Signals;
 use crate::process::tree::Tree;
-use crate::process::wire::{self, Afterwards, MESSAGE_BYTES, Notice, SupervisorCommand};
+use crate::process::wire::{self, MESSAGE_BYTES, Notice, SupervisorCommand, SupervisorFate};
 
-/// How long a process may finish by itself once the child has exited: the `tee` at the end of a script
-/// still has to write its last line.
+/// Time for other processes to exit by themselves after the child: the `tee` at the end of a script still has to write its
+/// last line.
 const LINGER: Duration = Duration::from_millis(100);
-/// How long what the child left behind has between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL for processes that outlive the child.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
-/// The same for the whole tree when ralph is gone.
+/// Time between SIGTERM and SIGKILL for the tree after ralph has exited.
 const ABANDONED_GRACE: Duration = Duration::from_millis(500);
-/// The same when somebody signals the keeper itself.
+/// Time between SIGTERM and SIGKILL for the tree after a signal to the supervisor.
 const SIGNALLED_GRACE: Duration = Duration::from_secs(5);
-/// SIGKILL is repeated, for what a process of another user or a slow system call may need …
+/// Interval between two SIGKILLs. The first may not reach a process that has just changed its user.
 const KILL_AGAIN: Duration = Duration::from_millis(200);
-/// … until then: a process that does not die of it now is in the hands of the kernel.
+/// Time after which processes that do not die are given up: the kernel cannot end them now.
 const GIVE_UP: Duration = Duration::from_secs(3);
 
-/// What the keeper is doing.
+/// The stage of ending the tree.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     Running,
-    /// The child has exited by itself; its leftovers may do the same.
+    /// The child has exited by itself. The rest of the tree may do the same.
     Lingering {
         until: Instant,
     },
-    /// All have had SIGTERM.
+    /// SIGTERM was sent to the whole tree.
     Terminating {
         until: Instant,
     },
-    /// All have had SIGKILL.
+    /// SIGKILL was sent to the whole tree.
     Killing {
         again: Instant,
         give_up: Instant,
     },
 }
 
-/// Whether a child of the keeper is left, be it its own or an adopted one.
+/// Whether the supervisor has a child left, its own or an adopted one.
 #[derive(Debug, PartialEq, Eq)]
 enum Children {
     Left,
     None,
 }
 
-/// One child, and all that it starts.
-pub(in crate::process) struct Keeping<'a> {
+/// A child and the process tree below it.
+pub(in crate::process) struct TreeWatch<'a> {
     control: BorrowedFd<'a>,
     /// False once the control line has ended.
-    attended: bool,
+    connected: bool,
     signals: &'a Signals,
-    /// Whether somebody has told the keeper itself to go.
-    dismissed: bool,
+    /// A signal has asked the supervisor to exit.
+    exit_requested: bool,
     tree: Tree,
     leader_has_ended: bool,
     phase: Phase,
@@ -71,14 +71,14 @@ pub(in crate::process) struct Keeping<'a> {
     outbox: Vec<u8>,
 }
 
-impl<'a> Keeping<'a> {
-    /// The child has just been started.
+impl<'a> TreeWatch<'a> {
+    /// Starts watching a child that was just started.
     pub(in crate::process) fn begin(control: BorrowedFd<'a>, signals: &'a Signals, leader: Pid) -> Self {
-        let mut keeping = Self {
+        let mut watch = Self {
             control,
-            attended: true,
+            connected: true,
             signals,
-            dismissed: false,
+            exit_requested: false,
             tree: Tree {
                 root: rustix::process::getpid(),
                 leader,
@@ -88,46 +88,47 @@ impl<'a> Keeping<'a> {
             swept: BTreeSet::new(),
             outbox: Vec::new(),
         };
-        keeping.say(Notice::Started {
+        watch.notify(Notice::Started {
             pid: leader.as_raw_pid().cast_unsigned(),
         });
-        keeping.flush();
-        keeping
+        watch.flush();
+        watch
     }
 
-    pub(in crate::process) fn until_all_are_gone(mut self) -> Afterwards {
-        let mut afterwards = Afterwards::Waits;
+    /// Runs until no process of the tree is left.
+    pub(in crate::process) fn run(mut self) -> SupervisorFate {
+        let mut fate = SupervisorFate::Waits;
         while self.reap() == Children::Left {
             let now = Instant::now();
             self.advance(now);
             if matches!(self.phase, Phase::Killing { give_up, .. } if give_up <= now) {
-                // What is left here must not be taken for something of the next child.
-                afterwards = Afterwards::Leaves;
+                // The rest must not be mistaken for processes of the next child.
+                fate = SupervisorFate::Exits;
                 break;
             }
             self.flush();
-            self.listen();
+            self.wait();
         }
         self.tree.kill_escaped();
-        if self.dismissed || !self.attended {
-            afterwards = Afterwards::Leaves;
+        if self.exit_requested || !self.connected {
+            fate = SupervisorFate::Exits;
         }
-        self.say(Notice::TreeExited {
+        self.notify(Notice::TreeExited {
             swept: self.swept.len() as u64,
-            supervisor: afterwards,
+            supervisor: fate,
         });
         self.flush();
-        afterwards
+        fate
     }
 
-    /// Takes the exit status of every child that has one.
+    /// Collects the exit status of every child that has exited.
     fn reap(&mut self) -> Children {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.tree.leader => {
                     self.leader_has_ended = true;
-                    self.hasten(LEFTOVER_GRACE);
-                    self.say(Notice::LeaderEnded(process_end(status)));
+                    self.shorten_grace(LEFTOVER_GRACE);
+                    self.notify(Notice::LeaderEnded(process_end(status)));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Children::Left,
@@ -136,7 +137,7 @@ impl<'a> Keeping<'a> {
         }
     }
 
-    /// Moves on to the next phase if it is time.
+    /// Enters the next phase if it is due.
     fn advance(&mut self, now: Instant) {
         match self.phase {
             Phase::Running if self.leader_has_ended => {
@@ -149,20 +150,20 @@ impl<'a> Keeping<'a> {
         }
     }
 
-    /// Waits for an order, a signal, or the end of the phase.
-    fn listen(&mut self) {
+    /// Waits for a command, a signal, or the end of the phase.
+    fn wait(&mut self) {
         let until = match self.phase {
             Phase::Running => None,
             Phase::Lingering { until } | Phase::Terminating { until } => Some(until),
             Phase::Killing { again, .. } => Some(again),
         };
-        // A line that has ended would be ready for ever, so the other descriptor stands in for it.
-        let control = if self.attended {
+        // A line that has ended is always readable, so poll the other descriptor twice instead.
+        let control = if self.connected {
             self.control
         } else {
             self.signals.as_fd()
         };
-        let [order, signal] = poll::wait(
+        let [command, signal] = poll::wait(
             [(control, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)],
             until,
         );
@@ -170,33 +171,33 @@ impl<'a> Keeping<'a> {
             self.signals.clear();
         }
         if self.signals.take_stop() {
-            self.dismissed = true;
+            self.exit_requested = true;
             self.terminate(SIGNALLED_GRACE);
         }
-        if order && self.attended {
-            self.obey();
+        if command && self.connected {
+            self.execute_command();
         }
     }
 
-    fn obey(&mut self) {
+    fn execute_command(&mut self) {
         let mut bytes = [0; MESSAGE_BYTES];
         match wire::read_exact(self.control, &mut bytes).map(|()| SupervisorCommand::decode(&bytes)) {
             Ok(Some(SupervisorCommand::Stop { grace })) => self.terminate(grace),
             Ok(Some(SupervisorCommand::Kill)) => self.kill(Instant::now() + GIVE_UP),
-            // An order that makes no sense is as good as none: nobody we know is at the other end.
+            // An unknown command has the same effect as the end of the line.
             Ok(None) | Err(_) => {
-                self.attended = false;
+                self.connected = false;
                 self.terminate(ABANDONED_GRACE);
             }
         }
     }
 
-    /// SIGTERM to all, and SIGKILL not later than `grace` from now.
+    /// Sends SIGTERM to the tree, and SIGKILL at most `grace` from now.
     fn terminate(&mut self, grace: Duration) {
         match self.phase {
             Phase::Running | Phase::Lingering { .. } => {
-                let asked = self.tree.terminate();
-                self.count(&asked);
+                let signalled = self.tree.terminate();
+                self.count(&signalled);
                 let grace = if self.leader_has_ended {
                     grace.min(LEFTOVER_GRACE)
                 } else {
@@ -204,13 +205,13 @@ impl<'a> Keeping<'a> {
                 };
                 self.phase = Phase::Terminating { until: after(grace) };
             }
-            Phase::Terminating { .. } => self.hasten(grace),
+            Phase::Terminating { .. } => self.shorten_grace(grace),
             Phase::Killing { .. } => {}
         }
     }
 
-    /// A grace that runs may be shortened, never prolonged.
-    fn hasten(&mut self, grace: Duration) {
+    /// Shortens a running grace. It is never extended.
+    fn shorten_grace(&mut self, grace: Duration) {
         if let Phase::Terminating { until } = &mut self.phase {
             *until = (*until).min(after(grace));
         }
@@ -225,18 +226,18 @@ impl<'a> Keeping<'a> {
         };
     }
 
-    /// What still lives once the child has exited was left behind.
+    /// Counts the processes that outlived the child.
     fn count(&mut self, signalled: &[Pid]) {
         if self.leader_has_ended {
             self.swept.extend(signalled.iter().map(|pid| pid.as_raw_pid()));
         }
     }
 
-    fn say(&mut self, notice: Notice) {
+    fn notify(&mut self, notice: Notice) {
         self.outbox.extend_from_slice(&notice.encode());
     }
 
-    /// If nobody hears it, the end of the line will tell us.
+    /// If ralph has exited, the next read reports the end of the line.
     fn flush(&mut self) {
         let _ = wire::write_all(self.control, &self.outbox);
         self.outbox.clear();
@@ -252,7 +253,7 @@ fn process_end(status: WaitStatus) -> ProcessEnd {
     }
 }
 
-/// A grace may be given as "for ever"; a day is that for a process.
+/// The deadline of a grace. A grace can be unlimited, so it is cut to a day.
 fn after(grace: Duration) -> Instant {
     Instant::now() + grace.min(Duration::from_secs(24 * 60 * 60))
 }

@@ -1,22 +1,20 @@
-//! `claude`: the stream-json of Claude Code, and of the programs that imitate it (ralphex's wrappers print four of
-//! its events bare). What is said and done lives here; how a session ends is in `ending`, the shapes in `wire`.
+//! `claude`: the stream-json format of Claude Code and of compatible programs (ralphex's wrappers print four of its events
+//! without an envelope). `result` handles results and errors, `wire` defines the JSON types.
 
-mod line_template;
 mod result;
 #[cfg(test)]
 mod tests;
 mod wire;
 
 use super::common::{
-    Alike, Assembler, Begun, EventStream, JsonScan, Tools, hidden_prompt, json_text, mark_unknown, read_plan,
-    say_unreadable, scan, scan_raw,
+    Assembler, EventStream, JsonScanner, MessageStatus, Tools, hidden_prompt, json_text, push_unknown,
+    push_unreadable, read_plan, scan, scan_raw,
 };
-use super::{Adapter, Capabilities, Format, Opening};
-use crate::event::{Flow, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
-use line_template::{LineTemplate, Piece};
-use result::Ending;
-use wire::{Block, Event, Line, Streamed};
-pub(super) use wire::{Message, block_as_it_came};
+use super::{Adapter, AdapterContext, Capabilities, Format};
+use crate::event::{Flow, Json, Meta, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage};
+use result::ResultState;
+use wire::{ClaudeBlock, ClaudeLine, ClaudeStreamEvent, FullClaudeLine};
+pub(super) use wire::{ClaudeMessage, raw_block};
 
 pub(super) const FORMAT: Format = Format {
     name: "claude",
@@ -24,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     open,
 };
 
-/// What every stream of this family can tell.
+/// The capabilities of all Claude-compatible formats.
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     roles: true,
     messages: true,
@@ -36,117 +34,120 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     terminal_event: true,
 };
 
-fn open(opening: &Opening<'_>) -> Box<dyn Adapter> {
-    Box::new(Claude::new(opening, DIALECT))
+fn open(context: &AdapterContext<'_>) -> Box<dyn Adapter> {
+    Box::new(Claude::new(context, DIALECT))
 }
 
-/// In what the members of the family differ where they say the same.
+/// The differences between Claude-compatible formats.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dialect {
     pub(super) input: InputTokens,
+    pub(super) output: OutputTokens,
     pub(super) result: ResultText,
+    pub(super) total: ResultUsage,
 }
 
 const DIALECT: Dialect = Dialect {
-    input: InputTokens::BesideCache,
+    input: InputTokens::ExcludingCache,
+    output: OutputTokens::OfCompleteMessages,
     result: ResultText::LastMessage,
+    total: ResultUsage::OfTurn,
 };
 
-/// What `input_tokens` counts.
+/// The meaning of `input_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InputTokens {
-    /// Only what no cache had to do with.
-    BesideCache,
-    /// All input.
+    /// Input tokens without cache reads and writes.
+    ExcludingCache,
+    /// All input tokens.
     All,
 }
 
-/// What the `result` event repeats.
+/// The messages whose `output_tokens` are final.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputTokens {
+    /// Messages with a `stop_reason`. Before that, the figure is the one at the start of the message.
+    OfCompleteMessages,
+    OfAllMessages,
+}
+
+/// What the `usage` of a `result` event covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ResultUsage {
+    OfTurn,
+    /// All turns of the session, including those of earlier processes.
+    OfSession,
+}
+
+/// The text that the `result` event repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResultText {
     LastMessage,
-    /// All messages, glued together without anything between them.
-    EveryMessage,
+    /// All messages, joined without a separator.
+    AllMessages,
 }
 
-/// The model's name in messages that Claude Code wrote itself.
+/// The model name in messages that Claude Code generates.
 const SYNTHETIC: &str = "<synthetic>";
 
 pub(super) struct Claude {
     dialect: Dialect,
     prompt: String,
     session: Option<String>,
-    pub(super) speech: Assembler,
+    pub(super) assembler: Assembler,
     pub(super) tools: Tools,
-    /// Output tokens that were counted when the current message began, and whose message that is.
-    counted: (Option<String>, u64),
-    ending: Ending,
-    mould: LineTemplate,
+    /// The output tokens counted for the current message, and its parent tool call.
+    counted_output: (Option<String>, u64),
+    result_state: ResultState,
 }
 
 impl EventStream for Claude {
-    type Event<'a> = Line<'a>;
+    type Event<'a> = ClaudeLine<'a>;
 
-    fn read_alike(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) -> Alike {
-        let Some(Piece { parent, tag, text }) = self.mould.piece(line) else {
-            return Alike::No;
-        };
-        self.speech.piece(parent, tag, &text, out);
-        Alike::Yes
-    }
-
-    fn parse(text: &str) -> Result<Line<'_>, String> {
+    fn parse(text: &str) -> Result<ClaudeLine<'_>, String> {
         scan(text)
     }
 
-    fn read(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let Some(kind) = read.kind.text() else {
-            return say_unreadable(line, "the object has no `type`".to_owned(), out);
+    fn read(&mut self, parsed: &ClaudeLine<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let Some(kind) = parsed.kind.text() else {
+            return push_unreadable(line, "`type` is missing".to_owned(), out);
         };
-        self.note_session(read, line, out);
+        self.report_session(parsed, line, out);
         match kind {
             "stream_event" => {
-                let parent = read.parent_tool_use_id.text();
-                // One that begins a session says so each time.
-                if let Some((tag, text)) = read.event.piece()
-                    && !read.subtype.is("init")
-                {
-                    self.mould.cast(line, parent, tag, text);
-                }
-                if self.read_stream(&read.event, parent, out) == Known::No {
-                    with_all_of(line, |event| read_other(&scan_raw(event.event), out));
+                let parent = parsed.parent_tool_use_id.text();
+                if self.read_stream(&parsed.event, parent, out) == Recognized::No {
+                    with_full_line(line, |event| read_other_stream_event(&scan_raw(event.event), out));
                 }
             }
-            "assistant" | "message_stop" => self.read_message(read, line, out),
-            "user" => self.read_user(read, line, out),
-            "system" if says_nothing(read.subtype.text().unwrap_or_default()) => {}
-            "system" => with_all_of(line, |event| read_system(event, out)),
-            "result" => with_all_of(line, |event| self.read_result(event, out)),
+            "assistant" | "message_stop" => self.read_message(parsed, line, out),
+            "user" => self.read_user(parsed, line, out),
+            "system" if is_ignored_subtype(parsed.subtype.text().unwrap_or_default()) => {}
+            "system" => with_full_line(line, |event| self.read_system(event, out)),
+            "result" => with_full_line(line, |event| self.read_result(event, out)),
             "message_start"
             | "content_block_start"
             | "content_block_delta"
             | "content_block_stop"
             | "message_delta" => {
                 let text = json_text(line);
-                let bare: Streamed<'_> = JsonScan::object(&text).unwrap_or_default();
-                let known = self.read_stream(&bare, read.parent_tool_use_id.text(), out);
-                debug_assert_eq!(known, Known::Yes);
+                let bare: ClaudeStreamEvent<'_> = JsonScanner::object(&text).unwrap_or_default();
+                let recognized = self.read_stream(&bare, parsed.parent_tool_use_id.text(), out);
+                debug_assert_eq!(recognized, Recognized::Yes);
             }
-            "rate_limit_event" => with_all_of(line, |event| result::read_rate_limit(event, out)),
-            "error" => with_all_of(line, |event| result::read_error(event, out)),
-            // What the program tells a program: nothing in it is for the reader of a transcript.
+            "rate_limit_event" => with_full_line(line, |event| result::read_rate_limit(event, out)),
+            "error" => with_full_line(line, |event| result::read_error(event, out)),
+            // Messages between programs, without content for the transcript.
             "control_request"
             | "control_response"
             | "control_cancel_request"
             | "keep_alive"
             | "ping"
             | "tool_progress" => {}
-            unknown => with_all_of(line, |event| mark_unknown(unknown, event.words().as_deref(), out)),
+            unknown => with_full_line(line, |event| {
+                push_unknown(unknown, event.display_text().as_deref(), out)
+            }),
         }
-    }
-
-    fn speech(&mut self) -> &mut Assembler {
-        &mut self.speech
     }
 
     fn tools(&mut self) -> &mut Tools {
@@ -155,31 +156,29 @@ impl EventStream for Claude {
 }
 
 impl Claude {
-    pub(super) fn new(opening: &Opening<'_>, dialect: Dialect) -> Self {
+    pub(super) fn new(context: &AdapterContext<'_>, dialect: Dialect) -> Self {
         Self {
             dialect,
-            prompt: opening.prompt.trim().to_owned(),
+            prompt: context.prompt.trim().to_owned(),
             session: None,
-            speech: Assembler::default(),
+            assembler: Assembler::default(),
             tools: Tools::default(),
-            counted: (None, 0),
-            ending: Ending::default(),
-            mould: LineTemplate::default(),
+            counted_output: (None, 0),
+            result_state: ResultState::default(),
         }
     }
 
-    /// Every line names the session; it is told once, and by `init` with more.
-    fn note_session(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let begins = read.subtype.is("init");
-        // A session that could not be found is named in the failure: that is not one to go on with.
-        let failed = read.is_error.flag() == Some(true);
-        let Some(id) = read.session_id.words().filter(|_| !failed) else {
+    /// Reports the session once, and again for `init`, which has more details. Every line contains the session id.
+    fn report_session(&mut self, parsed: &ClaudeLine<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let is_init = parsed.subtype.is("init");
+        // An error may contain the id of a session that was not found and cannot be resumed.
+        let failed = parsed.is_error.flag() == Some(true);
+        let Some(id) = parsed.session_id.non_empty().filter(|_| !failed) else {
             return;
         };
-        if begins || self.session.as_deref() != Some(id) {
+        if is_init || self.session.as_deref() != Some(id) {
             self.session = Some(id.to_owned());
-            self.mould.forget();
-            with_all_of(line, |event| {
+            with_full_line(line, |event| {
                 out.push(TranscriptEvent::meta(Meta::Session {
                     session_id: id.to_owned(),
                     model: event.model.to_text(),
@@ -189,23 +188,23 @@ impl Claude {
         }
     }
 
-    /// A whole message, or one block of it.
-    fn read_message(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let parent = read.parent_tool_use_id.text();
-        let message = &read.message;
+    /// Reads a whole message or one block of it.
+    fn read_message(&mut self, parsed: &ClaudeLine<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let parent = parsed.parent_tool_use_id.text();
+        let message = &parsed.message;
         if message.model.is(SYNTHETIC) {
-            return with_all_of(line, |event| self.ending.read_synthetic(event, out));
+            return with_full_line(line, |event| self.result_state.read_synthetic(event, out));
         }
         self.begin(message, parent, out);
-        if let Some(text) = message.content.words() {
-            self.speech.whole(parent, Tag::Ai, text, out);
+        if let Some(text) = message.content.text() {
+            self.assembler.push_whole(parent, Tag::Ai, text, out);
         }
         for (index, block) in message.content.blocks().iter().enumerate() {
-            if self.read_block(block, parent, out) == Known::No {
-                with_all_of(line, |event| {
+            if self.read_block(block, parent, out) == Recognized::No {
+                with_full_line(line, |event| {
                     out.push(TranscriptEvent::Text {
                         tag: Tag::Sys,
-                        text: wire::block_as_it_came(event.message, index),
+                        text: wire::raw_block(event.message, index),
                         flow: Flow::Message,
                         parent: parent.map(str::to_owned),
                     });
@@ -214,55 +213,59 @@ impl Claude {
         }
     }
 
-    /// Usage is counted when a message begins: each block of it repeats the same figures.
-    fn begin(&mut self, message: &Message<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
-        let begun = match message.id.words() {
-            Some(id) => self.speech.begin(parent, id),
-            None => self.speech.begin_unnamed(parent),
+    /// Begins a message and reports its usage once: each block repeats the same figures.
+    fn begin(&mut self, message: &ClaudeMessage<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+        let status = match message.id.non_empty() {
+            Some(id) => self.assembler.begin_message(parent, id),
+            None => self.assembler.begin_unnamed_message(parent),
         };
-        if begun == Begun::Same {
+        if status == MessageStatus::Continued {
             return;
         }
-        let usage = Usage {
-            model: message.model.text().map(|model| self.tools.name(model)),
+        let mut usage = Usage {
+            model: message.model.text().map(str::to_owned),
             ..wire::usage(&message.usage, self.dialect.input)
         };
-        self.counted = (parent.map(str::to_owned), usage.completion_tokens.unwrap_or(0));
+        let is_complete = message.stop_reason.non_empty().is_some();
+        if self.dialect.output == OutputTokens::OfCompleteMessages && !is_complete {
+            usage.completion_tokens = None;
+        }
+        self.counted_output = (parent.map(str::to_owned), usage.completion_tokens.unwrap_or(0));
         self.count(usage, out);
     }
 
     fn count(&mut self, usage: Usage, out: &mut Vec<TranscriptEvent>) {
         if !usage.is_empty() {
-            self.ending.steps.add(&usage);
-            out.push(self.tools.usage(usage));
+            self.result_state.steps.add(&usage);
+            out.push(TranscriptEvent::usage(usage));
         }
     }
 
     fn read_block(
         &mut self,
-        block: &Block<'_>,
+        block: &ClaudeBlock<'_>,
         parent: Option<&str>,
         out: &mut Vec<TranscriptEvent>,
-    ) -> Known {
+    ) -> Recognized {
         match (block.kind.text(), block.text.text(), block.thinking.text()) {
-            // ralphex asks for no `type` where there is a `text`.
-            (Some("text") | None, Some(text), _) => self.speech.whole(parent, Tag::Ai, text, out),
-            (Some("thinking"), _, Some(text)) => self.speech.whole(parent, Tag::Think, text, out),
+            // ralphex's wrappers omit `type` in text blocks.
+            (Some("text") | None, Some(text), _) => self.assembler.push_whole(parent, Tag::Ai, text, out),
+            (Some("thinking"), _, Some(text)) => self.assembler.push_whole(parent, Tag::Think, text, out),
             (Some("redacted_thinking"), _, _) => {}
             (Some("tool_use"), _, _) if block.id.text().is_some() => self.start_tool(block, parent, out),
             (Some("tool_result"), _, _) => self.end_tool(block, out),
-            _ => return Known::No,
+            _ => return Recognized::No,
         }
-        Known::Yes
+        Recognized::Yes
     }
 
-    fn start_tool(&mut self, block: &Block<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+    fn start_tool(&mut self, block: &ClaudeBlock<'_>, parent: Option<&str>, out: &mut Vec<TranscriptEvent>) {
         let name = block.name.text().unwrap_or("tool");
-        self.speech.interrupt(parent);
+        self.assembler.end_unnamed_message(parent);
         let tool = ToolStart {
-            id: self.tools.name(block.id.text().unwrap_or_default()),
-            name: self.tools.name(name),
-            input: block.input.map(|input| self.tools.input(input)),
+            id: block.id.text().unwrap_or_default().to_owned(),
+            name: name.to_owned(),
+            input: block.input.map(Json::from),
             parent: parent.map(str::to_owned),
         };
         self.tools.start(tool, out);
@@ -271,7 +274,7 @@ impl Claude {
         }
     }
 
-    fn end_tool(&mut self, block: &Block<'_>, out: &mut Vec<TranscriptEvent>) {
+    fn end_tool(&mut self, block: &ClaudeBlock<'_>, out: &mut Vec<TranscriptEvent>) {
         let id = block.tool_use_id.text().unwrap_or_default();
         self.tools.output(id, block.content.text(), out);
         let status = match block.is_error.flag() {
@@ -279,40 +282,40 @@ impl Claude {
             Some(false) | None => ToolStatus::Ok,
         };
         let end = ToolEnd {
-            id: self.tools.name(id),
+            id: id.to_owned(),
             status,
             duration_ms: None,
         };
         self.tools.end(end, out);
-        self.speech.dismiss(id);
+        self.assembler.remove_subagent(id);
     }
 
-    fn read_user(&mut self, read: &Line<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let content = &read.message.content;
-        if let Some(text) = content.words() {
-            self.read_words_of_user(text, read, out);
+    fn read_user(&mut self, parsed: &ClaudeLine<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let content = &parsed.message.content;
+        if let Some(text) = content.text() {
+            self.read_user_text(text, parsed, out);
         }
         for (index, block) in content.blocks().iter().enumerate() {
             match block.kind.text() {
                 Some("tool_result") => self.end_tool(block, out),
-                Some("text") => self.read_words_of_user(block.text.text().unwrap_or_default(), read, out),
-                Some(kind) => self.read_words_of_user(&format!("[{kind}]"), read, out),
-                None => with_all_of(line, |event| {
-                    let words = wire::block_as_it_came(event.message, index);
-                    self.read_words_of_user(&words, read, out);
+                Some("text") => self.read_user_text(block.text.text().unwrap_or_default(), parsed, out),
+                Some(kind) => self.read_user_text(&format!("[{kind}]"), parsed, out),
+                None => with_full_line(line, |event| {
+                    let text = wire::raw_block(event.message, index);
+                    self.read_user_text(&text, parsed, out);
                 }),
             }
         }
     }
 
-    /// What goes to the model without coming from a tool: the prompt, or a word of the program's own.
-    fn read_words_of_user(&self, text: &str, read: &Line<'_>, out: &mut Vec<TranscriptEvent>) {
-        let parent = read.parent_tool_use_id.text();
+    /// Reads input of the model other than tool results: the prompt or a message of the program.
+    fn read_user_text(&self, text: &str, parsed: &ClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
+        let parent = parsed.parent_tool_use_id.text();
         if parent.is_none() && !self.prompt.is_empty() && text.trim() == self.prompt {
             out.push(hidden_prompt(text));
             return;
         }
-        let tag = match (read.is_synthetic.flag(), read.is_replay.flag()) {
+        let tag = match (parsed.is_synthetic.flag(), parsed.is_replay.flag()) {
             (Some(true), _) => Tag::Sys,
             (_, Some(true)) => Tag::Prompt,
             _ => Tag::User,
@@ -325,27 +328,27 @@ impl Claude {
         });
     }
 
-    /// An event of the model's own stream, wrapped or bare.
+    /// Reads an event of the model's stream, with or without an envelope.
     fn read_stream(
         &mut self,
-        event: &Streamed<'_>,
+        event: &ClaudeStreamEvent<'_>,
         parent: Option<&str>,
         out: &mut Vec<TranscriptEvent>,
-    ) -> Known {
+    ) -> Recognized {
         match event.kind.text().unwrap_or_default() {
             "message_start" => self.begin(&scan_raw(event.message), parent, out),
-            "content_block_start" | "content_block_stop" => self.speech.end_block(parent),
+            "content_block_start" | "content_block_stop" => self.assembler.end_block(parent),
             "content_block_delta" => {
-                if let Some((tag, text)) = event.piece() {
-                    self.speech.piece(parent, tag, text, out);
+                if let Some((tag, text)) = event.text_delta() {
+                    self.assembler.push_delta(parent, tag, text, out);
                 }
             }
             "message_delta" => {
                 let total = wire::usage(&event.usage, self.dialect.input)
                     .completion_tokens
                     .unwrap_or(0);
-                let (whose, counted) = &mut self.counted;
-                if whose.as_deref() == parent && total > *counted {
+                let (counted_parent, counted) = &mut self.counted_output;
+                if counted_parent.as_deref() == parent && total > *counted {
                     let usage = Usage {
                         completion_tokens: Some(total - *counted),
                         ..Usage::default()
@@ -355,35 +358,36 @@ impl Claude {
                 }
             }
             "message_stop" | "ping" => {}
-            _ => return Known::No,
+            _ => return Recognized::No,
         }
-        Known::Yes
+        Recognized::Yes
     }
 }
 
-/// Whether an event was of a kind that is understood.
+/// Whether the type of an event is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-enum Known {
+enum Recognized {
     Yes,
     No,
 }
 
-/// Reads a line of one of the rarer kinds once more, for all that it has.
-fn with_all_of(line: &str, act: impl FnOnce(&Event<'_>)) {
-    match JsonScan::object(line) {
-        Some(event) => act(&event),
-        None => act(&JsonScan::object(&json_text(line)).unwrap_or_default()),
+/// Parses a line of a rare type again, with all of its fields.
+fn with_full_line(line: &str, read: impl FnOnce(&FullClaudeLine<'_>)) {
+    match JsonScanner::object(line) {
+        Some(event) => read(&event),
+        None => read(&JsonScanner::object(&json_text(line)).unwrap_or_default()),
     }
 }
 
-/// Whether there is nothing for the reader of a transcript in what the program tells of itself. The session that `init`
-/// names has been told already.
-fn says_nothing(subtype: &str) -> bool {
+/// True if a `system` event has no content for the transcript. The session of `init` has already been reported.
+fn is_ignored_subtype(subtype: &str) -> bool {
     matches!(
         subtype,
         "init"
             | "thinking_tokens"
+            | "task_started"
+            | "task_updated"
             | "hook_started"
             | "hook_progress"
             | "hook_response"
@@ -393,26 +397,39 @@ fn says_nothing(subtype: &str) -> bool {
     )
 }
 
-fn read_system(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-    match event.subtype.text().unwrap_or_default() {
-        "api_retry" => result::read_retry(event, out),
-        "compact_boundary" => {
-            let words = event.content.words().unwrap_or("conversation compacted");
-            out.push(TranscriptEvent::message(Tag::Sys, words));
-        }
-        "status" => {
-            if let Some(status) = event.status.words().filter(|status| *status != "requesting") {
-                out.push(TranscriptEvent::message(Tag::Sys, status));
+impl Claude {
+    fn read_system(&mut self, event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
+        match event.subtype.text().unwrap_or_default() {
+            "api_retry" => result::read_retry(event, out),
+            "background_tasks_changed" => {
+                let tasks = wire::task_descriptions(event.tasks);
+                out.push(TranscriptEvent::meta(Meta::BackgroundTasks { tasks }));
             }
+            // A report repeats the answer of a subagent.
+            "task_notification" if event.summary_is_report.flag() == Some(true) => {}
+            "model_refusal_no_fallback" => self.result_state.note_refusal(),
+            "compact_boundary" => {
+                let text = event.content.non_empty().unwrap_or("conversation compacted");
+                out.push(TranscriptEvent::message(Tag::Sys, text));
+            }
+            "status" => {
+                if let Some(status) = event.status.non_empty().filter(|status| *status != "requesting") {
+                    out.push(TranscriptEvent::message(Tag::Sys, status));
+                }
+            }
+            unknown => push_unknown(&format!("system/{unknown}"), event.display_text().as_deref(), out),
         }
-        unknown => mark_unknown(&format!("system/{unknown}"), event.words().as_deref(), out),
     }
 }
 
-/// What else the model's stream may bring.
-fn read_other(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+/// Reads an event of the model's stream that is an error or has an unknown type.
+fn read_other_stream_event(event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
     match event.kind.text().unwrap_or_default() {
         "error" => result::read_error(event, out),
-        unknown => mark_unknown(&format!("stream_event/{unknown}"), event.words().as_deref(), out),
+        unknown => push_unknown(
+            &format!("stream_event/{unknown}"),
+            event.display_text().as_deref(),
+            out,
+        ),
     }
 }

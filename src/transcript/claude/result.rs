@@ -1,4 +1,4 @@
-//! How a Claude session ends, and what goes wrong on the way: results, API errors, retries, limits.
+//! Results, API errors, retries and rate limits of a Claude session.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,22 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{self, Event, Printed};
-use super::{Claude, ResultText};
+use super::wire::{self, FullClaudeLine, LazyContent};
+use super::{Claude, ResultText, ResultUsage};
 use crate::event::{CostSource, ErrorClass, Meta, RateLimitStatus, Tag, TranscriptEvent, Usage, UsageScope};
-use crate::transcript::common::{
-    Field, class_of_error, class_of_status, list, object, status_named_in, string,
-};
+use crate::transcript::common::{Field, classify_error, find_status, list, object, string};
 
-/// What is remembered for the end.
+/// State that the `result` event needs.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
-    /// The sum of the messages' own figures.
+pub(super) struct ResultState {
+    /// The sum of the usage of all messages.
     pub(super) steps: Usage,
-    /// The sum over the results so far: a session may give several, each with the figures of its own turn.
+    /// The sum of the usage of all results. A session may have several results, each with the usage of one turn.
     results: Usage,
-    /// The API error that Claude Code reported in a message of its own.
+    /// The API error that Claude Code reported in a generated message.
     error: Option<ApiError>,
+    /// The model refused the request.
+    refused: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -29,8 +29,8 @@ struct ApiError {
     class: ErrorClass,
     message: String,
     status: Option<u16>,
-    /// Claude Code's own word for it.
-    word: String,
+    /// Claude Code's error code.
+    code: String,
 }
 
 impl ApiError {
@@ -43,20 +43,32 @@ impl ApiError {
     }
 }
 
-impl Ending {
-    /// A message that no model wrote: an API error, or the answer to a slash command. Never the assistant's.
-    pub(super) fn read_synthetic(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let text = wire::words_of(event.message);
-        if let Some(word) = string(event.error) {
-            let status = status_named_in(&text, &["API Error: ", "rejected ("]);
+impl ResultState {
+    /// Notes that the model refused the request, before the error that follows.
+    pub(super) fn note_refusal(&mut self) {
+        self.refused = true;
+    }
+
+    fn class(&self, code: &str, status: Option<u16>, message: &str) -> ErrorClass {
+        if self.refused {
+            return ErrorClass::Refused;
+        }
+        classify(code, status, message)
+    }
+
+    /// Reads a message that Claude Code generated: an API error or the reply to a slash command.
+    pub(super) fn read_synthetic(&mut self, event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
+        let text = wire::message_text(event.message);
+        if let Some(code) = string(event.error) {
+            let status = find_status(&text, &["API Error: ", "rejected ("]);
             let error = ApiError {
-                class: class_of(&word, status, &text),
+                class: self.class(&code, status, &text),
                 message: text.clone().into_owned(),
                 status,
-                word: word.into_owned(),
+                code: code.into_owned(),
             };
             out.push(error.event());
-            out.extend(stated_reset(&text));
+            out.extend(reset_from_message(&text));
             self.error = Some(error);
         }
         if !text.is_empty() {
@@ -66,32 +78,34 @@ impl Ending {
 }
 
 impl Claude {
-    pub(super) fn read_result(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+    pub(super) fn read_result(&mut self, event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
         let text = result_text(event);
-        let verdict = self.judge(event, &text);
-        // An answer that came by no other way is shown now; the words of a failure are no answer.
-        let told = match self.dialect.result {
-            ResultText::LastMessage => self.speech.has_said(&text),
-            ResultText::EveryMessage => self.speech.answered(),
+        let verdict = self.evaluate_result(event, &text);
+        // Emit an answer that only the result contains. The text of a failure is not an answer.
+        let already_emitted = match self.dialect.result {
+            ResultText::LastMessage => self.assembler.has_emitted(&text),
+            ResultText::AllMessages => self.assembler.answered(),
         };
-        let repeated = if verdict.success && !told {
-            let _ = self.speech.begin_unnamed(None);
-            self.speech.whole(None, Tag::Ai, text, out);
+        let repeated = if verdict.success && !already_emitted {
+            let _ = self.assembler.begin_unnamed_message(None);
+            self.assembler.push_whole(None, Tag::Ai, text, out);
             None
         } else {
             Some(text).filter(|text| !text.is_empty())
         };
-        self.add_up(event, out);
+        self.push_total_usage(event, out);
         for raw in list(event.permission_denials) {
-            let denial: Denial<'_> = object(Some(raw));
+            let denial: PermissionDenial<'_> = object(Some(raw));
             let tool = denial.tool_name.text().unwrap_or("tool").to_owned();
             out.push(TranscriptEvent::meta(Meta::PermissionDenied { tool }));
         }
         if let Some(error) = verdict.error {
-            let told = self.ending.error.as_ref();
-            if told.is_none_or(|told| (told.class, &told.message) != (error.class, &error.message)) {
+            let reported = self.result_state.error.as_ref();
+            if reported
+                .is_none_or(|reported| (reported.class, &reported.message) != (error.class, &error.message))
+            {
                 out.push(error.event());
-                out.extend(stated_reset(&error.message));
+                out.extend(reset_from_message(&error.message));
             }
         }
         out.push(TranscriptEvent::meta(Meta::Finished {
@@ -99,65 +113,86 @@ impl Claude {
             reason: verdict.reason,
             text: match self.dialect.result {
                 ResultText::LastMessage => repeated.map(Cow::into_owned),
-                ResultText::EveryMessage => None,
+                ResultText::AllMessages => None,
             },
             turns: event.num_turns.count(),
             duration_ms: event.duration_ms.count(),
         }));
-        self.ending.error = None;
-        self.speech.interrupt(None);
+        self.result_state.error = None;
+        self.result_state.refused = false;
+        self.assembler.end_unnamed_message(None);
     }
 
-    /// The iteration's figures: the sum over the results, and the session's cost, which is a running total.
-    fn add_up(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let figures = wire::usage(&event.usage, self.dialect.input);
-        let ending = &mut self.ending;
-        ending.results.add(&figures);
-        // A result after an API error says zero, whatever the messages before it used.
-        let mut total = match ending.results.tokens() {
-            Some(0) | None => ending.steps.clone(),
-            Some(_) => ending.results.clone(),
+    /// Reports the usage of the iteration: the sum of all results, and the cost, which is already a running total.
+    fn push_total_usage(&mut self, event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
+        if self.dialect.total == ResultUsage::OfSession {
+            let total = Usage {
+                scope: UsageScope::Session,
+                ..wire::usage(&event.usage, self.dialect.input)
+            };
+            // An error at the start reports zero tokens.
+            if total.tokens() > Some(0) {
+                out.push(TranscriptEvent::usage(total));
+            }
+            return;
+        }
+        let result_state = &mut self.result_state;
+        // `usage` excludes subagents, and `total_cost_usd` includes earlier processes of a resumed session.
+        let since_last_result = event.model_usage_since_last_result.as_ref();
+        match since_last_result {
+            Some(models) => result_state.results.add(&models.sum),
+            None => result_state
+                .results
+                .add(&wire::usage(&event.usage, self.dialect.input)),
+        }
+        // The result after an API error reports zero tokens, regardless of previous messages.
+        let mut total = match result_state.results.tokens() {
+            Some(0) | None => result_state.steps.clone(),
+            Some(_) => result_state.results.clone(),
         };
         total.total_tokens = None;
-        total.cost_usd = event.total_cost_usd.real();
+        total.cost_usd = match since_last_result {
+            Some(_) => result_state.results.cost_usd,
+            None => event.total_cost_usd.money(),
+        };
         total.cost_source = total.cost_usd.map(|_| CostSource::Reported);
-        total.model.clone_from(&ending.steps.model);
+        total.model.clone_from(&result_state.steps.model);
         total.scope = UsageScope::Iteration;
         if !total.is_empty() {
             out.push(TranscriptEvent::usage(total));
         }
     }
 
-    fn judge(&self, event: &Event<'_>, text: &str) -> Verdict {
+    fn evaluate_result(&self, event: &FullClaudeLine<'_>, text: &str) -> ResultVerdict {
         let subtype = event.subtype.text().unwrap_or("success");
-        let reason = event.terminal_reason.words().or(event.subtype.words());
+        let reason = event.terminal_reason.non_empty().or(event.subtype.non_empty());
         if event.is_error.flag() == Some(true) || subtype != "success" {
-            let error = self.ending.failure(event, subtype, text);
-            // `completed` is what Claude Code says of a turn that an API error completed.
+            let error = self.result_state.failure(event, subtype, text);
+            // Claude Code also reports `completed` for a turn that ended with an API error.
             let reason = match reason.filter(|reason| !["completed", "success"].contains(reason)) {
                 Some(reason) => reason.to_owned(),
-                None if error.word.is_empty() => "error".to_owned(),
-                None => error.word.clone(),
+                None if error.code.is_empty() => "error".to_owned(),
+                None => error.code.clone(),
             };
-            return Verdict {
+            return ResultVerdict {
                 success: false,
                 reason: Some(reason),
                 error: Some(error),
             };
         }
-        let silent = !self.speech.answered() && !self.tools.used();
+        let silent = !self.assembler.answered() && !self.tools.used();
         let reason = match event.num_turns.count() {
             Some(0) if silent => Some("no model turn was made"),
             _ if silent && text.trim().is_empty() => Some("no answer"),
             _ => {
-                return Verdict {
+                return ResultVerdict {
                     success: true,
                     reason: reason.map(str::to_owned),
                     error: None,
                 };
             }
         };
-        Verdict {
+        ResultVerdict {
             success: false,
             reason: reason.map(str::to_owned),
             error: None,
@@ -165,7 +200,7 @@ impl Claude {
     }
 }
 
-struct Verdict {
+struct ResultVerdict {
     success: bool,
     reason: Option<String>,
     error: Option<ApiError>,
@@ -173,13 +208,13 @@ struct Verdict {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Denial<'a> {
+struct PermissionDenial<'a> {
     #[serde(borrow)]
     tool_name: Field<'a>,
 }
 
-impl Ending {
-    fn failure(&self, event: &Event<'_>, subtype: &str, text: &str) -> ApiError {
+impl ResultState {
+    fn failure(&self, event: &FullClaudeLine<'_>, subtype: &str, text: &str) -> ApiError {
         let status = event
             .api_error_status
             .count()
@@ -188,67 +223,77 @@ impl Ending {
             .into_iter()
             .filter_map(|raw| string(Some(raw)))
             .collect();
-        let message = match (text.is_empty(), listed.is_empty(), string(event.error)) {
+        let message = match (text.is_empty(), listed.is_empty(), error_text(event.error)) {
             (false, ..) => text.to_owned(),
             (true, false, _) => listed.join("\n"),
-            (true, true, Some(error)) => error.into_owned(),
+            (true, true, Some(error)) => error,
             (true, true, None) => subtype.to_owned(),
         };
-        let told = self.error.as_ref().filter(|told| told.message == message);
-        let word = told.map_or("", |told| told.word.as_str());
+        let status = status.or_else(|| find_status(&message, &["[API Error: "]));
+        let reported = self.error.as_ref().filter(|error| error.message == message);
+        let code = reported.map_or("", |error| error.code.as_str());
         let class = match (event.terminal_reason.text(), subtype, status) {
+            _ if event.stop_reason.is("refusal") => ErrorClass::Refused,
             (Some("prompt_too_long"), ..) => ErrorClass::TooLong,
             (_, "error_max_turns", _) => ErrorClass::MaxTurns,
             (_, "error_max_budget_usd", _) => ErrorClass::Budget,
-            (_, _, status) => class_of(word, status, &message),
+            (_, _, status) => self.class(code, status, &message),
         };
         ApiError {
             class,
             message,
-            status: status.or(told.and_then(|told| told.status)),
-            word: word.to_owned(),
+            status: status.or(reported.and_then(|error| error.status)),
+            code: code.to_owned(),
         }
     }
 }
 
-/// A string, or ralphex's `{"output": …}`.
-fn result_text<'a>(event: &Event<'a>) -> Cow<'a, str> {
+/// The text of a result: a string, or `{"output": …}` from ralphex's wrappers.
+fn result_text<'a>(event: &FullClaudeLine<'a>) -> Cow<'a, str> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Output<'a> {
+    struct WrappedOutput<'a> {
         #[serde(borrow)]
         output: Option<&'a RawValue>,
     }
-    let words = match event.result {
-        Printed::Words(_) => event.result.words(),
-        Printed::Other(raw) => string(object::<Output<'a>>(raw).output),
+    let text = match event.result {
+        LazyContent::Text(_) => event.result.as_text(),
+        LazyContent::Other(raw) => string(object::<WrappedOutput<'a>>(raw).output),
     };
-    words.unwrap_or_default()
+    text.unwrap_or_default()
 }
 
-/// The class of an API error from Claude Code's word for it, the HTTP status, and the words that have no other sign.
-fn class_of(word: &str, status: Option<u16>, message: &str) -> ErrorClass {
+/// The text of an error: a string, or the `message` of an object.
+fn error_text(error: Option<&RawValue>) -> Option<String> {
+    match string(error) {
+        Some(text) => Some(text.into_owned()),
+        None => object::<ApiErrorObject<'_>>(error).message.to_text(),
+    }
+}
+
+/// Classifies an API error by Claude Code's error code, the HTTP status and the message.
+fn classify(code: &str, status: Option<u16>, message: &str) -> ErrorClass {
     if message.starts_with("Prompt is too long") {
         return ErrorClass::TooLong;
     }
     if let Some(status) = status {
-        return class_of_status(status);
+        return classify_error(Some(status), message);
     }
-    match word {
+    match code {
         "authentication_failed" | "billing_error" | "oauth_org_not_allowed" => ErrorClass::Auth,
         "rate_limit" => ErrorClass::RateLimit,
         "overloaded" | "overloaded_error" | "api_error" => ErrorClass::Overload,
-        // Without a status nothing was answered: the connection broke, or time ran out.
+        // Without a status there was no response: the connection broke or timed out.
         "server_error" | "timeout" => ErrorClass::Network,
         "invalid_request" | "invalid_request_error" | "model_not_found" => ErrorClass::BadRequest,
         "authentication_error" | "permission_error" => ErrorClass::Auth,
         "rate_limit_error" => ErrorClass::RateLimit,
-        _ => class_of_error(None, message),
+        _ => classify_error(None, message),
     }
 }
 
-/// Earlier versions ended with `… usage limit reached|1751300000` and no other sign of when it is over.
-fn stated_reset(message: &str) -> Option<TranscriptEvent> {
+/// The reset time in a message of earlier versions: `… usage limit reached|1751300000`.
+fn reset_from_message(message: &str) -> Option<TranscriptEvent> {
     let (_, seconds) = message.split_once("usage limit reached|")?;
     let resets_at = Timestamp::from_second(seconds.trim().parse().ok()?).ok()?;
     Some(TranscriptEvent::meta(Meta::RateLimit {
@@ -258,8 +303,8 @@ fn stated_reset(message: &str) -> Option<TranscriptEvent> {
     }))
 }
 
-pub(super) fn read_retry(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-    let word = string(event.error).unwrap_or_default();
+pub(super) fn read_retry(event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
+    let code = string(event.error).unwrap_or_default();
     let status = event
         .error_status
         .count()
@@ -268,14 +313,14 @@ pub(super) fn read_retry(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
         attempt: event.attempt.count().unwrap_or(1),
         max_attempts: event.max_retries.count(),
         delay_ms: event.retry_delay_ms.count(),
-        class: match (&*word, status) {
-            // Timeouts have neither.
+        class: match (&*code, status) {
+            // Timeouts have neither a code nor a status.
             ("unknown", None) => ErrorClass::Network,
-            (word, status) => class_of(word, status, ""),
+            (code, status) => classify(code, status, ""),
         },
         message: match status {
-            Some(status) => format!("{word} ({status})"),
-            None => word.into_owned(),
+            Some(status) => format!("{code} ({status})"),
+            None => code.into_owned(),
         },
     }));
 }
@@ -291,8 +336,8 @@ struct RateLimitInfo<'a> {
     limit: Field<'a>,
 }
 
-/// Comes with every session of a subscription; only `rejected` is a limit that was hit.
-pub(super) fn read_rate_limit(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
+/// Reads a rate limit event. Every subscription session has one; only `rejected` means that the limit was reached.
+pub(super) fn read_rate_limit(event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
     let info: RateLimitInfo<'_> = object(event.rate_limit_info);
     let status = match info.status.text() {
         Some("rejected") => RateLimitStatus::Rejected,
@@ -311,17 +356,17 @@ pub(super) fn read_rate_limit(event: &Event<'_>, out: &mut Vec<TranscriptEvent>)
     }));
 }
 
-/// An error of the API itself, as its stream gives it.
-pub(super) fn read_error(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-    let error: ErrorObject<'_> = object(event.error);
-    let word = error.kind.text().unwrap_or_default();
+/// Reads an API error event.
+pub(super) fn read_error(event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
+    let error: ApiErrorObject<'_> = object(event.error);
+    let code = error.kind.text().unwrap_or_default();
     let message = error
         .message
         .to_text()
-        .or_else(|| event.words())
-        .unwrap_or_else(|| word.to_owned());
+        .or_else(|| event.display_text())
+        .unwrap_or_else(|| code.to_owned());
     out.push(TranscriptEvent::meta(Meta::Error {
-        class: class_of(word, None, &message),
+        class: classify(code, None, &message),
         status: None,
         message: message.clone(),
     }));
@@ -330,7 +375,7 @@ pub(super) fn read_error(event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ErrorObject<'a> {
+struct ApiErrorObject<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow)]

@@ -1,9 +1,9 @@
-//! Cases of the Claude format that no capture shows: imitators, subagents, limits, and shapes to come.
+//! Cases of the Claude format without a capture: compatible programs, subagents, limits and unknown events.
 
 use crate::event::{Meta, TranscriptEvent};
 use crate::transcript::read_all;
 
-/// The events of these lines, one short word each, so that a test reads like a transcript.
+/// The events of these lines, one short line each.
 fn seen(lines: &[&str]) -> Vec<String> {
     read_all("claude", "Do it.", &lines.join("\n"))
         .iter()
@@ -46,7 +46,7 @@ fn brief(event: &TranscriptEvent) -> String {
 }
 
 #[test]
-fn bare_deltas_are_one_message_and_an_empty_result_ends_it() {
+fn deltas_without_envelope_are_one_message() {
     assert_eq!(
         seen(&[
             r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"fixed the bug\n"}}"#,
@@ -65,11 +65,11 @@ fn bare_deltas_are_one_message_and_an_empty_result_ends_it() {
 }
 
 #[test]
-fn an_answer_that_only_the_result_gives_is_told_once() {
+fn answer_that_only_the_result_contains_is_emitted_once() {
     let result = r#"{"type":"result","subtype":"success","result":"All done."}"#;
-    let told = |before: &str| {
+    let emitted = |before: &str| {
         let events = read_all("claude", "Do it.", &format!("{before}\n{result}"));
-        let told = events
+        let emitted = events
             .iter()
             .filter(|event| brief(event) == "Ai Message: All done.");
         let repeated = events.iter().find_map(|event| match event {
@@ -78,15 +78,16 @@ fn an_answer_that_only_the_result_gives_is_told_once() {
             } => Some(text.clone()),
             _ => None,
         });
-        (told.count(), repeated.flatten())
+        (emitted.count(), repeated.flatten())
     };
-    let said = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"All done."}]}}"#;
-    assert_eq!(told(""), (1, None));
-    assert_eq!(told(said), (1, Some("All done.".to_owned())));
+    let message =
+        r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"All done."}]}}"#;
+    assert_eq!(emitted(""), (1, None));
+    assert_eq!(emitted(message), (1, Some("All done.".to_owned())));
 }
 
 #[test]
-fn half_a_character_spoils_nothing_around_it() {
+fn lone_surrogate_is_replaced() {
     assert_eq!(
         seen(&[
             r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"x":"\ud83d"}}]}}"#,
@@ -104,7 +105,7 @@ fn half_a_character_spoils_nothing_around_it() {
 }
 
 #[test]
-fn a_tool_call_ends_the_message_of_bare_deltas() {
+fn tool_call_ends_a_message_without_id() {
     assert_eq!(
         seen(&[
             r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"one"}}"#,
@@ -117,23 +118,23 @@ fn a_tool_call_ends_the_message_of_bare_deltas() {
 }
 
 #[test]
-fn a_result_is_shown_only_if_it_was_not_said_before() {
-    let said = r#"{"type":"assistant","message":{"content":[{"text":"All done."}]}}"#;
+fn repeated_result_is_not_emitted() {
+    let message = r#"{"type":"assistant","message":{"content":[{"text":"All done."}]}}"#;
     let finished = "finished true -";
     for result in [r#""All done.\n""#, r#"{"output":"All done."}"#] {
         let result = format!(r#"{{"type":"result","result":{result}}}"#);
-        assert_eq!(seen(&[said, &result]), ["Ai Message: All done.", finished]);
+        assert_eq!(seen(&[message, &result]), ["Ai Message: All done.", finished]);
         assert_eq!(seen(&[&result])[1], finished);
         assert_eq!(seen(&[&result])[0].trim_end(), "Ai Message: All done.");
     }
     assert_eq!(
-        seen(&[said, r#"{"type":"result","result":"LOOP_COMPLETE"}"#]),
+        seen(&[message, r#"{"type":"result","result":"LOOP_COMPLETE"}"#]),
         ["Ai Message: All done.", "Ai Message: LOOP_COMPLETE", finished]
     );
 }
 
 #[test]
-fn message_stop_repeats_what_was_streamed() {
+fn message_stop_that_repeats_streamed_text_is_ignored() {
     assert_eq!(
         seen(&[
             r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"Hel"}}"#,
@@ -146,7 +147,7 @@ fn message_stop_repeats_what_was_streamed() {
 }
 
 #[test]
-fn several_results_are_told_one_after_the_other_and_their_tokens_add_up() {
+fn tokens_of_several_results_are_summed() {
     assert_eq!(
         seen(&[
             r#"{"type":"result","result":"one","usage":{"input_tokens":10,"output_tokens":1}}"#,
@@ -164,7 +165,7 @@ fn several_results_are_told_one_after_the_other_and_their_tokens_add_up() {
 }
 
 #[test]
-fn silence_is_no_success() {
+fn session_without_answer_fails() {
     assert_eq!(
         seen(&[r#"{"type":"result","result":""}"#]),
         ["finished false no answer"]
@@ -176,7 +177,7 @@ fn silence_is_no_success() {
 }
 
 #[test]
-fn a_subagents_words_and_tools_stand_under_its_call() {
+fn events_of_a_subagent_have_its_tool_call_as_parent() {
     assert_eq!(
         seen(&[
             r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Task","input":{}}]}}"#,
@@ -207,7 +208,7 @@ fn blocks_of_unknown_kinds_are_shown() {
 }
 
 #[test]
-fn blocks_after_the_first_are_lines_of_the_same_message() {
+fn later_blocks_are_lines_of_the_same_message() {
     assert_eq!(
         seen(&[
             r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#,
@@ -224,26 +225,26 @@ fn blocks_after_the_first_are_lines_of_the_same_message() {
 }
 
 #[test]
-fn a_limit_is_told_with_the_time_of_its_reset() {
+fn rate_limit_has_its_reset_time() {
     let event = |status: &str| {
         format!(
             r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}","resetsAt":1784079000,"rateLimitType":"five_hour"}}}}"#
         )
     };
-    let told = |status: &str| {
+    let expected = |status: &str| {
         format!(
             r#"{{"kind":"rate_limit","status":"{status}","resets_at":"2026-07-15T01:30:00Z","limit":"five_hour"}}"#
         )
     };
     assert_eq!(
         seen(&[&event("allowed"), &event("allowed_warning"), &event("rejected")]),
-        [told("allowed"), told("warning"), told("rejected")]
+        [expected("allowed"), expected("warning"), expected("rejected")]
     );
     assert_eq!(seen(&[r#"{"type":"rate_limit_event"}"#]), [""; 0]);
 }
 
 #[test]
-fn the_reset_in_the_words_of_earlier_versions_is_understood() {
+fn reset_time_in_a_message_is_parsed() {
     let line = r#"{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|1784079000"}"#;
     assert_eq!(
         seen(&[line]),
@@ -256,7 +257,7 @@ fn the_reset_in_the_words_of_earlier_versions_is_understood() {
 }
 
 #[test]
-fn not_logged_in_is_a_matter_of_authentication() {
+fn not_logged_in_is_an_auth_error() {
     assert_eq!(
         seen(&[
             r#"{"type":"assistant","message":{"model":"<synthetic>","content":[{"type":"text","text":"Not logged in · Please run /login"}]},"error":"authentication_failed"}"#,
@@ -271,7 +272,7 @@ fn not_logged_in_is_a_matter_of_authentication() {
 }
 
 #[test]
-fn the_list_of_things_to_do_is_a_plan() {
+fn todo_list_is_a_plan() {
     assert_eq!(
         seen(&[
             r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"TodoWrite","input":{"todos":[{"content":"read","status":"completed"},{"content":"write","status":"in_progress"},{"content":"test","status":"pending"}]}}]}}"#
@@ -281,7 +282,7 @@ fn the_list_of_things_to_do_is_a_plan() {
 }
 
 #[test]
-fn fields_of_another_type_cost_nothing_but_themselves() {
+fn fields_of_unexpected_type_are_ignored() {
     assert_eq!(
         seen(&[
             r#"{"type":"assistant","session_id":7,"message":{"id":["m"],"model":{},"usage":"none","content":[{"type":"text","text":"still read"},7,null]}}"#,
@@ -299,7 +300,7 @@ fn fields_of_another_type_cost_nothing_but_themselves() {
 }
 
 #[test]
-fn half_a_character_does_not_lose_the_line() {
+fn lone_surrogate_does_not_drop_the_line() {
     assert_eq!(
         seen(&[r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"ok \ud83d"}}"#]),
         ["Ai Message: ok \u{fffd}"]
@@ -307,7 +308,7 @@ fn half_a_character_does_not_lose_the_line() {
 }
 
 #[test]
-fn unknown_events_are_told_by_their_words_or_by_their_name() {
+fn unknown_events_are_reported_by_text_or_type() {
     assert_eq!(
         seen(&[
             r#"{"type":"tool_use_summary","summary":"Read 3 files"}"#,
@@ -328,13 +329,13 @@ fn unknown_events_are_told_by_their_words_or_by_their_name() {
 }
 
 #[test]
-fn a_line_that_is_no_event_is_shown_and_marked() {
+fn unreadable_line_is_reported_and_shown() {
     assert_eq!(
         seen(&["npm warn deprecated", r#"{"no":"type"}"#, "", "[1]"]),
         [
             r#"{"kind":"parse_error","message":"not a JSON object"}"#,
             "Sys Line: npm warn deprecated",
-            r#"{"kind":"parse_error","message":"the object has no `type`"}"#,
+            r#"{"kind":"parse_error","message":"`type` is missing"}"#,
             r#"Sys Line: {"no":"type"}"#,
             r#"{"kind":"parse_error","message":"not a JSON object"}"#,
             "Sys Line: [1]",
@@ -343,7 +344,7 @@ fn a_line_that_is_no_event_is_shown_and_marked() {
 }
 
 #[test]
-fn the_prompt_is_hidden_where_it_is_repeated() {
+fn repeated_prompt_is_hidden() {
     assert_eq!(
         seen(&[r#"{"type":"user","message":{"content":[{"type":"text","text":"Do it.\n"}]}}"#]),
         ["Prompt Message: … prompt hidden (1 line)"]

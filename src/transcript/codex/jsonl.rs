@@ -1,28 +1,28 @@
-//! The events of `codex exec --json`: threads, turns, and items that come whole.
+//! Parses the events of `codex exec --json`: threads, turns and items.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{error_of, finished, retry_of};
+use super::{error_meta, finished, parse_retry};
 use crate::event::{
     FileChangeKind, Json, Meta, PlanItem, PlanStatus, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent,
     Usage, UsageScope,
 };
 use crate::transcript::common::{
-    Assembler, EventStream, Field, Tools, list, mark_unknown, object, parse, say_unreadable, string,
+    Assembler, EventStream, Field, Tools, list, object, parse, push_unknown, push_unreadable, string,
 };
 
 #[derive(Default)]
-pub(super) struct Jsonl {
-    speech: Assembler,
+pub(super) struct CodexJsonl {
+    assembler: Assembler,
     tools: Tools,
-    /// The error that was told last: a failed turn repeats it.
-    told: Option<String>,
+    /// The last reported error; a failed turn repeats it.
+    reported_error: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Event<'a> {
+pub(super) struct CodexEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Field<'a>,
     #[serde(borrow)]
@@ -39,7 +39,7 @@ pub(super) struct Event<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Item<'a> {
+struct CodexItem<'a> {
     #[serde(borrow)]
     id: Field<'a>,
     #[serde(borrow, rename = "type")]
@@ -74,10 +74,10 @@ struct Item<'a> {
     items: Option<&'a RawValue>,
 }
 
-/// Fields of several small objects inside an item.
+/// The fields of several small objects inside an item.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Small<'a> {
+struct CodexDetail<'a> {
     #[serde(borrow)]
     message: Field<'a>,
     #[serde(borrow)]
@@ -94,7 +94,7 @@ struct Small<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens<'a> {
+struct CodexTokens<'a> {
     #[serde(borrow)]
     input_tokens: Field<'a>,
     #[serde(borrow)]
@@ -107,25 +107,25 @@ struct Tokens<'a> {
     reasoning_output_tokens: Field<'a>,
 }
 
-/// Where an item stands in its life.
+/// The stage of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ItemStage {
     Started,
     Updated,
     Completed,
 }
 
-impl EventStream for Jsonl {
-    type Event<'a> = Event<'a>;
+impl EventStream for CodexJsonl {
+    type Event<'a> = CodexEvent<'a>;
 
-    fn parse(text: &str) -> Result<Event<'_>, String> {
+    fn parse(text: &str) -> Result<CodexEvent<'_>, String> {
         parse(text)
     }
 
-    fn read(&mut self, event: &Event<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
+    fn read(&mut self, event: &CodexEvent<'_>, line: &str, out: &mut Vec<TranscriptEvent>) {
         match event.kind.text() {
             Some("thread.started") => {
-                if let Some(id) = event.thread_id.words() {
+                if let Some(id) = event.thread_id.non_empty() {
                     out.push(TranscriptEvent::meta(Meta::Session {
                         session_id: id.to_owned(),
                         model: None,
@@ -136,17 +136,13 @@ impl EventStream for Jsonl {
             Some("turn.started") => {}
             Some("turn.completed") => self.end_turn(event, out),
             Some("turn.failed") => self.fail_turn(event, out),
-            Some("error") => self.tell_error(event.message.text().unwrap_or("error"), out),
-            Some("item.started") => self.read_item(event.item, Stage::Started, out),
-            Some("item.updated") => self.read_item(event.item, Stage::Updated, out),
-            Some("item.completed") => self.read_item(event.item, Stage::Completed, out),
-            Some(unknown) => mark_unknown(unknown, event.message.words(), out),
-            None => say_unreadable(line, "the object has no `type`".to_owned(), out),
+            Some("error") => self.push_error(event.message.text().unwrap_or("error"), out),
+            Some("item.started") => self.read_item(event.item, ItemStage::Started, out),
+            Some("item.updated") => self.read_item(event.item, ItemStage::Updated, out),
+            Some("item.completed") => self.read_item(event.item, ItemStage::Completed, out),
+            Some(unknown) => push_unknown(unknown, event.message.non_empty(), out),
+            None => push_unreadable(line, "`type` is missing".to_owned(), out),
         }
-    }
-
-    fn speech(&mut self) -> &mut Assembler {
-        &mut self.speech
     }
 
     fn tools(&mut self) -> &mut Tools {
@@ -154,10 +150,10 @@ impl EventStream for Jsonl {
     }
 }
 
-impl Jsonl {
-    /// The figures are those of the whole thread, earlier runs of it included.
-    fn end_turn(&self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let tokens: Tokens<'_> = object(event.usage);
+impl CodexJsonl {
+    /// Ends a turn. The usage covers the whole thread, including earlier runs.
+    fn end_turn(&self, event: &CodexEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let tokens: CodexTokens<'_> = object(event.usage);
         let usage = Usage {
             prompt_tokens: tokens.input_tokens.count(),
             completion_tokens: tokens.output_tokens.count(),
@@ -170,39 +166,39 @@ impl Jsonl {
         if !usage.is_empty() {
             out.push(TranscriptEvent::usage(usage));
         }
-        let silent = !self.speech.answered() && !self.tools.used();
+        let silent = !self.assembler.answered() && !self.tools.used();
         out.push(finished(
             !silent,
             if silent { "no answer" } else { "turn.completed" },
         ));
     }
 
-    fn fail_turn(&mut self, event: &Event<'_>, out: &mut Vec<TranscriptEvent>) {
-        let error: Small<'_> = object(event.error);
-        let message = error.message.words().unwrap_or("the turn failed");
-        if self.told.as_deref() != Some(message) {
-            self.tell_error(message, out);
+    fn fail_turn(&mut self, event: &CodexEvent<'_>, out: &mut Vec<TranscriptEvent>) {
+        let error: CodexDetail<'_> = object(event.error);
+        let message = error.message.non_empty().unwrap_or("the turn failed");
+        if self.reported_error.as_deref() != Some(message) {
+            self.push_error(message, out);
         }
         out.push(finished(false, "turn.failed"));
     }
 
-    /// An `error` event is not the end: most say that codex is trying again.
-    fn tell_error(&mut self, message: &str, out: &mut Vec<TranscriptEvent>) {
+    /// Reports an `error` event. It does not end the turn: usually codex retries.
+    fn push_error(&mut self, message: &str, out: &mut Vec<TranscriptEvent>) {
         out.push(TranscriptEvent::meta(
-            retry_of(message).unwrap_or_else(|| error_of(message)),
+            parse_retry(message).unwrap_or_else(|| error_meta(message)),
         ));
-        self.told = Some(message.to_owned());
+        self.reported_error = Some(message.to_owned());
     }
 
-    fn read_item(&mut self, raw: Option<&RawValue>, stage: Stage, out: &mut Vec<TranscriptEvent>) {
-        let item: Item<'_> = object(raw);
-        let done = stage == Stage::Completed;
+    fn read_item(&mut self, raw: Option<&RawValue>, stage: ItemStage, out: &mut Vec<TranscriptEvent>) {
+        let item: CodexItem<'_> = object(raw);
+        let done = stage == ItemStage::Completed;
         match item.kind.text().unwrap_or_default() {
-            "agent_message" if done => self.say(&item, Tag::Ai, out),
-            "reasoning" if done => self.say(&item, Tag::Think, out),
+            "agent_message" if done => self.push_message(&item, Tag::Ai, out),
+            "reasoning" if done => self.push_message(&item, Tag::Think, out),
             "error" if done => {
-                let words = item.message.text().unwrap_or("error");
-                out.push(TranscriptEvent::message(Tag::Sys, words));
+                let text = item.message.text().unwrap_or("error");
+                out.push(TranscriptEvent::message(Tag::Sys, text));
             }
             "todo_list" => out.extend(item.plan()),
             "agent_message" | "reasoning" | "error" => {}
@@ -210,7 +206,7 @@ impl Jsonl {
             "file_change" => self.read_tool(&item, "apply_patch", stage, out),
             "web_search" => self.read_tool(&item, "web_search", stage, out),
             "mcp_tool_call" | "collab_tool_call" => {
-                let name = match (item.server.words(), item.tool.words()) {
+                let name = match (item.server.non_empty(), item.tool.non_empty()) {
                     (Some(server), Some(tool)) => format!("{server}.{tool}"),
                     (None, Some(tool)) => tool.to_owned(),
                     (_, None) => "tool".to_owned(),
@@ -218,24 +214,30 @@ impl Jsonl {
                 self.read_tool(&item, &name, stage, out);
             }
             unknown if done => {
-                let words = item.text.words().or(item.message.words());
-                mark_unknown(&format!("item/{unknown}"), words, out);
+                let text = item.text.non_empty().or(item.message.non_empty());
+                push_unknown(&format!("item/{unknown}"), text, out);
             }
             _ => {}
         }
     }
 
-    fn say(&mut self, item: &Item<'_>, tag: Tag, out: &mut Vec<TranscriptEvent>) {
-        let _ = match item.id.words() {
-            Some(id) => self.speech.begin(None, id),
-            None => self.speech.begin_unnamed(None),
+    fn push_message(&mut self, item: &CodexItem<'_>, tag: Tag, out: &mut Vec<TranscriptEvent>) {
+        let _ = match item.id.non_empty() {
+            Some(id) => self.assembler.begin_message(None, id),
+            None => self.assembler.begin_unnamed_message(None),
         };
-        self.speech
-            .whole(None, tag, item.text.text().unwrap_or_default(), out);
+        self.assembler
+            .push_whole(None, tag, item.text.text().unwrap_or_default(), out);
     }
 
-    fn read_tool(&mut self, item: &Item<'_>, name: &str, stage: Stage, out: &mut Vec<TranscriptEvent>) {
-        let id = item.id.words().unwrap_or(name);
+    fn read_tool(
+        &mut self,
+        item: &CodexItem<'_>,
+        name: &str,
+        stage: ItemStage,
+        out: &mut Vec<TranscriptEvent>,
+    ) {
+        let id = item.id.non_empty().unwrap_or(name);
         let tool = ToolStart {
             id: id.to_owned(),
             name: name.to_owned(),
@@ -243,7 +245,7 @@ impl Jsonl {
             parent: None,
         };
         self.tools.start(tool, out);
-        if stage != Stage::Completed {
+        if stage != ItemStage::Completed {
             return;
         }
         self.tools.output(id, item.output(), out);
@@ -264,8 +266,8 @@ impl Jsonl {
     }
 }
 
-impl Item<'_> {
-    /// What the tool was asked, under the name that codex gives it.
+impl CodexItem<'_> {
+    /// The input of the tool, with codex's field names.
     fn input(&self) -> Option<Json> {
         if let Some(arguments) = self.arguments {
             return Some(Json::from(arguments));
@@ -286,15 +288,15 @@ impl Item<'_> {
     }
 
     fn output(&self) -> String {
-        let error: Small<'_> = object(self.error);
-        if let Some(output) = self.aggregated_output.words().or(error.message.words()) {
+        let error: CodexDetail<'_> = object(self.error);
+        if let Some(output) = self.aggregated_output.non_empty().or(error.message.non_empty()) {
             return output.to_owned();
         }
-        let result: Small<'_> = object(self.result);
+        let result: CodexDetail<'_> = object(self.result);
         let texts: Vec<String> = list(result.content)
             .into_iter()
             .map(|raw| {
-                object::<Small<'_>>(Some(raw))
+                object::<CodexDetail<'_>>(Some(raw))
                     .text
                     .to_text()
                     .unwrap_or_else(|| raw.get().to_owned())
@@ -311,12 +313,12 @@ impl Item<'_> {
         let items: Vec<PlanItem> = list(self.items)
             .into_iter()
             .filter_map(|raw| {
-                let item: Small<'_> = object(Some(raw));
+                let item: CodexDetail<'_> = object(Some(raw));
                 let status = match item.completed.flag() {
                     Some(true) => PlanStatus::Done,
                     Some(false) | None => PlanStatus::Pending,
                 };
-                let text = item.text.words()?.to_owned();
+                let text = item.text.non_empty()?.to_owned();
                 Some(PlanItem { text, status })
             })
             .collect();
@@ -325,12 +327,12 @@ impl Item<'_> {
 }
 
 fn file_change(raw: &RawValue) -> Option<TranscriptEvent> {
-    let edit: Small<'_> = object(Some(raw));
+    let edit: CodexDetail<'_> = object(Some(raw));
     let change = match edit.kind.text() {
         Some("add") => FileChangeKind::Added,
         Some("delete") => FileChangeKind::Deleted,
         _ => FileChangeKind::Modified,
     };
-    let path = edit.path.words()?.to_owned();
+    let path = edit.path.non_empty()?.to_owned();
     Some(TranscriptEvent::meta(Meta::FileChange { path, change }))
 }

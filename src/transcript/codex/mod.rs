@@ -1,13 +1,13 @@
-//! `codex`: what `codex exec` prints. With `--json` that is one event per line, read in `jsonl`; without, it is the
-//! transcript for people, read by `codex-text`. The first line tells which.
+//! `codex`: the output of `codex exec`. With `--json` it is one event per line, parsed by `jsonl`; otherwise it is the
+//! human-readable transcript, parsed by `codex_text`. The first line determines the format.
 
 mod jsonl;
 
 use super::codex_text::CodexText;
 use super::{Adapter, Capabilities, Format};
 use crate::event::{ErrorClass, Meta, Tag, TranscriptEvent};
-use crate::transcript::common::{class_of_error, status_named_in};
-use jsonl::Jsonl;
+use crate::transcript::common::{classify_error, find_status};
+use jsonl::CodexJsonl;
 
 pub(super) const FORMAT: Format = Format {
     name: "codex",
@@ -21,44 +21,44 @@ pub(super) const FORMAT: Format = Format {
         prompt_hiding: true,
         terminal_event: true,
     },
-    open: |opening| {
+    open: |context| {
         Box::new(Codex {
-            prompt: opening.prompt.to_owned(),
-            reading: Reading::Undecided,
+            prompt: context.prompt.to_owned(),
+            output: CodexOutput::Undecided,
         })
     },
 };
 
 struct Codex {
     prompt: String,
-    reading: Reading,
+    output: CodexOutput,
 }
 
-enum Reading {
+enum CodexOutput {
     Undecided,
-    Events(Box<Jsonl>),
+    Json(Box<CodexJsonl>),
     Text(Box<CodexText>),
 }
 
 impl Adapter for Codex {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         self.decide(line, out);
-        match &mut self.reading {
-            Reading::Undecided => {
+        match &mut self.output {
+            CodexOutput::Undecided => {
                 if !line.trim().is_empty() {
                     out.push(TranscriptEvent::line(Tag::Sys, line.trim_end_matches('\r')));
                 }
             }
-            Reading::Events(events) => events.feed(line, out),
-            Reading::Text(text) => text.feed(line, out),
+            CodexOutput::Json(events) => events.feed(line, out),
+            CodexOutput::Text(text) => text.feed(line, out),
         }
     }
 
     fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        match &mut self.reading {
-            Reading::Undecided => {}
-            Reading::Events(events) => events.flush(out),
-            Reading::Text(text) => text.flush(out),
+        match &mut self.output {
+            CodexOutput::Undecided => {}
+            CodexOutput::Json(events) => events.flush(out),
+            CodexOutput::Text(text) => text.flush(out),
         }
     }
 }
@@ -66,33 +66,33 @@ impl Adapter for Codex {
 impl Codex {
     fn decide(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         let line = line.trim_start();
-        let events = match &mut self.reading {
-            Reading::Events(_) => return,
-            // A stray line went before the events.
-            Reading::Text(text) if line.starts_with(FIRST_EVENT) => {
+        let is_json = match &mut self.output {
+            CodexOutput::Json(_) => return,
+            // Other output preceded the events.
+            CodexOutput::Text(text) if line.starts_with(FIRST_EVENT) => {
                 text.flush(out);
                 true
             }
-            Reading::Text(_) => return,
-            Reading::Undecided if line.is_empty() || line.starts_with(PREFACE) => return,
-            Reading::Undecided => line.starts_with('{'),
+            CodexOutput::Text(_) => return,
+            CodexOutput::Undecided if line.is_empty() || line.starts_with(PREFACE) => return,
+            CodexOutput::Undecided => line.starts_with('{'),
         };
-        self.reading = if events {
-            Reading::Events(Box::default())
+        self.output = if is_json {
+            CodexOutput::Json(Box::default())
         } else {
-            Reading::Text(Box::new(CodexText::new(&self.prompt)))
+            CodexOutput::Text(Box::new(CodexText::new(&self.prompt)))
         };
     }
 }
 
 const FIRST_EVENT: &str = r#"{"type":"thread.started""#;
 
-/// `Reading prompt from stdin...`: printed in both forms.
+/// `Reading prompt from stdin...`, which codex prints in both formats.
 pub(super) const PREFACE: &str = "Reading ";
 
-/// Codex gives a failure as a sentence in which the status stands after one of these.
-pub(super) fn error_of(message: &str) -> Meta {
-    let (class, status) = class_of(message);
+/// Converts an error message of codex. It may contain an HTTP status.
+pub(super) fn error_meta(message: &str) -> Meta {
+    let (class, status) = classify(message);
     Meta::Error {
         class,
         message: message.to_owned(),
@@ -100,30 +100,29 @@ pub(super) fn error_of(message: &str) -> Meta {
     }
 }
 
-fn class_of(message: &str) -> (ErrorClass, Option<u16>) {
-    let status = status_named_in(message, &["unexpected status ", "last status: "]);
-    (class_of_error(status, message), status)
+fn classify(message: &str) -> (ErrorClass, Option<u16>) {
+    let status = find_status(message, &["unexpected status ", "last status: "]);
+    (classify_error(status, message), status)
 }
 
-/// `Reconnecting... 1/5 (why)`, or without a count `Reconnecting... waiting for network (why)`: codex tries again by
-/// itself.
-pub(super) fn retry_of(message: &str) -> Option<Meta> {
+/// Parses `Reconnecting... 1/5 (reason)` and `Reconnecting... waiting for network (reason)`, which report a retry.
+pub(super) fn parse_retry(message: &str) -> Option<Meta> {
     let rest = message.strip_prefix("Reconnecting... ")?;
-    let (count, why) = match rest.strip_prefix("waiting for network") {
-        Some(why) => ("1/", why.trim_start()),
+    let (count, reason) = match rest.strip_prefix("waiting for network") {
+        Some(reason) => ("1/", reason.trim_start()),
         None => rest.split_once(' ').unwrap_or((rest, "")),
     };
     let (attempt, max_attempts) = count.split_once('/')?;
-    let why = why
+    let reason = reason
         .strip_prefix('(')
-        .and_then(|why| why.strip_suffix(')'))
-        .unwrap_or(why);
+        .and_then(|reason| reason.strip_suffix(')'))
+        .unwrap_or(reason);
     Some(Meta::Retry {
         attempt: attempt.parse().ok()?,
         max_attempts: max_attempts.parse().ok(),
         delay_ms: None,
-        class: class_of(why).0,
-        message: if why.is_empty() { "reconnecting" } else { why }.to_owned(),
+        class: classify(reason).0,
+        message: if reason.is_empty() { "reconnecting" } else { reason }.to_owned(),
     })
 }
 
@@ -142,10 +141,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_for_the_network_is_no_error() {
+    fn waiting_for_the_network_is_a_retry() {
         let message = "Reconnecting... waiting for network (Connection failed: error sending request)";
         assert_eq!(
-            retry_of(message),
+            parse_retry(message),
             Some(Meta::Retry {
                 attempt: 1,
                 max_attempts: None,

@@ -1,14 +1,14 @@
-//! Tool calls in the transcript: from `exec` or `apply patch` over the verdict to the end of the output.
+//! Parses tool calls: from `exec` or `apply patch` through the status line to the end of the output.
 
-use super::separators::{self, Ended};
-use super::{CodexText, Place, text};
+use super::separators::{self, CommandEnd};
+use super::{CodexText, Section, text_section};
 use crate::event::{Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 
-/// A tool's output is told in pieces of about this size, so that memory stays small.
-const LONGEST_PIECE: usize = 64 << 10;
+/// Long tool output is emitted in chunks of about this size, to limit memory.
+const MAX_OUTPUT_CHUNK: usize = 64 << 10;
 
-/// The call that is running, or whose output is being read.
-pub(super) struct Call {
+/// The call that is running or whose output is being read.
+pub(super) struct CodexCall {
     id: String,
     output: String,
     end: Option<(ToolStatus, Option<u64>)>,
@@ -16,17 +16,19 @@ pub(super) struct Call {
 
 impl CodexText {
     pub(super) fn read_command(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let Place::Command(command) = &mut self.place else {
+        let Section::Command(command) = &mut self.section else {
             return;
         };
         if !command.is_empty() {
             command.push('\n');
         }
-        command.push_str(line);
+        // The directory follows on the last line, so earlier lines are not searched again.
         let directory = self.header.directory.as_deref();
-        if let Some(whole) = separators::command_before_directory(command, directory) {
-            let whole = whole.to_owned();
-            self.place = Place::Running;
+        let last = separators::command_before_directory(line, directory);
+        command.push_str(last.unwrap_or(line));
+        if last.is_some() || command.len() > MAX_OUTPUT_CHUNK {
+            let whole = std::mem::take(command);
+            self.section = Section::Running;
             self.start("shell", Some(&whole), out);
         }
     }
@@ -42,16 +44,16 @@ impl CodexText {
             parent: None,
         };
         self.tools.start(tool, out);
-        self.call = Some(Call {
+        self.call = Some(CodexCall {
             id,
             output: String::new(),
             end: None,
         });
     }
 
-    pub(super) fn end_command(&mut self, ended: Ended, out: &mut Vec<TranscriptEvent>) {
-        if let Place::Command(command) = &mut self.place {
-            // The verdict came on the line of the command itself.
+    pub(super) fn end_command(&mut self, ended: CommandEnd, out: &mut Vec<TranscriptEvent>) {
+        if let Section::Command(command) = &mut self.section {
+            // The status is on the same line as the command.
             let mut whole = std::mem::take(command);
             if !whole.is_empty() {
                 whole.push('\n');
@@ -66,23 +68,23 @@ impl CodexText {
         if let Some(call) = &mut self.call {
             call.end = Some((ended.status, ended.duration_ms));
         }
-        self.place = Place::Output;
-        self.blanks = 0;
+        self.section = Section::Output;
+        self.pending_blanks = 0;
     }
 
     pub(super) fn read_output(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         if line.is_empty() {
-            self.blanks += 1;
+            self.pending_blanks += 1;
             return;
         }
-        // Reasoning has no heading of its own, but begins with a title.
-        let title = line.starts_with("**") && line.ends_with("**") && line.len() > 4;
-        if self.blanks > 0 && title {
-            self.leave(out);
-            self.place = text(Tag::Think);
-            return self.say(line, out);
+        // Reasoning has no separator but starts with a title.
+        let is_title = line.starts_with("**") && line.ends_with("**") && line.len() > 4;
+        if self.pending_blanks > 0 && is_title {
+            self.end_section(out);
+            self.section = text_section(Tag::Think);
+            return self.push_text(line, out);
         }
-        let blanks = std::mem::take(&mut self.blanks);
+        let blanks = std::mem::take(&mut self.pending_blanks);
         let Some(call) = &mut self.call else {
             out.push(TranscriptEvent::line(Tag::Tool, line));
             return;
@@ -90,15 +92,15 @@ impl CodexText {
         call.output.extend(std::iter::repeat_n('\n', blanks));
         call.output.push_str(line);
         call.output.push('\n');
-        if call.output.len() > LONGEST_PIECE {
+        if call.output.len() > MAX_OUTPUT_CHUNK {
             self.tools.output(&call.id, std::mem::take(&mut call.output), out);
         }
     }
 
-    /// Whatever was being read is over.
-    pub(super) fn leave(&mut self, out: &mut Vec<TranscriptEvent>) {
-        self.blanks = 0;
-        if let Place::Command(command) = &mut self.place {
+    /// Ends the current section and its tool call.
+    pub(super) fn end_section(&mut self, out: &mut Vec<TranscriptEvent>) {
+        self.pending_blanks = 0;
+        if let Section::Command(command) = &mut self.section {
             let command = std::mem::take(command);
             self.start("shell", Some(&command), out);
         }

@@ -1,6 +1,5 @@
-//! `codex-text`: the transcript that `codex exec` prints for people. It has no escaping, so what a line is must be
-//! told from where it stands; `marks` knows the lines that divide it, `echo` the prompt that it
-//! repeats, `calls` what tools did.
+//! `codex-text`: the human-readable transcript of `codex exec`. It has no escaping, so the meaning of a line depends on its
+//! position. `separators` recognizes the lines between sections, `echo` the repeated prompt, `calls` the tool calls.
 
 mod calls;
 mod echo;
@@ -8,13 +7,13 @@ mod separators;
 #[cfg(test)]
 mod tests;
 
-use super::codex::{PREFACE, error_of, finished, retry_of};
+use super::codex::{PREFACE, error_meta, finished, parse_retry};
 use super::common::{Tools, hidden_prompt};
 use super::{Adapter, Capabilities, Format};
 use crate::event::{Flow, Meta, Tag, TranscriptEvent, Usage, UsageScope};
-use calls::Call;
-use echo::{Echo, Heard};
-use separators::Mark;
+use calls::CodexCall;
+use echo::{Echo, EchoMatch};
+use separators::Separator;
 
 pub(super) const FORMAT: Format = Format {
     name: "codex-text",
@@ -26,55 +25,60 @@ pub(super) const FORMAT: Format = Format {
         costs: false,
         sessions: true,
         prompt_hiding: true,
-        // The figure at the end is missing where only the last message is seen, on today's stdout.
+        // Current versions print only the last message to stdout, without the token count at the end.
         terminal_event: false,
     },
-    open: |opening| Box::new(CodexText::new(opening.prompt)),
+    open: |context| Box::new(CodexText::new(context.prompt)),
 };
 
 #[derive(Default)]
 pub(super) struct CodexText {
     prompt: String,
-    place: Place,
+    section: Section,
     tools: Tools,
-    /// The call that is running, or whose output is being read.
-    call: Option<Call>,
+    /// The call that is running or whose output is being read.
+    call: Option<CodexCall>,
     calls: u64,
-    /// Empty lines that were held back: at the end of a tool's output they are only its border.
-    blanks: usize,
-    header: Header,
-    /// The last message, to know it again where it is printed twice.
+    /// Pending empty lines. At the end of a tool's output they are only a separator.
+    pending_blanks: usize,
+    header: CodexHeader,
+    /// The beginning of the last message, to detect its repetition.
     message: String,
     answered: bool,
     error: Option<String>,
     finished: bool,
 }
 
-/// What the next line belongs to.
+/// What a longer message repeats after this many bytes is shown as text.
+const MAX_MESSAGE_BYTES: usize = 4 << 20;
+
+/// The section that the next line belongs to.
 #[derive(Default)]
-enum Place {
-    /// Before anything is known.
+enum Section {
+    /// Before the header.
     #[default]
     Preface,
     Header,
     Echo(Echo),
     Text {
         tag: Tag,
-        begun: bool,
+        started: bool,
     },
-    /// After `exec`: the command, which may have several lines.
+    /// After `exec`: the command, which may span several lines.
     Command(String),
-    /// The command runs; its verdict comes next.
+    /// The command runs; its status follows.
     Running,
     Output,
-    /// After `tokens used`: the figure comes next.
-    Figure,
-    /// After the figure: the last message may come again, and this is what is left of it.
-    Repeat(String),
+    /// After `tokens used`: the count follows.
+    TokenCount,
+    /// After the token count: the last message may be repeated. `matched` bytes of it have been.
+    Repeat {
+        matched: usize,
+    },
 }
 
 #[derive(Default)]
-struct Header {
+struct CodexHeader {
     version: Option<String>,
     model: Option<String>,
     session: Option<String>,
@@ -83,33 +87,33 @@ struct Header {
 
 impl Adapter for CodexText {
     fn feed(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        // Colours, where stderr is a terminal.
+        // Remove colors, which codex prints if stderr is a terminal.
         let plain = anstream::adapter::strip_str(line).to_string();
         let line = plain.trim_end_matches('\r');
-        if let Place::Echo(echo) = &mut self.place {
-            match echo.hear(line) {
-                Heard::Part => return,
-                Heard::Whole => return self.end_echo(out),
-                Heard::Other => self.end_echo(out),
+        if let Section::Echo(echo) = &mut self.section {
+            match echo.match_line(line) {
+                EchoMatch::Partial => return,
+                EchoMatch::Complete => return self.end_echo(out),
+                EchoMatch::NotPrompt => self.end_echo(out),
             }
         }
-        let (words, stamped) = separators::without_time(line);
-        let found = if stamped {
-            separators::stamped_mark(words)
+        let (text, has_timestamp) = separators::strip_timestamp(line);
+        let found = if has_timestamp {
+            separators::timestamped_separator(text)
         } else {
-            self.mark_here(words)
+            self.separator_here(text)
         };
         match found {
-            Some(mark) => self.enter(mark, out),
-            None => self.go_on(words, out),
+            Some(separator) => self.begin_section(separator, out),
+            None => self.read_line(text, out),
         }
     }
 
     fn flush(&mut self, out: &mut Vec<TranscriptEvent>) {
-        if matches!(self.place, Place::Echo(_)) {
+        if matches!(self.section, Section::Echo(_)) {
             self.end_echo(out);
         }
-        self.leave(out);
+        self.end_section(out);
         self.tools.close_all(out);
         if !self.finished && self.error.is_some() {
             out.push(finished(false, "error"));
@@ -125,93 +129,95 @@ impl CodexText {
         }
     }
 
-    /// A mark without a time counts where such a line may stand.
-    fn mark_here(&self, line: &str) -> Option<Mark> {
-        match self.place {
-            Place::Command(_) | Place::Running => {
-                separators::mark(line).or_else(|| separators::ended(line).map(Mark::Ended))
-            }
-            Place::Output => {
-                separators::mark(line).filter(|mark| self.blanks > 0 || separators::may_follow_output(mark))
-            }
-            Place::Preface | Place::Header | Place::Text { .. } | Place::Figure | Place::Repeat(_) => {
-                separators::mark(line)
-            }
-            Place::Echo(_) => None,
+    /// The separator in a line without a timestamp, if it is valid in the current section.
+    fn separator_here(&self, line: &str) -> Option<Separator> {
+        match self.section {
+            Section::Command(_) | Section::Running => separators::separator(line)
+                .or_else(|| separators::command_end(line).map(Separator::CommandEnd)),
+            Section::Output => separators::separator(line)
+                .filter(|separator| self.pending_blanks > 0 || separators::may_follow_output(separator)),
+            Section::Preface
+            | Section::Header
+            | Section::Text { .. }
+            | Section::TokenCount
+            | Section::Repeat { .. } => separators::separator(line),
+            Section::Echo(_) => None,
         }
     }
 
-    fn enter(&mut self, mark: Mark, out: &mut Vec<TranscriptEvent>) {
-        if let Mark::Ended(ended) = mark {
+    fn begin_section(&mut self, separator: Separator, out: &mut Vec<TranscriptEvent>) {
+        if let Separator::CommandEnd(ended) = separator {
             return self.end_command(ended, out);
         }
-        self.leave(out);
-        self.place = match mark {
-            Mark::User => Place::Echo(Echo::of(&self.prompt)),
-            Mark::Answer => text(Tag::Ai),
-            Mark::Thought => text(Tag::Think),
-            Mark::System => text(Tag::Sys),
-            Mark::Tool => text(Tag::Tool),
-            Mark::Exec(None) => Place::Command(String::new()),
-            Mark::Exec(Some(header)) => {
+        self.end_section(out);
+        self.section = match separator {
+            Separator::User => Section::Echo(Echo::new(&self.prompt)),
+            Separator::Answer => text_section(Tag::Ai),
+            Separator::Reasoning => text_section(Tag::Think),
+            Separator::System => text_section(Tag::Sys),
+            Separator::Tool => text_section(Tag::Tool),
+            Separator::Exec(None) => Section::Command(String::new()),
+            Separator::Exec(Some(header)) => {
                 let directory = self.header.directory.as_deref();
                 let command = separators::command_before_directory(&header, directory).unwrap_or(&header);
                 self.start("shell", Some(command), out);
-                Place::Running
+                Section::Running
             }
-            Mark::Call(call) => {
+            Separator::Call(call) => {
                 let name = call.split('(').next().unwrap_or(&call).to_owned();
                 self.start(&name, Some(&call), out);
-                Place::Running
+                Section::Running
             }
-            Mark::Patch => {
+            Separator::Patch => {
                 self.start("apply_patch", None, out);
-                Place::Running
+                Section::Running
             }
-            Mark::Tokens(None) => Place::Figure,
-            Mark::Tokens(Some(figure)) => self.finish(figure, out),
-            Mark::Ended(_) => return,
+            Separator::Tokens(None) => Section::TokenCount,
+            Separator::Tokens(Some(tokens)) => self.finish(tokens, out),
+            Separator::CommandEnd(_) => return,
         };
     }
 
-    fn go_on(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        if self.is_about_codex(line) {
+    fn read_line(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
+        if self.is_codex_notice(line) {
             return self.read_notice(line, out);
         }
-        match &mut self.place {
-            Place::Preface => self.read_preface(line, out),
-            Place::Header => self.read_header(line, out),
-            Place::Echo(_) => {}
-            Place::Text { .. } => self.say(line, out),
-            Place::Command(_) => self.read_command(line, out),
-            Place::Running => {
-                // Not the verdict: the command was longer than its first line, or this version is another.
-                self.place = Place::Output;
+        match &mut self.section {
+            Section::Preface => self.read_preface(line, out),
+            Section::Header => self.read_header(line, out),
+            Section::Echo(_) => {}
+            Section::Text { .. } => self.push_text(line, out),
+            Section::Command(_) => self.read_command(line, out),
+            Section::Running => {
+                // Not a status line: the command has several lines, or the version of codex is unknown.
+                self.section = Section::Output;
                 self.read_output(line, out);
             }
-            Place::Output => self.read_output(line, out),
-            Place::Figure => match separators::figure_in(line) {
-                Some(figure) => self.place = self.finish(figure, out),
+            Section::Output => self.read_output(line, out),
+            Section::TokenCount => match separators::parse_count(line) {
+                Some(tokens) => self.section = self.finish(tokens, out),
                 None => {
-                    self.place = Place::Repeat(self.message.clone());
+                    self.section = Section::Repeat { matched: 0 };
                     self.read_repeat(line, out);
                 }
             },
-            Place::Repeat(_) => self.read_repeat(line, out),
+            Section::Repeat { .. } => self.read_repeat(line, out),
         }
     }
 
-    /// Errors and warnings of codex itself. In a tool's output such a line is the tool's.
-    fn is_about_codex(&self, line: &str) -> bool {
+    /// True if the line is an error or a warning of codex. In a tool's output it belongs to the tool.
+    fn is_codex_notice(&self, line: &str) -> bool {
         let error = line.starts_with("ERROR: ");
         let warning = line.starts_with("warning: ") || line.starts_with("WARNING: ");
-        match self.place {
-            Place::Output => error && self.blanks > 0,
-            Place::Text { tag: Tag::Think, .. } | Place::Preface | Place::Header => error || warning,
-            Place::Text { .. } | Place::Command(_) | Place::Running | Place::Figure | Place::Repeat(_) => {
-                error
-            }
-            Place::Echo(_) => false,
+        match self.section {
+            Section::Output => error && self.pending_blanks > 0,
+            Section::Text { tag: Tag::Think, .. } | Section::Preface | Section::Header => error || warning,
+            Section::Text { .. }
+            | Section::Command(_)
+            | Section::Running
+            | Section::TokenCount
+            | Section::Repeat { .. } => error,
+            Section::Echo(_) => false,
         }
     }
 
@@ -220,33 +226,34 @@ impl CodexText {
             out.push(TranscriptEvent::line(Tag::Sys, line));
             return;
         };
-        if let Some(retry) = retry_of(message) {
+        if let Some(retry) = parse_retry(message) {
             out.push(TranscriptEvent::meta(retry));
         } else if self.error.as_deref() != Some(message) {
-            out.push(TranscriptEvent::meta(error_of(message)));
+            out.push(TranscriptEvent::meta(error_meta(message)));
             out.push(TranscriptEvent::line(Tag::Sys, line));
             self.error = Some(message.to_owned());
         }
     }
 
-    /// Where nothing announces itself, this is the last message on its own, as today's stdout has it.
+    /// Reads a line before the header. Without a header, the output is only the last message, as current versions print it
+    /// to stdout.
     fn read_preface(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         if let Some(rest) = line.strip_prefix("OpenAI Codex v") {
             self.header.version = rest.split(' ').next().map(str::to_owned);
         }
         if line == RULE {
-            self.place = Place::Header;
+            self.section = Section::Header;
         } else if self.header.version.is_some() || line.starts_with(PREFACE) {
             out.push(TranscriptEvent::line(Tag::Sys, line));
         } else if !line.is_empty() {
-            self.place = text(Tag::Ai);
-            self.say(line, out);
+            self.section = text_section(Tag::Ai);
+            self.push_text(line, out);
         }
     }
 
     fn read_header(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
         if line == RULE {
-            self.place = text(Tag::Sys);
+            self.section = text_section(Tag::Sys);
             let header = &mut self.header;
             if let Some(session_id) = header.session.take() {
                 out.push(TranscriptEvent::meta(Meta::Session {
@@ -271,30 +278,33 @@ impl CodexText {
         out.push(TranscriptEvent::line(Tag::Sys, line));
     }
 
-    /// What follows the prompt without a heading is reasoning.
+    /// Ends the repeated prompt. Text after it without a separator is reasoning.
     fn end_echo(&mut self, out: &mut Vec<TranscriptEvent>) {
-        let place = std::mem::replace(&mut self.place, text(Tag::Think));
-        if let Place::Echo(echo) = place {
+        let section = std::mem::replace(&mut self.section, text_section(Tag::Think));
+        if let Section::Echo(echo) = section {
             out.push(hidden_prompt(&echo.into_text()));
         }
     }
 
-    fn say(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let Place::Text { tag, begun } = &mut self.place else {
+    fn push_text(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
+        let Section::Text { tag, started } = &mut self.section else {
             return;
         };
-        if !*begun && line.trim().is_empty() {
+        if !*started && line.trim().is_empty() {
             return;
         }
-        let flow = if *begun { Flow::Line } else { Flow::Message };
-        *begun = true;
+        let flow = if *started { Flow::Line } else { Flow::Message };
+        *started = true;
         if *tag == Tag::Ai {
             if flow == Flow::Message {
                 self.message.clear();
-            } else {
-                self.message.push('\n');
             }
-            self.message.push_str(line);
+            if self.message.len() < MAX_MESSAGE_BYTES {
+                if flow == Flow::Line {
+                    self.message.push('\n');
+                }
+                self.message.push_str(line);
+            }
             self.answered |= !line.trim().is_empty();
         }
         out.push(TranscriptEvent::Text {
@@ -306,21 +316,21 @@ impl CodexText {
     }
 
     fn read_repeat(&mut self, line: &str, out: &mut Vec<TranscriptEvent>) {
-        let Place::Repeat(left) = &mut self.place else {
+        let Section::Repeat { matched } = &mut self.section else {
             return;
         };
-        let mut lines = left.splitn(2, '\n');
-        if lines.next() == Some(line) {
-            *left = lines.next().unwrap_or_default().to_owned();
+        let expected = self.message.get(*matched..).unwrap_or_default();
+        if expected.split('\n').next() == Some(line) {
+            *matched += line.len() + 1;
         } else if !line.is_empty() {
-            self.place = text(Tag::Ai);
-            self.say(line, out);
+            self.section = text_section(Tag::Ai);
+            self.push_text(line, out);
         }
     }
 
-    fn finish(&mut self, figure: u64, out: &mut Vec<TranscriptEvent>) -> Place {
+    fn finish(&mut self, tokens: u64, out: &mut Vec<TranscriptEvent>) -> Section {
         let usage = Usage {
-            total_tokens: Some(figure),
+            total_tokens: Some(tokens),
             scope: UsageScope::Session,
             ..Usage::default()
         };
@@ -331,13 +341,13 @@ impl CodexText {
             if silent { "no answer" } else { "tokens used" },
         ));
         self.finished = true;
-        Place::Repeat(self.message.clone())
+        Section::Repeat { matched: 0 }
     }
 }
 
-/// The border of the header.
+/// The line before and after the header.
 const RULE: &str = "--------";
 
-fn text(tag: Tag) -> Place {
-    Place::Text { tag, begun: false }
+fn text_section(tag: Tag) -> Section {
+    Section::Text { tag, started: false }
 }

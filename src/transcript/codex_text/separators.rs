@@ -1,45 +1,45 @@
-//! The lines by which codex's transcript for people is divided, in all the forms that it has had.
+//! Recognizes the lines that separate sections of codex's human-readable transcript, in all versions.
 
 use crate::event::ToolStatus;
 
-/// A line that begins something else than the line before it.
+/// A line that starts a new section.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Separator {
     User,
     Answer,
-    Thought,
+    Reasoning,
     System,
     Tool,
     /// `exec`, alone or with its command on the same line.
     Exec(Option<String>),
-    /// `tool name(arguments)`, as calls of MCP tools were announced.
+    /// `tool name(arguments)`: a call of an MCP tool.
     Call(String),
     Patch,
-    /// `tokens used`, alone or with the figure on the same line.
+    /// `tokens used`, alone or with the count on the same line.
     Tokens(Option<u64>),
-    /// The end of a tool call, by the words of the line that ends it.
-    Ended(Ended),
+    /// The end of a tool call.
+    CommandEnd(CommandEnd),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ended {
-    /// What went before the verdict: nothing, or the call again.
+pub(super) struct CommandEnd {
+    /// The text before the status: empty, or the repeated call.
     pub(super) call: String,
     pub(super) status: ToolStatus,
     pub(super) duration_ms: Option<u64>,
 }
 
-/// Takes off the time that earlier versions put before every line of their own.
-pub(super) fn without_time(line: &str) -> (&str, bool) {
-    let stamped = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
-    match stamped {
-        Some((time, rest)) if is_time(time) => (rest, true),
+/// Removes the timestamp that earlier versions print before their own lines. Returns whether there was one.
+pub(super) fn strip_timestamp(line: &str) -> (&str, bool) {
+    let split = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+    match split {
+        Some((time, rest)) if is_timestamp(time) => (rest, true),
         _ => (line, false),
     }
 }
 
 /// `2025-08-12T10:00:00`, with or without fractions.
-fn is_time(text: &str) -> bool {
+fn is_timestamp(text: &str) -> bool {
     let shape = "0000-00-00T00:00:00";
     text.len() >= shape.len()
         && text
@@ -51,52 +51,58 @@ fn is_time(text: &str) -> bool {
             })
 }
 
-/// Words that are marks in every form of the transcript.
-pub(super) fn mark(line: &str) -> Option<Mark> {
+/// The separators that are valid in all versions.
+pub(super) fn separator(line: &str) -> Option<Separator> {
     let line = line.trim_end();
     match line {
-        "user" | "User instructions:" => Some(Mark::User),
-        "codex" | "assistant" | "final" => Some(Mark::Answer),
-        "thinking" | "analysis" => Some(Mark::Thought),
-        "system" => Some(Mark::System),
-        "tool" => Some(Mark::Tool),
-        "exec" => Some(Mark::Exec(None)),
-        "apply patch" => Some(Mark::Patch),
-        "tokens used" => Some(Mark::Tokens(None)),
+        "user" | "User instructions:" => Some(Separator::User),
+        "codex" | "assistant" | "final" => Some(Separator::Answer),
+        "thinking" | "analysis" => Some(Separator::Reasoning),
+        "system" => Some(Separator::System),
+        "tool" => Some(Separator::Tool),
+        "exec" => Some(Separator::Exec(None)),
+        "apply patch" => Some(Separator::Patch),
+        "tokens used" => Some(Separator::Tokens(None)),
         _ => {
-            let figure = line.strip_prefix("tokens used: ")?;
-            Some(Mark::Tokens(Some(figure_in(figure)?)))
+            let count = line.strip_prefix("tokens used: ")?;
+            Some(Separator::Tokens(Some(parse_count(count)?)))
         }
     }
 }
 
-/// Marks that only a line with a time is: without one, they could be anybody's words.
-pub(super) fn stamped_mark(line: &str) -> Option<Mark> {
-    if let Some(found) = mark(line).or_else(|| ended(line).map(Mark::Ended)) {
+/// Also recognizes the separators that are only valid in lines with a timestamp, because the text alone is ambiguous.
+pub(super) fn timestamped_separator(line: &str) -> Option<Separator> {
+    if let Some(found) = separator(line).or_else(|| command_end(line).map(Separator::CommandEnd)) {
         return Some(found);
     }
     if let Some(command) = line.strip_prefix("exec ") {
-        return Some(Mark::Exec(Some(command.to_owned())));
+        return Some(Separator::Exec(Some(command.to_owned())));
     }
-    line.strip_prefix("tool ").map(|call| Mark::Call(call.to_owned()))
+    line.strip_prefix("tool ")
+        .map(|call| Separator::Call(call.to_owned()))
 }
 
-/// Words of today's version that may stand right after a tool's output. The older ones, all common words, are
-/// taken for output unless an empty line goes before them.
-pub(super) fn may_follow_output(mark: &Mark) -> bool {
-    match mark {
-        Mark::Answer | Mark::Exec(_) | Mark::Patch | Mark::Tokens(_) | Mark::Call(_) | Mark::Ended(_) => true,
-        Mark::User | Mark::Thought | Mark::System | Mark::Tool => false,
+/// True for the separators of current versions, which may directly follow a tool's output. The older ones are common words
+/// and count as output, unless an empty line precedes them.
+pub(super) fn may_follow_output(separator: &Separator) -> bool {
+    match separator {
+        Separator::Answer
+        | Separator::Exec(_)
+        | Separator::Patch
+        | Separator::Tokens(_)
+        | Separator::Call(_)
+        | Separator::CommandEnd(_) => true,
+        Separator::User | Separator::Reasoning | Separator::System | Separator::Tool => false,
     }
 }
 
 /// `… succeeded in 12ms:`, `… exited 3 in 1.20s:`, `patch: completed`.
-pub(super) fn ended(line: &str) -> Option<Ended> {
+pub(super) fn command_end(line: &str) -> Option<CommandEnd> {
     if let Some(verdict) = line.strip_prefix("patch: ") {
-        let good = verdict.trim_end() == "completed";
-        return Some(Ended {
+        let success = verdict.trim_end() == "completed";
+        return Some(CommandEnd {
             call: String::new(),
-            status: if good { ToolStatus::Ok } else { ToolStatus::Fail },
+            status: if success { ToolStatus::Ok } else { ToolStatus::Fail },
             duration_ms: None,
         });
     }
@@ -114,7 +120,7 @@ pub(super) fn ended(line: &str) -> Option<Ended> {
         number if number.parse::<i32>().is_ok() => ToolStatus::Fail,
         _ => return None,
     };
-    Some(Ended {
+    Some(CommandEnd {
         call: call.trim().to_owned(),
         status,
         duration_ms: Some(duration_ms),
@@ -135,19 +141,19 @@ fn milliseconds(text: &str) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "`as` saturates, and no command runs for less than no time"
+        reason = "`as` saturates, and durations are not negative"
     )]
     let milliseconds = (seconds * 1000.0).round() as u64;
     minutes.checked_mul(60_000)?.checked_add(milliseconds)
 }
 
 /// `4,945`.
-pub(super) fn figure_in(text: &str) -> Option<u64> {
+pub(super) fn parse_count(text: &str) -> Option<u64> {
     let digits: String = text.trim().chars().filter(|c| *c != ',').collect();
     digits.parse().ok()
 }
 
-/// Splits `command in /directory` where the directory begins. A quote after it belongs to the command.
+/// The command in `command in /directory`. A quote after ` in /` means that it is part of the command.
 pub(super) fn command_before_directory<'a>(text: &'a str, directory: Option<&str>) -> Option<&'a str> {
     if let Some(command) = directory.and_then(|directory| text.strip_suffix(directory)?.strip_suffix(" in "))
     {
@@ -162,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_command_is_read_in_every_form() {
+    fn command_end_is_parsed_in_all_versions() {
         let cases = [
             (" succeeded in 0ms:", "", ToolStatus::Ok, 0),
             (" exited 3 in 1.20s:", "", ToolStatus::Fail, 1200),
@@ -186,12 +192,12 @@ mod tests {
             ),
         ];
         for (line, call, status, duration) in cases {
-            let expected = Ended {
+            let expected = CommandEnd {
                 call: call.to_owned(),
                 status,
                 duration_ms: Some(duration),
             };
-            assert_eq!(ended(line), Some(expected), "{line}");
+            assert_eq!(command_end(line), Some(expected), "{line}");
         }
         for line in [
             "it succeeded in 3 tries:",
@@ -200,12 +206,12 @@ mod tests {
             "succeeded in 3ms",
             "",
         ] {
-            assert_eq!(ended(line), None, "{line}");
+            assert_eq!(command_end(line), None, "{line}");
         }
     }
 
     #[test]
-    fn the_directory_is_told_from_the_command() {
+    fn directory_is_split_from_the_command() {
         let split = command_before_directory;
         assert_eq!(split("bash -lc 'ls' in /tmp/demo", None), Some("bash -lc 'ls'"));
         assert_eq!(split("bash -lc 'for f in /etc/*; do'", None), None);
@@ -214,11 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn a_time_before_a_line_is_taken_off() {
-        assert_eq!(without_time("[2025-08-12T10:00:00] codex"), ("codex", true));
-        assert_eq!(without_time("[note] codex"), ("[note] codex", false));
+    fn timestamp_is_removed() {
+        assert_eq!(strip_timestamp("[2025-08-12T10:00:00] codex"), ("codex", true));
+        assert_eq!(strip_timestamp("[note] codex"), ("[note] codex", false));
         assert_eq!(
-            without_time("[2025-08-12T10:00:00]"),
+            strip_timestamp("[2025-08-12T10:00:00]"),
             ("[2025-08-12T10:00:00]", false)
         );
     }

@@ -1,21 +1,21 @@
-//! What a message holds: words, or a list of blocks.
+//! The content of a message: a text or a list of blocks.
 
 use std::borrow::Cow;
 
 #[derive(Debug, Default)]
 pub(in crate::transcript) enum Content<'a, B> {
-    /// Nothing, or nothing that a message can hold.
+    /// Missing, or of an unexpected type.
     #[default]
     Absent,
-    Words(Cow<'a, str>),
-    /// What is no object has no field.
+    Text(Cow<'a, str>),
+    /// An item that is not an object has no fields.
     Blocks(Vec<B>),
 }
 
 impl<B> Content<'_, B> {
-    pub(in crate::transcript) fn words(&self) -> Option<&str> {
+    pub(in crate::transcript) fn text(&self) -> Option<&str> {
         match self {
-            Self::Words(words) => Some(words),
+            Self::Text(text) => Some(text),
             Self::Absent | Self::Blocks(_) => None,
         }
     }
@@ -23,7 +23,7 @@ impl<B> Content<'_, B> {
     pub(in crate::transcript) fn blocks(&self) -> &[B] {
         match self {
             Self::Blocks(blocks) => blocks,
-            Self::Absent | Self::Words(_) => &[],
+            Self::Absent | Self::Text(_) => &[],
         }
     }
 }

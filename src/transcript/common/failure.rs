@@ -1,8 +1,8 @@
-//! Names for failures, where an agent gives no more than an HTTP status.
+//! Classifies errors by their HTTP status and message.
 
 use crate::event::ErrorClass;
 
-pub(in crate::transcript) fn class_of_status(status: u16) -> ErrorClass {
+fn classify_status(status: u16) -> ErrorClass {
     match status {
         401..=403 => ErrorClass::Auth,
         408 => ErrorClass::Network,
@@ -14,19 +14,19 @@ pub(in crate::transcript) fn class_of_status(status: u16) -> ErrorClass {
     }
 }
 
-/// The class of an error from its HTTP status and its words. For the channel on which an agent reports that it
-/// failed, never for what the agent says: these words are common.
-pub(in crate::transcript) fn class_of_error(status: Option<u16>, message: &str) -> ErrorClass {
-    match (status, class_of_words(message)) {
-        // A bad request may be anything, from a wrong key to a prompt that is too long: its words say what.
+/// Classifies an error by its HTTP status and message. Only error reports may be classified, never the agent's
+/// answers: the phrases are common.
+pub(in crate::transcript) fn classify_error(status: Option<u16>, message: &str) -> ErrorClass {
+    match (status, classify_message(message)) {
+        // Services use status 400 for many errors, from an invalid key to a long prompt; the message is more specific.
         (None | Some(400), Some(class)) => class,
-        (Some(status), _) => class_of_status(status),
+        (Some(status), _) => classify_status(status),
         (None, None) => ErrorClass::Other,
     }
 }
 
-/// Words by which services name what went wrong, the most telling first.
-const WORDS: &[(ErrorClass, &[&str])] = &[
+/// Phrases in the error messages of services, the most specific first.
+const PHRASES: &[(ErrorClass, &[&str])] = &[
     (
         ErrorClass::TooLong,
         &[
@@ -89,16 +89,16 @@ const WORDS: &[(ErrorClass, &[&str])] = &[
     ),
 ];
 
-fn class_of_words(message: &str) -> Option<ErrorClass> {
+fn classify_message(message: &str) -> Option<ErrorClass> {
     let message = message.to_lowercase();
-    WORDS
+    PHRASES
         .iter()
-        .find(|(_, words)| words.iter().any(|word| message.contains(word)))
+        .find(|(_, phrases)| phrases.iter().any(|phrase| message.contains(phrase)))
         .map(|(class, _)| *class)
 }
 
 /// The HTTP status that follows one of these phrases in an error message.
-pub(in crate::transcript) fn status_named_in(message: &str, phrases: &[&str]) -> Option<u16> {
+pub(in crate::transcript) fn find_status(message: &str, phrases: &[&str]) -> Option<u16> {
     phrases.iter().find_map(|phrase| {
         let after = &message[message.find(phrase)? + phrase.len()..];
         let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -111,31 +111,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_say_what_a_bad_request_was() {
-        assert_eq!(class_of_error(Some(400), "API key not valid."), ErrorClass::Auth);
+    fn message_classifies_a_bad_request() {
+        assert_eq!(classify_error(Some(400), "API key not valid."), ErrorClass::Auth);
         assert_eq!(
-            class_of_error(Some(400), "context_length_exceeded"),
+            classify_error(Some(400), "context_length_exceeded"),
             ErrorClass::TooLong
         );
-        assert_eq!(class_of_error(Some(400), "unknown field"), ErrorClass::BadRequest);
-        assert_eq!(class_of_error(Some(403), "too long"), ErrorClass::Auth);
+        assert_eq!(classify_error(Some(400), "unknown field"), ErrorClass::BadRequest);
+        assert_eq!(classify_error(Some(403), "too long"), ErrorClass::Auth);
         assert_eq!(
-            class_of_error(None, "The model is overloaded."),
+            classify_error(None, "The model is overloaded."),
             ErrorClass::Overload
         );
-        assert_eq!(class_of_error(None, "no idea"), ErrorClass::Other);
+        assert_eq!(classify_error(None, "no idea"), ErrorClass::Other);
     }
 
     #[test]
-    fn a_status_is_read_after_its_phrase_only() {
+    fn status_is_read_only_after_a_phrase() {
         let phrases = ["API Error: ", "status "];
-        assert_eq!(status_named_in("API Error: 529 Overloaded", &phrases), Some(529));
+        assert_eq!(find_status("API Error: 529 Overloaded", &phrases), Some(529));
         assert_eq!(
-            status_named_in("unexpected status 401 Unauthorized", &phrases),
+            find_status("unexpected status 401 Unauthorized", &phrases),
             Some(401)
         );
-        assert_eq!(status_named_in("429 lines were read", &phrases), None);
-        assert_eq!(status_named_in("API Error: 5299", &phrases), None);
-        assert_eq!(status_named_in("status ", &phrases), None);
+        assert_eq!(find_status("429 lines were read", &phrases), None);
+        assert_eq!(find_status("API Error: 5299", &phrases), None);
+        assert_eq!(find_status("status ", &phrases), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Fields of foreign JSON. Any of them may have any type one day: what does not fit reads as absent, and the
-//! rest of the line lives on.
+//! Fields of JSON that agents print. A field of an unexpected type reads as absent, so that the rest of the line stays
+//! readable.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// One scalar, whatever its type; objects and arrays read as `Absent`.
+use crate::event::Usd;
+
+/// A scalar of any type; objects and arrays read as `Absent`.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(in crate::transcript) enum Field<'a> {
     #[default]
@@ -26,8 +28,8 @@ impl Field<'_> {
         }
     }
 
-    /// The text, unless there is none to show.
-    pub(in crate::transcript) fn words(&self) -> Option<&str> {
+    /// The text, unless it is empty.
+    pub(in crate::transcript) fn non_empty(&self) -> Option<&str> {
         self.text().filter(|text| !text.is_empty())
     }
 
@@ -35,14 +37,14 @@ impl Field<'_> {
         self.text() == Some(expected)
     }
 
-    /// A count. Some agents give whole milliseconds as fractions: those are cut.
+    /// A count. Fractions are truncated: some agents report milliseconds as fractions.
     pub(in crate::transcript) fn count(&self) -> Option<u64> {
         match self {
             Self::Count(count) => Some(*count),
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "not negative, and `as` saturates above"
+                reason = "not negative, and `as` saturates"
             )]
             Self::Real(real) if *real >= 0.0 => Some(*real as u64),
             Self::Absent | Self::Flag(_) | Self::Real(_) | Self::Text(_) => None,
@@ -51,11 +53,16 @@ impl Field<'_> {
 
     pub(in crate::transcript) fn real(&self) -> Option<f64> {
         match self {
-            #[expect(clippy::cast_precision_loss, reason = "sums of money, not identifiers")]
+            #[expect(clippy::cast_precision_loss, reason = "amounts of money, not identifiers")]
             Self::Count(count) => Some(*count as f64),
             Self::Real(real) => Some(*real),
             Self::Absent | Self::Flag(_) | Self::Text(_) => None,
         }
+    }
+
+    /// A valid amount of money.
+    pub(in crate::transcript) fn money(&self) -> Option<Usd> {
+        self.real().and_then(Usd::new)
     }
 
     pub(in crate::transcript) fn flag(&self) -> Option<bool> {
@@ -82,7 +89,7 @@ impl<'de> Visitor<'de> for AnyType {
     type Value = Field<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
+        f.write_str("any value")
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
@@ -101,10 +108,7 @@ impl<'de> Visitor<'de> for AnyType {
         Ok(Field::Count(count))
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "negative figures are only ever refused"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "negative numbers are always rejected")]
     fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
         Ok(Field::Real(number as f64))
     }
@@ -128,33 +132,33 @@ impl<'de> Visitor<'de> for AnyType {
     }
 }
 
-/// An object's fields; all of them absent when it is no object.
+/// Parses an object; all fields are absent if the value is not an object.
 pub(in crate::transcript) fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
     raw.map(RawValue::get)
-        // serde would also fill a struct from an array, in the order of its fields.
+        // serde would also accept an array and fill the fields in order.
         .filter(|text| text.starts_with('{'))
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default()
 }
 
-/// An array's items; none when it is no array.
+/// The items of an array; empty if the value is not an array.
 pub(in crate::transcript) fn list(raw: Option<&RawValue>) -> Vec<&RawValue> {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default()
 }
 
-/// A string, when it is one.
+/// The value if it is a string.
 pub(in crate::transcript) fn string(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let text = raw.map(RawValue::get).filter(|text| text.starts_with('"'))?;
     if memchr::memchr(b'\\', text.as_bytes()).is_none() {
-        // Without an escape a string stands as it is written.
+        // A string without escapes is borrowed.
         return Some(Cow::Borrowed(&text[1..text.len() - 1]));
     }
-    unescaped(&text[1..text.len() - 1]).map(Cow::Owned)
+    unescape(&text[1..text.len() - 1]).map(Cow::Owned)
 }
 
-/// The inside of a JSON string, read straight into its place: what a tool printed may be long, and full of line ends.
-pub(super) fn unescaped(mut rest: &str) -> Option<String> {
+/// Unescapes the inside of a JSON string in one pass: tool output may be long and contain many escaped newlines.
+pub(super) fn unescape(mut rest: &str) -> Option<String> {
     let mut text = String::with_capacity(rest.len());
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         text.push_str(&rest[..at]);
@@ -168,9 +172,9 @@ pub(super) fn unescaped(mut rest: &str) -> Option<String> {
             'r' => '\r',
             't' => '\t',
             'u' => {
-                let (letter, after) = letter_by_number(rest)?;
+                let (character, after) = decode_unicode_escape(rest)?;
                 rest = after;
-                letter
+                character
             }
             _ => return None,
         });
@@ -179,16 +183,16 @@ pub(super) fn unescaped(mut rest: &str) -> Option<String> {
     Some(text)
 }
 
-/// What `\u` means with the digits that follow it, a second half included, and what comes after.
-fn letter_by_number(rest: &str) -> Option<(char, &str)> {
+/// Decodes the digits after `\u`, including a second surrogate, and returns the rest of the text.
+fn decode_unicode_escape(rest: &str) -> Option<(char, &str)> {
     let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let first = unit(rest)?;
     let after = &rest[4..];
     let second = after.strip_prefix("\\u").and_then(unit);
     let mut units = char::decode_utf16([first].into_iter().chain(second));
-    let letter = units.next()?.ok()?;
-    let both = letter.len_utf16() == 2;
-    Some((letter, if both { &after[6..] } else { after }))
+    let character = units.next()?.ok()?;
+    let is_pair = character.len_utf16() == 2;
+    Some((character, if is_pair { &after[6..] } else { after }))
 }
 
 #[cfg(test)]
@@ -200,7 +204,7 @@ mod tests {
 
     #[derive(Debug, Default, Deserialize)]
     #[serde(default)]
-    struct Sample<'a> {
+    struct FieldSample<'a> {
         #[serde(borrow)]
         name: Field<'a>,
         #[serde(borrow)]
@@ -209,12 +213,12 @@ mod tests {
         rest: Option<&'a RawValue>,
     }
 
-    fn sample(text: &str) -> Sample<'_> {
+    fn sample(text: &str) -> FieldSample<'_> {
         serde_json::from_str(text).unwrap()
     }
 
     #[test]
-    fn a_field_of_another_type_is_absent_and_the_others_stay() {
+    fn field_of_unexpected_type_is_absent_and_others_are_read() {
         let read = sample(r#"{"name":{"first":"A"},"age":[1,[2]],"rest":"r"}"#);
         assert_eq!((read.name, read.age), (Field::Absent, Field::Absent));
         assert_eq!(string(read.rest).as_deref(), Some("r"));
@@ -233,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_are_cut_and_negative_counts_refused() {
+    fn fractions_are_truncated_and_negative_counts_rejected() {
         assert_eq!(sample(r#"{"age":511.9}"#).age.count(), Some(511));
         assert_eq!(sample(r#"{"age":-3}"#).age.count(), None);
         assert_eq!(sample(r#"{"age":3}"#).age.real(), Some(3.0));
@@ -241,8 +245,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_string_is_what_serde_reads(text in any::<String>(), numbered in any::<bool>()) {
-            let written = if numbered {
+        fn string_equals_serde_result(text in any::<String>(), as_unicode_escapes in any::<bool>()) {
+            let written = if as_unicode_escapes {
                 let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
                 format!("\"{}\"", units.collect::<String>())
             } else {
@@ -254,16 +258,16 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_is_no_string() {
-        for half in [r#""\ud83d""#, r#""\ud83dx""#, r#""\ude00\ud83d""#] {
-            let raw: &RawValue = serde_json::from_str(half).unwrap();
-            assert_eq!(string(Some(raw)), None, "{half}");
+    fn lone_surrogate_is_rejected() {
+        for text in [r#""\ud83d""#, r#""\ud83dx""#, r#""\ude00\ud83d""#] {
+            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            assert_eq!(string(Some(raw)), None, "{text}");
         }
     }
 
     #[test]
-    fn an_array_is_not_taken_for_an_object() {
+    fn array_is_not_an_object() {
         let raw: &RawValue = serde_json::from_str(r#"["name",7]"#).unwrap();
-        assert_eq!(object::<Sample<'_>>(Some(raw)).name, Field::Absent);
+        assert_eq!(object::<FieldSample<'_>>(Some(raw)).name, Field::Absent);
     }
 }

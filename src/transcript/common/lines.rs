@@ -1,4 +1,4 @@
-//! One line of a JSON stream: made readable where it can be, shown where it cannot.
+//! Cleans and parses the lines of a JSON stream, and reports unreadable lines.
 
 use std::borrow::Cow;
 
@@ -8,38 +8,38 @@ use crate::event::{Meta, Tag, TranscriptEvent};
 
 const ESCAPE: u8 = 0x1b;
 
-/// The line as JSON text: without terminal sequences around it, with broken halves of characters replaced.
-/// Empty when there was nothing to read, such as the reset sequence that ends a session on a terminal.
+/// Removes terminal sequences and replaces lone surrogates. The result is empty if the line contains nothing else, such
+/// as the reset sequence at the end of a terminal session.
 pub(in crate::transcript) fn json_text(line: &str) -> Cow<'_, str> {
-    // JSON cannot hold a raw escape character, so whatever begins with one is no part of it.
+    // JSON cannot contain a raw escape character, so terminal sequences are never part of it.
     if memchr::memchr(ESCAPE, line.as_bytes()).is_some() {
         let text = anstream::adapter::strip_str(line).to_string();
-        return Cow::Owned(with_whole_characters(text.trim()).into_owned());
+        return Cow::Owned(replace_lone_surrogates(text.trim()).into_owned());
     }
-    with_whole_characters(line.trim())
+    replace_lone_surrogates(line.trim())
 }
 
-/// Whether no half of a character stands alone.
-pub(super) fn has_whole_characters(text: &str) -> bool {
-    lone_surrogates(text).is_empty()
+/// True if the text contains an escaped surrogate without its counterpart.
+pub(super) fn has_lone_surrogate(text: &str) -> bool {
+    !lone_surrogates(text).is_empty()
 }
 
-/// Replaces escaped halves of surrogate pairs that stand alone. JavaScript cuts strings between them, above all
-/// in deltas, and no JSON reader takes them.
-pub(super) fn with_whole_characters(text: &str) -> Cow<'_, str> {
+/// Replaces escaped lone surrogates. JavaScript programs may split a string inside a surrogate pair, mostly in deltas,
+/// and JSON parsers reject the result.
+pub(super) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let lone = lone_surrogates(text);
     if lone.is_empty() {
         return Cow::Borrowed(text);
     }
-    let mut mended = String::with_capacity(text.len());
+    let mut replaced = String::with_capacity(text.len());
     let mut copied = 0;
     for at in lone {
-        mended.push_str(&text[copied..at]);
-        mended.push_str("\\ufffd");
+        replaced.push_str(&text[copied..at]);
+        replaced.push_str("\\ufffd");
         copied = at + ESCAPED_UNIT;
     }
-    mended.push_str(&text[copied..]);
-    Cow::Owned(mended)
+    replaced.push_str(&text[copied..]);
+    Cow::Owned(replaced)
 }
 
 /// Bytes of `\ud83d`.
@@ -52,14 +52,14 @@ fn lone_surrogates(text: &str) -> Vec<usize> {
     while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
         at += found;
         match surrogate(bytes, at) {
-            Some(Half::Leading) if surrogate(bytes, at + ESCAPED_UNIT) == Some(Half::Trailing) => {
+            Some(Surrogate::High) if surrogate(bytes, at + ESCAPED_UNIT) == Some(Surrogate::Low) => {
                 at += 2 * ESCAPED_UNIT;
             }
-            Some(Half::Leading | Half::Trailing) => {
+            Some(Surrogate::High | Surrogate::Low) => {
                 lone.push(at);
                 at += ESCAPED_UNIT;
             }
-            // Whatever is escaped, a second backslash included, takes two bytes at least.
+            // Every other escape, including an escaped backslash, has at least two bytes.
             None => at = (at + 2).min(bytes.len()),
         }
     }
@@ -67,12 +67,12 @@ fn lone_surrogates(text: &str) -> Vec<usize> {
 }
 
 #[derive(PartialEq)]
-enum Half {
-    Leading,
-    Trailing,
+enum Surrogate {
+    High,
+    Low,
 }
 
-fn surrogate(bytes: &[u8], at: usize) -> Option<Half> {
+fn surrogate(bytes: &[u8], at: usize) -> Option<Surrogate> {
     let unit = bytes.get(at..at + ESCAPED_UNIT)?;
     let [b'\\', b'u', b'd' | b'D', second, third, fourth] = unit else {
         return None;
@@ -81,34 +81,34 @@ fn surrogate(bytes: &[u8], at: usize) -> Option<Half> {
         return None;
     }
     match second {
-        b'8' | b'9' | b'a' | b'b' | b'A' | b'B' => Some(Half::Leading),
-        b'c'..=b'f' | b'C'..=b'F' => Some(Half::Trailing),
+        b'8' | b'9' | b'a' | b'b' | b'A' | b'B' => Some(Surrogate::High),
+        b'c'..=b'f' | b'C'..=b'F' => Some(Surrogate::Low),
         _ => None,
     }
 }
 
-/// Reads the text as one JSON object; the error is a sentence for the user. What stands in it as it came must be whole:
-/// where serde looks no closer, half a character would pass.
+/// Parses the text as one JSON object. The error is a message for the user. Lone surrogates are rejected here, because
+/// serde does not look into raw values.
 pub(in crate::transcript) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     if !text.starts_with('{') {
         return Err("not a JSON object".to_owned());
     }
-    if !has_whole_characters(text) {
-        return Err("half a character stands alone".to_owned());
+    if has_lone_surrogate(text) {
+        return Err("lone surrogate in a string".to_owned());
     }
-    serde_json::from_str(text).map_err(|error| format!("not readable as JSON: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("invalid JSON: {error}"))
 }
 
-/// A line that could not be read is shown as it came, and marked.
-pub(in crate::transcript) fn say_unreadable(line: &str, message: String, out: &mut Vec<TranscriptEvent>) {
+/// Reports an unreadable line: a parse error, then the line itself as SYS text.
+pub(in crate::transcript) fn push_unreadable(line: &str, message: String, out: &mut Vec<TranscriptEvent>) {
     out.push(TranscriptEvent::meta(Meta::ParseError { message }));
     out.push(TranscriptEvent::line(Tag::Sys, line));
 }
 
-/// An event of a kind that this version does not know: its words are shown, or else its name is recorded.
-pub(in crate::transcript) fn mark_unknown(kind: &str, words: Option<&str>, out: &mut Vec<TranscriptEvent>) {
-    match words {
-        Some(words) => out.push(TranscriptEvent::message(Tag::Sys, words)),
+/// Reports an event of an unknown type: its text if it has one, otherwise its type.
+pub(in crate::transcript) fn push_unknown(kind: &str, text: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+    match text {
+        Some(text) => out.push(TranscriptEvent::message(Tag::Sys, text)),
         None => {
             let mut other = serde_json::Map::new();
             other.insert("type".to_owned(), kind.into());
@@ -124,18 +124,18 @@ mod tests {
     const RESET: &str = "\u{1b}[?1006l\u{1b}[?1000l\u{1b}(B\u{f}\u{1b}[>4m\u{1b}[<u\u{1b}7\u{1b}[r\u{1b}8\u{1b}]0;\u{7}\u{1b}[?25h";
 
     #[test]
-    fn a_line_of_terminal_sequences_is_empty() {
+    fn line_of_terminal_sequences_is_empty() {
         assert_eq!(json_text(RESET), "");
     }
 
     #[test]
-    fn terminal_sequences_glued_to_json_are_taken_off() {
+    fn terminal_sequences_around_json_are_removed() {
         assert_eq!(json_text(&format!("{RESET}{{\"a\":1}}")), "{\"a\":1}");
         assert_eq!(json_text(&format!("{{\"a\":1}}\r{RESET}")), "{\"a\":1}");
     }
 
     #[test]
-    fn a_lone_half_of_a_character_is_replaced() {
+    fn lone_surrogate_is_replaced() {
         assert_eq!(json_text(r#"{"t":"\ud83d"}"#), r#"{"t":"\ufffd"}"#);
         assert_eq!(json_text(r#"{"t":"\uDE00x"}"#), r#"{"t":"\ufffdx"}"#);
         assert_eq!(
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_characters_and_escaped_backslashes_stay_as_they_are() {
+    fn surrogate_pairs_and_escaped_backslashes_are_unchanged() {
         for text in [
             r#"{"t":"\ud83d\ude00"}"#,
             r#"{"t":"\\ud83d"}"#,

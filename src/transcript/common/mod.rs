@@ -1,5 +1,5 @@
-//! What several formats share: reading a line and its fields, texts that come in pieces and then whole, tool
-//! calls that must end, and names for failures. Nothing here knows a product.
+//! Code shared by the formats: JSON lines and fields, text assembly, tool calls and error classification. Nothing here
+//! is specific to one agent.
 
 mod assembler;
 mod content;
@@ -8,21 +8,21 @@ mod failure;
 mod fields;
 mod json_scan;
 mod lines;
+mod open_calls;
 mod plan;
 mod prompt;
-mod string_pool;
 mod tail;
 mod tools;
 
-pub(in crate::transcript) use assembler::{Assembler, Begun};
+pub(in crate::transcript) use assembler::{Assembler, MessageStatus};
 pub(in crate::transcript) use content::Content;
-pub(in crate::transcript) use events::{Alike, EventStream};
-pub(in crate::transcript) use failure::{class_of_error, class_of_status, status_named_in};
+pub(in crate::transcript) use events::EventStream;
+pub(in crate::transcript) use failure::{classify_error, find_status};
 pub(in crate::transcript) use fields::{Field, list, object, string};
-pub(in crate::transcript) use json_scan::{JsonScan, Quoted, Scanned, scan, scan_raw};
-pub(in crate::transcript) use lines::{json_text, mark_unknown, parse, say_unreadable};
+pub(in crate::transcript) use json_scan::{FromScan, JsonScanner, Quoted, scan, scan_raw};
+pub(in crate::transcript) use lines::{json_text, parse, push_unknown, push_unreadable};
+pub(in crate::transcript) use open_calls::{OpenCalls, unknown_end};
 pub(in crate::transcript) use plan::read_plan;
 pub(in crate::transcript) use prompt::hidden_prompt;
-use string_pool::StringPool;
-use tail::Tail;
+pub(in crate::transcript) use tail::Tail;
 pub(in crate::transcript) use tools::Tools;

@@ -1,4 +1,4 @@
-//! The list that agents keep of what they mean to do: the same tool, under nearly the same name, in several.
+//! Parses the task list tool that several agents share.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,14 +17,14 @@ struct Todo<'a> {
     status: Field<'a>,
 }
 
-/// The input of a tool that writes `{"todos":[{"content":…,"status":…}]}`.
+/// Parses the tool input `{"todos":[{"content":…,"status":…}]}`.
 pub(in crate::transcript) fn read_plan(input: Option<&RawValue>) -> Option<TranscriptEvent> {
     let items: Vec<PlanItem> = list(object::<Todo<'_>>(input).todos)
         .into_iter()
         .filter_map(|raw| {
             let todo: Todo<'_> = object(Some(raw));
             Some(PlanItem {
-                text: todo.content.words()?.to_owned(),
+                text: todo.content.non_empty()?.to_owned(),
                 status: match todo.status.text() {
                     Some("completed") => PlanStatus::Done,
                     Some("in_progress") => PlanStatus::Active,

@@ -1,8 +1,8 @@
-//! The prompt, echoed: agents repeat it, whole, in the same stream as the answer.
+//! The placeholder for a prompt that the agent repeats in its output.
 
 use crate::event::{Tag, TranscriptEvent};
 
-/// One line in the place of the whole prompt, which is in the run's own files anyway.
+/// One line that replaces the prompt. The run directory contains the complete prompt.
 pub(in crate::transcript) fn hidden_prompt(prompt: &str) -> TranscriptEvent {
     let lines = prompt.lines().count();
     let noun = if lines == 1 { "line" } else { "lines" };

@@ -1,5 +1,4 @@
-# Before jaq's own library, which is built on these: what would write to the terminal writes nothing, and a range uses
-# up fuel with every number.
+# Definitions that jaq's standard library uses: output to the terminal is disabled, and `range` uses fuel for every number.
 
 def debug_empty: {}[] as $nothing | .;
 def stderr_empty: {}[] as $nothing | .;

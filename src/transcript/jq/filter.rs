@@ -1,4 +1,4 @@
-//! A jq filter, compiled once and applied to one line after the other, within bounds.
+//! Compiles a jq filter and applies it to lines, with limits on time, stack and output.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use super::print;
 
 type Data = data::JustLut<Val>;
 
-/// Comes before the library, which is built on it.
+/// Loaded before the standard library, which uses its definitions.
 const BOUNDS: &str = include_str!("bounds.jq");
-/// Comes after the library, some of which it replaces.
+/// Loaded after the standard library; replaces some of its definitions.
 const PRELUDE: &str = include_str!("prelude.jq");
 const MAIN: &str = "ralph_main";
-/// What a filter may not do here: read the clock or the environment (it reads one line, and nothing else), or write to
-/// the terminal. The last two are defined again, as nothing, in the prelude.
+/// Functions that read the clock or the environment or write to the terminal. A filter depends only on its line.
+/// `bounds.jq` replaces the last two with no-ops.
 const FORBIDDEN: &[&str] = &["now", "env", "debug_empty", "stderr_empty"];
 
-/// Steps for a line of no length; a longer one gets more, since honest work grows with its input.
-const FUEL: u64 = 10_000;
-const MOST_FUEL: u64 = 2_000_000;
-/// Bytes that may be printed for a line of no length.
-const ROOM: usize = 64 * 1024;
-/// No agent nests its events so deep; the reader of JSON would run out of stack.
-const DEEPEST_JSON: usize = 256;
+/// The number of steps for an empty line. Each byte of the line adds one step.
+const BASE_FUEL: u64 = 10_000;
+const MAX_FUEL: u64 = 2_000_000;
+/// The maximum number of output bytes for an empty line. Each byte of the line adds four bytes.
+const BASE_OUTPUT_BYTES: usize = 64 * 1024;
+/// Maximum nesting depth of a line, to protect the stack of the JSON parser.
+const MAX_JSON_DEPTH: usize = 256;
 
 /// A compiled filter.
 #[derive(Clone)]
@@ -44,69 +44,69 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// Why a filter printed nothing, or not all.
+/// Why a filter produced no output or only a part of it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FilterError {
     NotJson(String),
     Failed { printed: String, reason: String },
 }
 
-/// Where and why a filter is not one.
+/// A syntax error in a filter or an undefined name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the jq filter is wrong at line {line}, column {column}: {problem}")]
+#[error("invalid jq filter at line {line}, column {column}: {problem}")]
 pub struct CompileError {
-    /// From 1.
+    /// Starts at 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Starts at 1, in characters.
     pub column: usize,
     pub problem: String,
 }
 
 impl Filter {
     pub fn compile(code: &str) -> Result<Self, CompileError> {
-        let wrong = |part: &str, problem: String| CompileError::at(code, part, problem);
+        let error_at = |part: &str, problem: String| CompileError::at(code, part, problem);
         let tokens = Lexer::new(code).lex().map_err(|errors| match errors.first() {
-            Some((expected, found)) => wrong(found, format!("expected {}", lex_words(expected))),
-            None => wrong(code, "it cannot be read".to_owned()),
+            Some((expected, found)) => error_at(found, format!("expected {}", describe_expected(expected))),
+            None => error_at(code, "syntax error".to_owned()),
         })?;
         let body = Parser::new(&tokens)
             .parse(|parser| parser.term())
             .map_err(|errors| match errors.first() {
                 Some((expected, found)) => {
                     let part = found.map_or(&code[code.len()..], |token| token.0);
-                    wrong(
+                    error_at(
                         part,
-                        format!("expected {}, found {}", expected.as_str(), found_words(part)),
+                        format!("expected {}, found {}", expected.as_str(), describe_found(part)),
                     )
                 }
-                None => wrong(code, "it cannot be read".to_owned()),
+                None => error_at(code, "syntax error".to_owned()),
             })?;
-        compile_main(body, &wrong)
+        compile_main(body, &error_at)
     }
 
-    /// What `jq -j` would print for this line.
+    /// The output of `jq -j` for this line.
     pub fn apply(&self, line: &str) -> Result<String, FilterError> {
-        let not_json = |reason: String| FilterError::NotJson(format!("not readable as JSON: {reason}"));
-        if is_nested_deeper(line, DEEPEST_JSON) {
-            return Err(not_json(format!("nested more than {DEEPEST_JSON} deep")));
+        let not_json = |reason: String| FilterError::NotJson(format!("invalid JSON: {reason}"));
+        if is_nested_deeper(line, MAX_JSON_DEPTH) {
+            return Err(not_json(format!("nesting exceeds {MAX_JSON_DEPTH} levels")));
         }
         let input =
             jaq_json::read::parse_single(line.as_bytes()).map_err(|error| not_json(error.to_string()))?;
         let length = line.len();
-        fuel::fill((FUEL + length as u64).min(MOST_FUEL));
-        let room = ROOM + 4 * length;
+        fuel::fill((BASE_FUEL + length as u64).min(MAX_FUEL));
+        let max_output = BASE_OUTPUT_BYTES + 4 * length;
         let mut printed = String::new();
         let ctx = Ctx::<Data>::new(&self.compiled.lut, Vars::new([]));
         for output in self.compiled.id.run((ctx, input)).map(unwrap_valr) {
-            // An endless stream of nothing much must end as well.
+            // Limits an endless stream of small outputs.
             let step = fuel::burn().map_err(str::to_owned);
             match step.and(output.map_err(|error| error.to_string())) {
                 Ok(value) => print::print(&value, &mut printed),
                 Err(reason) => return Err(FilterError::Failed { printed, reason }),
             }
-            if printed.len() > room {
-                printed.truncate(printed.floor_char_boundary(room));
-                let reason = format!("it printed more than {room} bytes for one line");
+            if printed.len() > max_output {
+                printed.truncate(printed.floor_char_boundary(max_output));
+                let reason = format!("the output for one line exceeds {max_output} bytes");
                 return Err(FilterError::Failed { printed, reason });
             }
         }
@@ -116,7 +116,7 @@ impl Filter {
 
 impl CompileError {
     fn at(code: &str, part: &str, problem: String) -> Self {
-        // The part is a piece of the code, except where it belongs to the prelude, which compiles.
+        // `part` is a slice of `code`, unless it belongs to the prelude, which always compiles.
         let start = (part.as_ptr().addr()).wrapping_sub(code.as_ptr().addr());
         let before = code.get(..start).unwrap_or(code);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -130,17 +130,17 @@ impl CompileError {
 
 fn compile_main(
     body: Term<&str>,
-    wrong: &dyn Fn(&str, String) -> CompileError,
+    error_at: &dyn Fn(&str, String) -> CompileError,
 ) -> Result<Filter, CompileError> {
-    let own = |text| {
+    let parse_defs = |text| {
         load::parse(text, |parser| parser.defs())
             .unwrap_or_default()
             .into_iter()
     };
     let library = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let all = own(BOUNDS).chain(library).chain(own(PRELUDE));
+    let all = parse_defs(BOUNDS).chain(library).chain(parse_defs(PRELUDE));
     let mut definitions: Vec<Def<&str>> = Vec::new();
-    // One by one: each then lives only as long as the filter's own text.
+    // A loop instead of `collect`, so that the definitions get the lifetime of the filter's text.
     for definition in all {
         definitions.push(definition);
     }
@@ -152,16 +152,16 @@ fn compile_main(
     let arena = Arena::default();
     let file = File { code: MAIN, path: () };
     let modules = Loader::new(definitions.into_iter().map(fuel::meter)).load(&arena, file);
-    let modules = modules.map_err(|_| wrong("", "it cannot be loaded".to_owned()))?;
+    let modules = modules.map_err(|_| error_at("", "cannot load the filter".to_owned()))?;
     let compiled = Compiler::default().with_funs(natives()).compile(modules);
     let compiled = compiled.map_err(|errors| {
         let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
         match first {
             Some((name, compile::Undefined::Filter(arity))) => {
-                wrong(name, format!("there is no filter `{name}/{arity}`"))
+                error_at(name, format!("undefined filter `{name}/{arity}`"))
             }
-            Some((name, other)) => wrong(name, format!("there is no {} `{name}`", other.as_str())),
-            None => wrong("", "it cannot be compiled".to_owned()),
+            Some((name, other)) => error_at(name, format!("undefined {} `{name}`", other.as_str())),
+            None => error_at("", "cannot compile the filter".to_owned()),
         }
     })?;
     Ok(Filter {
@@ -169,7 +169,7 @@ fn compile_main(
     })
 }
 
-/// What the language knows by nature, without what would reach outside, and with the tick.
+/// The native functions without the forbidden ones, and with `ralph_tick`.
 fn natives() -> impl Iterator<Item = Fun<Data>> {
     let tick: Fun<Data> = run((TICK, v(0), |cv| {
         bome(fuel::burn().map(|()| cv.1).map_err(Error::str))
@@ -184,37 +184,37 @@ fn natives() -> impl Iterator<Item = Fun<Data>> {
         .chain([tick])
 }
 
-fn lex_words(expected: &load::lex::Expect<&str>) -> String {
+fn describe_expected(expected: &load::lex::Expect<&str>) -> String {
     use load::lex::Expect;
     match expected {
-        // Its own words panic for a bracket that they do not know.
-        Expect::Delim(open) => format!("the end of what `{open}` begins"),
+        // `as_str` panics for unknown brackets.
+        Expect::Delim(open) => format!("closing delimiter for `{open}`"),
         other => other.as_str().to_owned(),
     }
 }
 
-fn found_words(part: &str) -> String {
+fn describe_found(part: &str) -> String {
     match part.chars().next() {
-        None => "the end".to_owned(),
+        None => "end of filter".to_owned(),
         Some(_) => format!("`{}`", part.chars().take(20).collect::<String>()),
     }
 }
 
-/// Brackets outside of texts, counted.
+/// True if brackets outside of strings are nested deeper than `limit`.
 fn is_nested_deeper(line: &str, limit: usize) -> bool {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in line.bytes() {
         match byte {
             _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => {
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
                 depth += 1;
                 if depth > limit {
                     return true;
                 }
             }
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_loops_for_ever_is_stopped() {
+    fn endless_loop_is_stopped() {
         for filter in [
             "def f: f; f",
             "def f: def g: g; g; f",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_calls_itself_too_deeply_is_stopped() {
+    fn deep_recursion_is_stopped() {
         for filter in ["def f: 1 + f; f", "def f: [f]; f", "def f: (f | f); f"] {
             let reason = reason(filter);
             assert!(
@@ -270,20 +270,20 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_prints_for_ever_is_cut() {
+    fn endless_output_is_truncated() {
         let Err(FilterError::Failed { printed, .. }) = apply("repeat(\"xxxxxxxxxxxxxxxxxxxx\")", "null")
         else {
-            panic!("it ended");
+            panic!("the filter did not fail");
         };
         assert!(
-            !printed.is_empty() && printed.len() <= ROOM + 16,
+            !printed.is_empty() && printed.len() <= BASE_OUTPUT_BYTES + 16,
             "{}",
             printed.len()
         );
     }
 
     #[test]
-    fn honest_work_on_a_large_line_has_fuel_enough() {
+    fn fuel_suffices_for_a_large_line() {
         let items: Vec<String> = (0..20_000).map(|n| format!(r#"{{"n":{n},"t":"x"}}"#)).collect();
         let line = format!("[{}]", items.join(","));
         let printed = apply("[.[] | select(.n % 2 == 0) | .t] | join(\"\") | length", &line);
@@ -291,38 +291,38 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_does_not_compile_is_told_with_its_place() {
-        let told = |code: &str| Filter::compile(code).unwrap_err().to_string();
+    fn compile_error_has_line_and_column() {
+        let error = |code: &str| Filter::compile(code).unwrap_err().to_string();
         insta::assert_snapshot!([
-            told(".a |"),
-            told("select(.a"),
-            told(".a\n| nosuch(1)"),
-            told("$x"),
-            told(""),
-            told("import \"a\" as a; ."),
-            told("\"\\q\""),
-            told("input"),
+            error(".a |"),
+            error("select(.a"),
+            error(".a\n| nosuch(1)"),
+            error("$x"),
+            error(""),
+            error("import \"a\" as a; ."),
+            error("\"\\q\""),
+            error("input"),
         ].join("\n"), @r#"
-        the jq filter is wrong at line 1, column 5: expected term, found the end
-        the jq filter is wrong at line 1, column 10: expected the end of what `(` begins
-        the jq filter is wrong at line 2, column 3: there is no filter `nosuch/1`
-        the jq filter is wrong at line 1, column 1: there is no variable `$x`
-        the jq filter is wrong at line 1, column 1: expected term, found the end
-        the jq filter is wrong at line 1, column 8: expected nothing, found `"a"`
-        the jq filter is wrong at line 1, column 3: expected string escape sequence
-        the jq filter is wrong at line 1, column 1: there is no filter `input/0`
+        invalid jq filter at line 1, column 5: expected term, found end of filter
+        invalid jq filter at line 1, column 10: expected closing delimiter for `(`
+        invalid jq filter at line 2, column 3: undefined filter `nosuch/1`
+        invalid jq filter at line 1, column 1: undefined variable `$x`
+        invalid jq filter at line 1, column 1: expected term, found end of filter
+        invalid jq filter at line 1, column 8: expected nothing, found `"a"`
+        invalid jq filter at line 1, column 3: expected string escape sequence
+        invalid jq filter at line 1, column 1: undefined filter `input/0`
         "#);
     }
 
     #[test]
-    fn deep_json_is_refused_before_it_is_read() {
+    fn deeply_nested_json_is_rejected() {
         let deep = "[".repeat(100_000);
         assert!(matches!(apply(".", &deep), Err(FilterError::NotJson(_))));
         assert!(!is_nested_deeper(r#"{"a":"[[[[\"[[[["}"#, 1));
     }
 
     #[test]
-    fn what_jq_means_is_meant_here() {
+    fn results_equal_those_of_jq() {
         for (filter, line, printed) in [
             (r#"join("-")"#, r#"["a",null,1,true]"#, "a--1-true"),
             (r#"join("\n")"#, "[]", ""),

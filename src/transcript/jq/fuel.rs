@@ -1,7 +1,6 @@
-//! A filter may loop for ever, and jaq has no way to stop it from outside. So every definition (of the filter, and of
-//! the library that it uses) is rewritten to begin with `ralph_tick as $ralph | …`, and `ralph_tick` fails when the
-//! fuel of this line is used up or the stack has grown too deep. All loops of the language go through a definition,
-//! except `range`, which the prelude wraps in the same way.
+//! Limits the steps and the stack of a filter. jaq cannot stop an endless loop, so every definition of the filter and of the
+//! library is rewritten to start with `ralph_tick as $ralph | …`. `ralph_tick` fails when the fuel for a line is used up or
+//! the stack is too deep. All loops go through a definition, except `range`, which `bounds.jq` wraps in the same way.
 
 use std::cell::Cell;
 
@@ -11,42 +10,42 @@ use jaq_core::path::{Part, Path};
 
 pub(super) const TICK: &str = "ralph_tick";
 
-/// Far from the 2 MiB that the smallest of our threads has.
-const DEEPEST: usize = 512 * 1024;
+/// Far below the 2 MiB of the smallest thread.
+const MAX_STACK_BYTES: usize = 512 * 1024;
 
 thread_local! {
-    static LEFT: Cell<u64> = const { Cell::new(0) };
-    static FLOOR: Cell<usize> = const { Cell::new(0) };
+    static REMAINING: Cell<u64> = const { Cell::new(0) };
+    static STACK_START: Cell<usize> = const { Cell::new(0) };
 }
 
-/// From here on this thread has so much fuel.
+/// Sets the fuel of the current thread.
 pub(super) fn fill(fuel: u64) {
-    LEFT.set(fuel);
-    FLOOR.set(stack_now());
+    REMAINING.set(fuel);
+    STACK_START.set(stack_position());
 }
 
-/// One step; why it may not be taken.
+/// Uses one unit of fuel. The error is the reason why the filter is stopped.
 pub(super) fn burn() -> Result<(), &'static str> {
-    if FLOOR.get().abs_diff(stack_now()) > DEEPEST {
-        return Err("the filter calls itself too deeply");
+    if STACK_START.get().abs_diff(stack_position()) > MAX_STACK_BYTES {
+        return Err("the filter recurses too deeply");
     }
-    match LEFT.get().checked_sub(1) {
+    match REMAINING.get().checked_sub(1) {
         Some(left) => {
-            LEFT.set(left);
+            REMAINING.set(left);
             Ok(())
         }
-        None => Err("the filter takes too many steps; it may loop for ever"),
+        None => Err("the filter takes too many steps and may loop forever"),
     }
 }
 
-/// Roughly how far the stack has grown: the address of something on it.
+/// The approximate stack position: the address of a local variable.
 #[inline(never)]
-fn stack_now() -> usize {
+fn stack_position() -> usize {
     let here = 0_u8;
     std::ptr::from_ref(std::hint::black_box(&here)).addr()
 }
 
-/// The definition, with a tick before its body and before each definition inside.
+/// Adds a tick before the body of the definition and of each nested definition.
 pub(super) fn meter(definition: Def<&str>) -> Def<&str> {
     let body = meter_term(definition.body);
     let tick = Box::new(Term::Call(TICK, Vec::new()));

@@ -1,5 +1,5 @@
-//! `jq`: an agent that prints JSON lines, and a jq filter of the user's (or of a driver) that says what of them is to
-//! be read. What the filter prints is the assistant's, as `jq -j` would print it; nothing else is known.
+//! `jq`: JSON lines that a jq filter of the user or of a driver converts to text. The output of the filter, as `jq -j` prints
+//! it, is assistant text.
 
 mod filter;
 mod fuel;
@@ -7,14 +7,14 @@ mod print;
 mod supplement;
 
 pub use filter::{CompileError, Filter, FilterError};
-pub use supplement::beside;
+pub use supplement::with_filter;
 
-use super::common::{json_text, say_unreadable};
-use super::{Adapter, Capabilities, Format, Opening};
+use super::common::{json_text, push_unreadable};
+use super::{Adapter, AdapterContext, Capabilities, Format};
 use crate::event::{Tag, TranscriptEvent};
 
-/// A text that never ends its line is shown in pieces of this size.
-const LONGEST_LINE: usize = 64 * 1024;
+/// Longer lines are split.
+const MAX_LINE_LENGTH: usize = 64 * 1024;
 
 pub(super) const FORMAT: Format = Format {
     name: "jq",
@@ -28,36 +28,41 @@ pub(super) const FORMAT: Format = Format {
         prompt_hiding: false,
         terminal_event: false,
     },
-    // Without a filter, every line stands for itself.
+    // Without a filter, every line is assistant text.
     open: |_| Box::new(Jq::new(None)),
 };
 
-/// Reads a session in this format, with this filter or beside it.
-pub fn read(format: &Format, filter: Option<&Filter>, opening: &Opening<'_>) -> Box<dyn Adapter> {
+/// Opens the adapter of the format. A filter replaces the `jq` format and supplements any other format.
+pub fn open_adapter(
+    format: &Format,
+    filter: Option<&Filter>,
+    context: &AdapterContext<'_>,
+) -> Box<dyn Adapter> {
     match filter {
-        None => (format.open)(opening),
+        None => (format.open)(context),
         Some(filter) if format.name == FORMAT.name => open(filter.clone()),
-        Some(filter) => beside((format.open)(opening), filter.clone()),
+        Some(filter) => with_filter((format.open)(context), filter.clone()),
     }
 }
 
-/// An adapter with this filter.
+/// Opens the `jq` adapter with this filter.
 pub fn open(filter: Filter) -> Box<dyn Adapter> {
     Box::new(Jq::new(Some(filter)))
 }
 
 struct Jq {
     filter: Option<Filter>,
-    /// What was printed since the last end of a line.
+    /// Output since the last newline.
     unfinished: String,
-    trouble: Trouble,
+    errors: FilterErrors,
 }
 
-/// What went wrong so far; told once, at the end.
+/// Counts the errors of a filter, which are reported once at the end.
 #[derive(Default)]
-struct Trouble {
+struct FilterErrors {
     lines: u64,
     failed: u64,
+    /// The first error.
     first: Option<String>,
 }
 
@@ -66,11 +71,11 @@ impl Jq {
         Self {
             filter,
             unfinished: String::new(),
-            trouble: Trouble::default(),
+            errors: FilterErrors::default(),
         }
     }
 
-    fn say(&mut self, text: &str, out: &mut Vec<TranscriptEvent>) {
+    fn push_text(&mut self, text: &str, out: &mut Vec<TranscriptEvent>) {
         self.unfinished.push_str(text);
         while let Some(end) = self.unfinished.find('\n') {
             let rest = self.unfinished.split_off(end + 1);
@@ -78,7 +83,7 @@ impl Jq {
             line.pop();
             out.push(TranscriptEvent::line(Tag::Ai, line));
         }
-        if self.unfinished.len() > LONGEST_LINE {
+        if self.unfinished.len() > MAX_LINE_LENGTH {
             out.push(TranscriptEvent::line(
                 Tag::Ai,
                 std::mem::take(&mut self.unfinished),
@@ -87,16 +92,16 @@ impl Jq {
     }
 }
 
-impl Trouble {
-    fn count(&mut self, reason: String) {
+impl FilterErrors {
+    fn record(&mut self, reason: String) {
         self.failed += 1;
         self.first.get_or_insert(reason);
     }
 
-    fn tell(&self, out: &mut Vec<TranscriptEvent>) {
+    fn report(&self, out: &mut Vec<TranscriptEvent>) {
         if let Some(first) = &self.first {
             let text = format!(
-                "the jq filter failed on {} of {} lines; the first time: {first}",
+                "the jq filter failed on {} of {} lines; first error: {first}",
                 self.failed, self.lines
             );
             out.push(TranscriptEvent::line(Tag::Sys, text));
@@ -114,13 +119,13 @@ impl Adapter for Jq {
         if text.is_empty() {
             return;
         }
-        self.trouble.lines += 1;
+        self.errors.lines += 1;
         match filter.apply(&text) {
-            Ok(printed) => self.say(&printed, out),
-            Err(FilterError::NotJson(message)) => say_unreadable(line, message, out),
+            Ok(printed) => self.push_text(&printed, out),
+            Err(FilterError::NotJson(message)) => push_unreadable(line, message, out),
             Err(FilterError::Failed { printed, reason }) => {
-                self.trouble.count(reason);
-                self.say(&printed, out);
+                self.errors.record(reason);
+                self.push_text(&printed, out);
             }
         }
     }
@@ -132,7 +137,7 @@ impl Adapter for Jq {
                 std::mem::take(&mut self.unfinished),
             ));
         }
-        self.trouble.tell(out);
+        self.errors.report(out);
     }
 }
 
@@ -140,7 +145,7 @@ impl Adapter for Jq {
 mod tests {
     use super::*;
 
-    fn heard(filter: &str, lines: &[&str]) -> Vec<TranscriptEvent> {
+    fn read(filter: &str, lines: &[&str]) -> Vec<TranscriptEvent> {
         let mut adapter = open(Filter::compile(filter).unwrap());
         let mut out = Vec::new();
         lines.iter().for_each(|line| adapter.feed(line, &mut out));
@@ -156,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_line_are_joined_across_events() {
+    fn parts_of_a_line_are_joined_across_events() {
         let filter = r#"select(.type == "delta") | .text"#;
         let lines = [
             r#"{"type":"delta","text":"LOOP_"}"#,
             r#"{"type":"other"}"#,
             r#"{"type":"delta","text":"COMPLETE\nmore"}"#,
         ];
-        assert_eq!(heard(filter, &lines), ai(&["LOOP_COMPLETE", "more"]));
+        assert_eq!(read(filter, &lines), ai(&["LOOP_COMPLETE", "more"]));
     }
 
     #[test]
-    fn an_error_in_one_line_is_swallowed_and_counted() {
-        let out = heard(".a + 1, \"\\n\"", &[r#"{"a":"x"}"#, r#"{"a":1}"#, r#"{"a":[]}"#]);
+    fn filter_errors_are_counted_and_reported_at_the_end() {
+        let out = read(".a + 1, \"\\n\"", &[r#"{"a":"x"}"#, r#"{"a":1}"#, r#"{"a":[]}"#]);
         assert_eq!(out[..1], ai(&["2"])[..]);
         let TranscriptEvent::Text {
             tag: Tag::Sys, text, ..
@@ -180,22 +185,22 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_json_is_shown_and_the_next_one_is_heard() {
-        let out = heard(".text", &["Error: not logged in", r#"{"text":"hi"}"#]);
+    fn non_json_line_is_shown_and_the_next_line_is_read() {
+        let out = read(".text", &["Error: not logged in", r#"{"text":"hi"}"#]);
         assert_eq!(out.len(), 3, "{out:?}");
         assert_eq!(out[1], TranscriptEvent::line(Tag::Sys, "Error: not logged in"));
         assert_eq!(out[2..], ai(&["hi"])[..]);
     }
 
     #[test]
-    fn empty_says_nothing() {
-        assert_eq!(heard("empty", &[r#"{"text":"hi"}"#]), []);
+    fn empty_output_emits_nothing() {
+        assert_eq!(read("empty", &[r#"{"text":"hi"}"#]), []);
     }
 
     #[test]
-    fn a_text_without_line_endings_does_not_grow_for_ever() {
-        let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(LONGEST_LINE / 2 + 1));
-        let out = heard(".text", &[&long, &long, &long]);
+    fn text_without_newline_is_split() {
+        let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(MAX_LINE_LENGTH / 2 + 1));
+        let out = read(".text", &[&long, &long, &long]);
         assert_eq!(out.len(), 2);
     }
 }

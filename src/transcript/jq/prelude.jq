@@ -1,4 +1,4 @@
-# Where jaq and jq disagree about what a filter means, jq is right here: filters are written for jq.
+# Replacements for definitions in which jaq differs from jq: filters are written for jq.
 
 def join($separator):
   reduce .[] as $item (null;

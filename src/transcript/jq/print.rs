@@ -1,4 +1,4 @@
-//! A value as `jq -j` prints it: a text bare, anything else in JSON on several lines.
+//! Prints values like `jq -j`: strings without quotes, other values as indented JSON.
 
 use jaq_json::{Num, Val};
 
@@ -50,12 +50,12 @@ fn end_block(bracket: char, depth: usize, out: &mut String) {
 }
 
 fn print_text(text: &str, out: &mut String) {
-    // A text is always JSON.
+    // A string can always be serialized.
     let quoted = serde_json::to_string(text).unwrap_or_default();
     out.push_str(&quoted.replace('\u{7f}', "\\u007f"));
 }
 
-/// jq knows numbers as doubles and prints a whole one without a point; what is larger keeps its digits here.
+/// Prints integral numbers without a decimal point, as jq does. Unlike in jq, large integers keep all digits.
 fn print_number(number: &Num, out: &mut String) {
     let figure = match number {
         Num::Int(whole) => return out.push_str(&whole.to_string()),

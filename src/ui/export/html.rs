@@ -1,55 +1,58 @@
-//! A run as one HTML page that needs nothing else: no script, no font, no picture, nothing from anywhere. All text is
-//! escaped, and the page itself forbids the browser to load or to run anything.
+//! Exports a run as a self-contained HTML page without scripts, fonts or images. All text is escaped, and the page's
+//! content security policy forbids loading or running anything.
 
 use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use super::sections::{Block, Gate, Section, Sections, Text, Tool, tool_end};
-use super::{Cover, figures};
+use super::sections::{
+    CappedText, ExportSection, ExportedGate, ExportedToolCall, SectionBuilder, SectionItem, tool_status,
+};
+use super::{ExportHeader, figures};
 use crate::event::{GateResult, Record, Sink, Tag};
-use crate::ui::{AttemptSummary, Tone, Verdict, clean::clean, iteration_verdict, iteration_word, units};
+use crate::ui::{AttemptSummary, Tone, Verdict, clean::clean, iteration_label, iteration_verdict, units};
 
 const STYLE: &str = include_str!("page.css");
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const SECURITY_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/// Writes chapter by chapter as records come.
+/// Writes each section once its last record has arrived.
 pub struct Html<W: Write> {
     writer: W,
-    story: Sections,
-    turns: Vec<AttemptSummary>,
+    sections: SectionBuilder,
+    attempts: Vec<AttemptSummary>,
 }
 
 impl<W: Write> Html<W> {
-    pub fn begin(mut writer: W, cover: &Cover) -> io::Result<Self> {
-        let id = escaped(cover.id);
+    pub fn begin(mut writer: W, header: &ExportHeader) -> io::Result<Self> {
+        let id = escaped(header.id);
         write!(
             writer,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{SECURITY_POLICY}\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>ralph · run {id}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
              <header>\n<p class=\"kind\">ralph run</p>\n<h1>{id}</h1>\n{}</header>\n",
-            verdict_line(&cover.verdict, "")
+            verdict_line(&header.verdict, "")
         )?;
         let mut text = String::from("<dl class=\"facts\">\n");
-        for (name, value) in &cover.facts {
+        for (name, value) in &header.facts {
             text.push_str(&format!(
                 "<div><dt>{name}</dt><dd>{}</dd></div>\n",
                 escaped(value)
             ));
         }
         text.push_str("</dl>\n");
-        if let Some(prompt) = cover.prompt {
-            let about = escaped(&first_line(prompt));
+        if let Some(prompt) = header.prompt {
+            let summary = escaped(&first_line(prompt));
             let body = pre(&escaped(prompt.trim()));
-            text.push_str(&folded("PROMPT", &about, &body, "prompt"));
+            text.push_str(&foldable("PROMPT", &summary, &body, "prompt"));
         }
-        text.push_str(&contents(cover.turns));
-        if !cover.final_message.trim().is_empty() {
-            let message = prose(&clean(cover.final_message.trim()));
+        text.push_str(&attempt_table(header.attempts));
+        if !header.final_message.trim().is_empty() {
+            let message = prose(&clean(header.final_message.trim()));
             text.push_str(&format!(
                 "<section class=\"final\">\n<h2>Final message</h2>\n{message}</section>\n"
             ));
@@ -57,43 +60,46 @@ impl<W: Write> Html<W> {
         writer.write_all(text.as_bytes())?;
         Ok(Self {
             writer,
-            story: Sections::default(),
-            turns: cover.turns.to_vec(),
+            sections: SectionBuilder::default(),
+            attempts: header.attempts.to_vec(),
         })
     }
 
-    /// Writes what is left.
+    /// Writes the last section and closes the page.
     pub fn end(mut self) -> io::Result<()> {
-        if let Some(chapter) = self.story.finish() {
-            self.chapter(&chapter)?;
+        if let Some(section) = self.sections.finish() {
+            self.write_section(&section)?;
         }
         self.writer.write_all(b"</main>\n</body>\n</html>\n")?;
         self.writer.flush()
     }
 
-    fn chapter(&mut self, chapter: &Section) -> io::Result<()> {
-        let anchor = chapter
+    fn write_section(&mut self, section: &ExportSection) -> io::Result<()> {
+        let anchor = section
             .iteration
             .map(anchor)
             .unwrap_or_else(|| "before".to_owned());
         let mut text = format!(
-            "<section class=\"turn\" id=\"{anchor}\">\n<h2>{}",
-            escaped(&chapter.title())
+            "<section class=\"attempt\" id=\"{anchor}\">\n<h2>{}",
+            escaped(&section.title())
         );
-        if chapter.iteration.is_some() {
-            let began = chapter.began.to_zoned(TimeZone::system());
+        if section.iteration.is_some() {
+            let began = section.began.to_zoned(crate::ui::local_time_zone());
             text.push_str(&format!(" <small>{}</small>", began.strftime("%H:%M:%S")));
         }
         text.push_str("</h2>\n");
-        let is_this = |turn: &&AttemptSummary| Some((turn.iteration, turn.attempt)) == chapter.iteration;
-        let turn = self.turns.iter().find(is_this);
-        for block in &chapter.blocks {
-            text.push_str(&match block {
-                Block::Verdict(verdict) => verdict_line(verdict, &turn.map(figures).unwrap_or_default()),
-                Block::Said { tag, text, nested } => said(*tag, text, *nested),
-                Block::Tool(tool) => self::tool(tool),
-                Block::Gate(gate) => self::gate(gate),
-                Block::Note { label, text } => note(label, text),
+        let is_this =
+            |attempt: &&AttemptSummary| Some((attempt.iteration, attempt.attempt)) == section.iteration;
+        let attempt = self.attempts.iter().find(is_this);
+        for item in &section.items {
+            text.push_str(&match item {
+                SectionItem::Verdict(verdict) => {
+                    verdict_line(verdict, &attempt.map(figures).unwrap_or_default())
+                }
+                SectionItem::Text { tag, text, nested } => message(*tag, text, *nested),
+                SectionItem::ToolCall(tool) => tool_call(tool),
+                SectionItem::Gate(gate) => self::gate(gate),
+                SectionItem::Note { label, text } => note(label, text),
             });
         }
         text.push_str("</section>\n");
@@ -103,8 +109,8 @@ impl<W: Write> Html<W> {
 
 impl<W: Write> Sink for Html<W> {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        match self.story.hear(record) {
-            Some(chapter) => self.chapter(&chapter),
+        match self.sections.apply(record) {
+            Some(section) => self.write_section(&section),
             None => Ok(()),
         }
     }
@@ -114,31 +120,35 @@ fn anchor((iteration, attempt): (u64, u64)) -> String {
     format!("i{iteration}-{attempt}")
 }
 
-/// The table of iterations.
-fn contents(turns: &[AttemptSummary]) -> String {
-    if turns.is_empty() {
+/// A table with one row per attempt, linked to its section.
+fn attempt_table(attempts: &[AttemptSummary]) -> String {
+    if attempts.is_empty() {
         return String::new();
     }
     let mut text = String::from(
         "<div class=\"scroll\">\n<table>\n<thead><tr><th>#</th><th>outcome</th><th>time</th><th>tools</th>\
          <th>tokens</th><th>cost</th><th>gates</th><th>files</th></tr></thead>\n<tbody>\n",
     );
-    for turn in turns {
-        let attempt = if turn.attempt > 1 {
-            format!(".{}", turn.attempt)
+    for attempt in attempts {
+        let retry = if attempt.attempt > 1 {
+            format!(".{}", attempt.attempt)
         } else {
             String::new()
         };
-        let outcome = turn.outcome.as_ref().map_or("no end", iteration_word);
-        let verdict = turn
+        let outcome = attempt.outcome.as_ref().map_or("unfinished", iteration_label);
+        let verdict = attempt
             .outcome
             .as_ref()
-            .map(|outcome| iteration_verdict(outcome, turn.began, &TimeZone::UTC));
+            .map(|outcome| iteration_verdict(outcome, attempt.began, &TimeZone::UTC));
         let (mark, tone) = verdict.map_or(("…", Tone::Plain), |verdict| (verdict.mark, verdict.tone));
         let class = class_of(tone);
-        let failed = (turn.failed_tools > 0)
-            .then(|| format!(" <span class=\"bad\">({} failed)</span>", turn.failed_tools));
-        let gates: Vec<String> = turn
+        let duration = match attempt.outcome {
+            Some(_) => units::duration(std::time::Duration::from_millis(attempt.duration_ms)),
+            None => String::new(),
+        };
+        let failed = (attempt.failed_tools > 0)
+            .then(|| format!(" <span class=\"bad\">({} failed)</span>", attempt.failed_tools));
+        let gates: Vec<String> = attempt
             .gates
             .iter()
             .map(|gate| match gate.result == GateResult::Passed {
@@ -147,18 +157,18 @@ fn contents(turns: &[AttemptSummary]) -> String {
             })
             .collect();
         text.push_str(&format!(
-            "<tr><td><a href=\"#{}\">{}{attempt}</a></td><td class=\"{class}\">{mark} {outcome}</td><td>{}</td><td>{}{}</td><td>{}</td>\
+            "<tr><td><a href=\"#{}\">{}{retry}</a></td><td class=\"{class}\">{mark} {outcome}</td><td>{}</td><td>{}{}</td><td>{}</td>\
              <td>{}</td><td>{}</td><td title=\"{}\">{}</td></tr>\n",
-            anchor((turn.iteration, turn.attempt)),
-            turn.iteration,
-            units::duration(std::time::Duration::from_millis(turn.duration_ms)),
-            turn.tools,
+            anchor((attempt.iteration, attempt.attempt)),
+            attempt.iteration,
+            duration,
+            attempt.tools,
             failed.unwrap_or_default(),
-            turn.usage.tokens().map(units::tokens).unwrap_or_default(),
-            turn.usage.cost_usd.map(units::dollars).unwrap_or_default(),
+            attempt.usage.tokens().map(units::tokens).unwrap_or_default(),
+            attempt.usage.cost_usd.map(units::dollars).unwrap_or_default(),
             gates.join(" "),
-            escaped(&turn.files.join("\n")),
-            turn.files.len(),
+            escaped(&attempt.files.join("\n")),
+            attempt.files.len(),
         ));
     }
     text + "</tbody>\n</table>\n</div>\n"
@@ -186,7 +196,7 @@ fn verdict_line(verdict: &Verdict, figures: &str) -> String {
     )
 }
 
-fn said(tag: Tag, text: &Text, nested: bool) -> String {
+fn message(tag: Tag, text: &CappedText, nested: bool) -> String {
     if text.is_empty() {
         return String::new();
     }
@@ -194,22 +204,22 @@ fn said(tag: Tag, text: &Text, nested: bool) -> String {
     let label = tag.name();
     match tag {
         Tag::Ai | Tag::User => format!(
-            "<div class=\"said{class}\"><span class=\"label\">{label}</span>\n{}</div>\n",
+            "<div class=\"message{class}\"><span class=\"label\">{label}</span>\n{}</div>\n",
             prose(&shown)
         ),
         Tag::Think | Tag::Prompt | Tag::Tool | Tag::Sys => {
-            let about = first_line(&shown);
-            let body = match about == shown.trim() {
+            let summary = first_line(&shown);
+            let body = match summary == shown.trim() {
                 true => String::new(),
                 false => pre(&escaped(&shown)),
             };
-            folded(label, &escaped(&about), &body, &format!("think{class}"))
+            foldable(label, &escaped(&summary), &body, &format!("think{class}"))
         }
     }
 }
 
-fn tool(tool: &Tool) -> String {
-    let (mark, took) = tool_end(tool);
+fn tool_call(tool: &ExportedToolCall) -> String {
+    let (mark, duration) = tool_status(tool);
     let class = match mark {
         "✓" => "tool good",
         "✗" => "tool bad",
@@ -220,10 +230,10 @@ fn tool(tool: &Tool) -> String {
     } else {
         class.to_owned()
     };
-    let about = format!(
-        "<span class=\"mark\">{mark}</span> <b>{}</b> <code>{}</code> <small>{took}</small>",
+    let summary = format!(
+        "<span class=\"mark\">{mark}</span> <b>{}</b> <code>{}</code> <small>{duration}</small>",
         escaped(&tool.name),
-        escaped(&tool.about)
+        escaped(&tool.argument)
     );
     let mut body = String::new();
     for (name, part) in [("input", &tool.input), ("output", &tool.output)] {
@@ -234,30 +244,32 @@ fn tool(tool: &Tool) -> String {
             ));
         }
     }
-    folded("TOOL", &about, &body, &class)
+    foldable("TOOL", &summary, &body, &class)
 }
 
-fn gate(gate: &Gate) -> String {
-    let why = gate.why();
-    let (mark, class) = if why.is_none() {
+fn gate(gate: &ExportedGate) -> String {
+    let failure = gate.failure();
+    let (mark, class) = if failure.is_none() {
         ("✓", "gate good")
     } else {
         ("✗", "gate bad")
     };
-    let why = why.map(|why| format!(" · {}", escaped(&why))).unwrap_or_default();
-    let about = format!(
-        "<span class=\"mark\">{mark}</span> <b>{}</b> <small>{}{why}</small>",
+    let failure = failure
+        .map(|failure| format!(" · {}", escaped(&failure)))
+        .unwrap_or_default();
+    let summary = format!(
+        "<span class=\"mark\">{mark}</span> <b>{}</b> <small>{}{failure}</small>",
         escaped(&gate.name),
-        units::duration(gate.took)
+        units::duration(gate.duration)
     );
     let body = match gate.output.is_empty() {
         true => String::new(),
         false => pre(&escaped(&gate.output.shown())),
     };
-    folded("GATE", &about, &body, class)
+    foldable("GATE", &summary, &body, class)
 }
 
-fn note(label: &str, text: &Text) -> String {
+fn note(label: &str, text: &CappedText) -> String {
     let class = match label {
         "WARN" => "warning",
         "ERROR" | "ERR" => "bad",
@@ -269,9 +281,9 @@ fn note(label: &str, text: &Text) -> String {
     )
 }
 
-/// A piece that opens when it is wanted; without a body it is one line.
-fn folded(label: &str, about: &str, body: &str, class: &str) -> String {
-    let line = format!("<span class=\"label\">{label}</span> <span class=\"about\">{about}</span>");
+/// A summary line that expands to show its body; a plain line without a body.
+fn foldable(label: &str, summary: &str, body: &str, class: &str) -> String {
+    let line = format!("<span class=\"label\">{label}</span> <span class=\"summary\">{summary}</span>");
     match body {
         "" => format!("<div class=\"fold {class}\">{line}</div>\n"),
         body => format!("<details class=\"fold {class}\"><summary>{line}</summary>\n{body}</details>\n"),
@@ -295,46 +307,46 @@ fn first_line(text: &str) -> String {
     }
 }
 
-/// Paragraphs as they were written, with fenced code told apart. Nothing else of Markdown is obeyed.
+/// Text as written, with fenced code in its own blocks. No other Markdown is interpreted.
 fn prose(text: &str) -> String {
-    let (mut html, mut piece, mut in_code) = (String::new(), String::new(), false);
-    let mut put = |piece: &mut String, in_code: bool| {
-        let text = escaped(piece.trim_matches('\n'));
+    let (mut html, mut block, mut in_code) = (String::new(), String::new(), false);
+    let mut end_block = |block: &mut String, in_code: bool| {
+        let text = escaped(block.trim_matches('\n'));
         match (text.is_empty(), in_code) {
             (true, _) => {}
             (false, true) => html.push_str(&pre(&text)),
             (false, false) => html.push_str(&format!("<div class=\"prose\">{text}</div>\n")),
         }
-        piece.clear();
+        block.clear();
     };
     for line in text.lines() {
         if line.trim_start().starts_with("```") {
-            put(&mut piece, in_code);
+            end_block(&mut block, in_code);
             in_code = !in_code;
         } else {
-            piece.push_str(line);
-            piece.push('\n');
+            block.push_str(line);
+            block.push('\n');
         }
     }
-    put(&mut piece, in_code);
+    end_block(&mut block, in_code);
     html
 }
 
-/// Text, and never anything else, also inside an attribute.
+/// Escapes text for HTML content and attributes.
 fn escaped(text: &str) -> String {
     let text = clean(text);
-    let mut safe = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
         }
     }
-    safe
+    escaped
 }
 
 #[cfg(test)]
@@ -346,16 +358,16 @@ mod tests {
         let outcome = crate::event::RunOutcome::Failed {
             reason: "<script>alert(1)</script>".into(),
         };
-        let cover = Cover {
+        let header = ExportHeader {
             id: "\"><img src=x>",
             verdict: run_verdict(&outcome, &PassedGates::default()),
             facts: vec![("agent", "<b>'x'</b>".into())],
             prompt: Some("</pre><script src=//evil></script>"),
-            turns: &[],
+            attempts: &[],
             final_message: "```\n</pre><style>*{}</style>",
         };
         let mut page = Vec::new();
-        let mut html = Html::begin(&mut page, &cover).unwrap();
+        let mut html = Html::begin(&mut page, &header).unwrap();
         for line in lines {
             html.accept(&serde_json::from_str(&line).unwrap()).unwrap();
         }
@@ -363,7 +375,7 @@ mod tests {
         String::from_utf8(page).unwrap()
     }
 
-    /// All tags of a page, but for their attributes.
+    /// All tags of a page, without attributes.
     fn tags(page: &str) -> std::collections::BTreeSet<String> {
         page.split('<')
             .skip(1)
@@ -378,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_an_agent_says_is_text() {
+    fn agent_text_never_becomes_markup() {
         let hostile =
             "<img src=x onerror=alert(1)>\\\"><script>alert(2)</script>' onload='x \\u001b[2J &amp;";
         let golden = include_str!("../../../tests/golden/events.v1.jsonl");
@@ -406,20 +418,20 @@ mod tests {
             line
         });
         let page = exported(lines);
-        let ours = [
+        let expected = [
             "!doctype", "html", "head", "meta", "title", "style", "body", "main", "header", "p", "h1", "h2",
             "dl", "div", "dt", "dd", "details", "summary", "span", "pre", "section", "small", "b", "code",
         ];
-        let strange: Vec<String> = tags(&page)
+        let unexpected: Vec<String> = tags(&page)
             .into_iter()
-            .filter(|tag| !ours.contains(&tag.as_str()))
+            .filter(|tag| !expected.contains(&tag.as_str()))
             .collect();
-        assert!(strange.is_empty(), "{strange:?}");
+        assert!(unexpected.is_empty(), "{unexpected:?}");
         assert_eq!(page.matches("<style>").count(), 1);
         assert!(!page.contains('\u{1b}'));
         assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"));
-        for outside in ["http://", "https://", "url(", "@import"] {
-            assert!(!page.contains(outside), "{outside}");
+        for external in ["http://", "https://", "url(", "@import"] {
+            assert!(!page.contains(external), "{external}");
         }
     }
 }

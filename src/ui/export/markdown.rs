@@ -1,73 +1,78 @@
-//! A run as a Markdown text. All that an agent said stands in fences that it cannot close.
+//! Exports a run as Markdown. Agent text is fenced with more backticks than it contains, so it cannot end the fence.
 
 use std::io::{self, Write};
 
-use super::sections::{Block, Gate, Section, Sections, Tool, tool_end};
-use super::{Cover, figures};
+use super::sections::{
+    ExportSection, ExportedGate, ExportedToolCall, SectionBuilder, SectionItem, tool_status,
+};
+use super::{ExportHeader, figures};
 use crate::event::{Record, Sink, Tag};
 use crate::ui::{AttemptSummary, clean::clean, units};
 
-/// Writes chapter by chapter as records come.
+/// Writes each section once its last record has arrived.
 pub struct Markdown<W: Write> {
     writer: W,
-    story: Sections,
-    turns: Vec<AttemptSummary>,
+    sections: SectionBuilder,
+    attempts: Vec<AttemptSummary>,
 }
 
 impl<W: Write> Markdown<W> {
-    pub fn begin(mut writer: W, cover: &Cover) -> io::Result<Self> {
+    pub fn begin(mut writer: W, header: &ExportHeader) -> io::Result<Self> {
         let mut text = format!(
             "# Run {}\n\n{} {}\n\n",
-            inline(cover.id),
-            cover.verdict.mark,
-            inline(&cover.verdict.sentence)
+            inline(header.id),
+            header.verdict.mark,
+            inline(&header.verdict.sentence)
         );
-        for (name, value) in &cover.facts {
+        for (name, value) in &header.facts {
             text.push_str(&format!("- {name}: {}\n", inline(value)));
         }
-        if let Some(prompt) = cover.prompt {
+        if let Some(prompt) = header.prompt {
             text.push_str(&format!("\n## Prompt\n\n{}", fenced(&clean(prompt))));
         }
-        if !cover.final_message.trim().is_empty() {
-            let message = fenced(&clean(cover.final_message.trim()));
+        if !header.final_message.trim().is_empty() {
+            let message = fenced(&clean(header.final_message.trim()));
             text.push_str(&format!("\n## Final message\n\n{message}"));
         }
         writer.write_all(text.as_bytes())?;
         Ok(Self {
             writer,
-            story: Sections::default(),
-            turns: cover.turns.to_vec(),
+            sections: SectionBuilder::default(),
+            attempts: header.attempts.to_vec(),
         })
     }
 
-    /// Writes what is left.
+    /// Writes the last section.
     pub fn end(mut self) -> io::Result<()> {
-        if let Some(chapter) = self.story.finish() {
-            self.chapter(&chapter)?;
+        if let Some(section) = self.sections.finish() {
+            self.write_section(&section)?;
         }
         self.writer.flush()
     }
 
-    fn chapter(&mut self, chapter: &Section) -> io::Result<()> {
-        let mut text = format!("\n## {}\n\n", inline(&chapter.title()));
-        let is_this = |turn: &&AttemptSummary| Some((turn.iteration, turn.attempt)) == chapter.iteration;
-        let turn = self.turns.iter().find(is_this);
-        for block in &chapter.blocks {
-            match block {
-                Block::Verdict(verdict) => {
-                    let figures = turn
-                        .map(|turn| format!(" ({})", figures(turn)))
+    fn write_section(&mut self, section: &ExportSection) -> io::Result<()> {
+        let mut text = format!("\n## {}\n\n", inline(&section.title()));
+        let is_this =
+            |attempt: &&AttemptSummary| Some((attempt.iteration, attempt.attempt)) == section.iteration;
+        let attempt = self.attempts.iter().find(is_this);
+        for item in &section.items {
+            match item {
+                SectionItem::Verdict(verdict) => {
+                    let figures = attempt
+                        .map(|attempt| format!(" ({})", figures(attempt)))
                         .unwrap_or_default();
                     let sentence = inline(&verdict.sentence);
                     text.push_str(&format!("{} {sentence}{figures}\n\n", verdict.mark));
                 }
-                Block::Said { tag: Tag::Prompt, .. } => {}
-                Block::Said { tag, text: said, .. } => {
-                    text.push_str(&format!("**{}**\n\n{}\n", tag.name(), fenced(&said.shown())));
+                SectionItem::Text { tag: Tag::Prompt, .. } => {}
+                SectionItem::Text {
+                    tag, text: content, ..
+                } => {
+                    text.push_str(&format!("**{}**\n\n{}\n", tag.name(), fenced(&content.shown())));
                 }
-                Block::Tool(tool) => text.push_str(&self::tool(tool)),
-                Block::Gate(gate) => text.push_str(&self::gate(gate)),
-                Block::Note { label, text: note } => {
+                SectionItem::ToolCall(tool) => text.push_str(&format_tool_call(tool)),
+                SectionItem::Gate(gate) => text.push_str(&format_gate(gate)),
+                SectionItem::Note { label, text: note } => {
                     text.push_str(&format!("**{label}**\n\n{}\n", fenced(&note.shown())));
                 }
             }
@@ -78,17 +83,17 @@ impl<W: Write> Markdown<W> {
 
 impl<W: Write> Sink for Markdown<W> {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        match self.story.hear(record) {
-            Some(chapter) => self.chapter(&chapter),
+        match self.sections.apply(record) {
+            Some(section) => self.write_section(&section),
             None => Ok(()),
         }
     }
 }
 
-fn tool(tool: &Tool) -> String {
-    let (mark, took) = tool_end(tool);
-    let about = format!("{} {}", tool.name, tool.about);
-    let mut text = format!("**TOOL** {mark} {} {took}\n\n", inline(about.trim()));
+fn format_tool_call(tool: &ExportedToolCall) -> String {
+    let (mark, duration) = tool_status(tool);
+    let summary = format!("{} {}", tool.name, tool.argument);
+    let mut text = format!("**TOOL** {mark} {} {duration}\n\n", inline(summary.trim()));
     for part in [&tool.input, &tool.output]
         .into_iter()
         .filter(|part| !part.is_empty())
@@ -98,19 +103,21 @@ fn tool(tool: &Tool) -> String {
     text
 }
 
-fn gate(gate: &Gate) -> String {
-    let why = gate.why();
-    let mark = if why.is_none() { "✓" } else { "✗" };
-    let why = why.map(|why| format!(" · {}", inline(&why))).unwrap_or_default();
-    let took = units::duration(gate.took);
-    let mut text = format!("**GATE** {mark} {} · {took}{why}\n\n", inline(&gate.name));
+fn format_gate(gate: &ExportedGate) -> String {
+    let failure = gate.failure();
+    let mark = if failure.is_none() { "✓" } else { "✗" };
+    let failure = failure
+        .map(|failure| format!(" · {}", inline(&failure)))
+        .unwrap_or_default();
+    let duration = units::duration(gate.duration);
+    let mut text = format!("**GATE** {mark} {} · {duration}{failure}\n\n", inline(&gate.name));
     if !gate.output.is_empty() {
         text.push_str(&format!("{}\n", fenced(&gate.output.shown())));
     }
     text
 }
 
-/// A fence longer than any in the text.
+/// Puts the text in a fence that is longer than any run of backticks in it.
 fn fenced(text: &str) -> String {
     let (mut longest, mut run) = (0, 0);
     for c in text.chars() {
@@ -121,20 +128,20 @@ fn fenced(text: &str) -> String {
     format!("{fence}text\n{}\n{fence}\n", text.trim_end())
 }
 
-/// On one line, and with every sign that Markdown or HTML could obey made plain.
+/// Joins the lines and escapes every character that Markdown or HTML interprets.
 fn inline(text: &str) -> String {
     let text = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut plain = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '<' => plain.push_str("&lt;"),
-            '>' => plain.push_str("&gt;"),
-            '&' => plain.push_str("&amp;"),
-            '\\' | '`' | '*' | '[' | ']' | '!' | '|' | '#' | '~' => plain.extend(['\\', c]),
-            c => plain.push(c),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\\' | '`' | '*' | '[' | ']' | '!' | '|' | '#' | '~' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
         }
     }
-    plain
+    escaped
 }
 
 #[cfg(test)]
@@ -142,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_closes_its_fence_or_becomes_markup() {
+    fn text_cannot_close_its_fence_or_become_markup() {
         assert_eq!(fenced("a\n````\nb"), "`````text\na\n````\nb\n`````\n");
         assert_eq!(
             inline("![x](http://e) <b>\n`c`"),

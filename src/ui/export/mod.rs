@@ -1,5 +1,4 @@
-//! A run written down to be passed on: a Markdown text, or one HTML page. Both tell the same story; neither trusts a
-//! word of what the agent said.
+//! Exports a run as Markdown or as a single HTML page. Both treat all text of the agent as untrusted.
 
 mod html;
 mod markdown;
@@ -11,28 +10,28 @@ pub use markdown::Markdown;
 use super::{AttemptSummary, Verdict, units};
 use std::time::Duration;
 
-/// What stands before the story.
+/// The facts at the top of an export.
 #[derive(Debug)]
-pub struct Cover<'a> {
+pub struct ExportHeader<'a> {
     pub id: &'a str,
     pub verdict: Verdict,
-    /// Names and values.
+    /// Name and value pairs.
     pub facts: Vec<(&'static str, String)>,
     pub prompt: Option<&'a str>,
-    pub turns: &'a [AttemptSummary],
+    pub attempts: &'a [AttemptSummary],
     pub final_message: &'a str,
 }
 
-/// `12.3s · 5 tools · 12.3k tokens · $0.02`, as far as known.
-fn figures(turn: &AttemptSummary) -> String {
-    let tools = (turn.tools > 0).then(|| units::count(turn.tools, "tool call"));
-    let files = (!turn.files.is_empty()).then(|| units::count(turn.files.len() as u64, "file"));
-    let tokens = turn
+/// `12.3s · 5 tool calls · 2 files · 12.3k tokens · $0.02`; leaves out unknown figures.
+fn figures(attempt: &AttemptSummary) -> String {
+    let tools = (attempt.tools > 0).then(|| units::count(attempt.tools, "tool call"));
+    let files = (!attempt.files.is_empty()).then(|| units::count(attempt.files.len() as u64, "file"));
+    let tokens = attempt
         .usage
         .tokens()
         .map(|tokens| format!("{} tokens", units::tokens(tokens)));
-    let cost = turn.usage.cost_usd.map(units::dollars);
-    let took = Some(units::duration(Duration::from_millis(turn.duration_ms)));
-    let known = [took, tools, files, tokens, cost];
+    let cost = attempt.usage.cost_usd.map(units::dollars);
+    let duration = Some(units::duration(Duration::from_millis(attempt.duration_ms)));
+    let known = [duration, tools, files, tokens, cost];
     known.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

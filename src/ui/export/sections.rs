@@ -1,156 +1,144 @@
-//! The story of a run: chapter by chapter what was said and done, each tool call with its output in one place, whatever
-//! came between. Only one chapter is held at a time.
+//! Groups the records of a run into sections, one per attempt, for the exports. Each tool call is combined with its
+//! output. Only one section is in memory at a time.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::event::{
-    Command, Flow, GateResult, IterationOutcome, Json, Level, Meta, PlanStatus, Record, RunEvent, Tag,
-    ToolStart, ToolStatus, TranscriptEvent,
+    DescribeContext, Description, Detail, Flow, GateResult, IterationOutcome, Json, Meta, NoteTag,
+    PassedGates, PlanStatus, Record, RunEvent, Tag, ToolStart, ToolStatus, TranscriptEvent,
 };
-use crate::ui::plain::first_argument;
-use crate::ui::{Verdict, describe, gate_words, iteration_verdict, units};
+use crate::ui::plain::main_argument;
+use crate::ui::{Verdict, gate_failure, iteration_verdict, units};
 
-/// What of one text or of one tool's output is written down; the raw files have all of it.
-const LONGEST_TEXT: usize = 256 * 1024;
+/// The exported part of one text or tool output; the run directory has the full output.
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
-/// What happened in one try of an iteration, or before the first.
+/// The content of one attempt, or of the time before the first iteration.
 #[derive(Debug, Default)]
-pub(super) struct Section {
-    /// Absent for what came before the first iteration.
+pub(super) struct ExportSection {
+    /// Iteration and attempt; absent before the first iteration.
     pub(super) iteration: Option<(u64, u64)>,
     pub(super) hat: Option<String>,
     pub(super) began: Timestamp,
-    pub(super) blocks: Vec<Block>,
+    pub(super) items: Vec<SectionItem>,
 }
 
 #[derive(Debug)]
-pub(super) enum Block {
-    Said {
+pub(super) enum SectionItem {
+    Text {
         tag: Tag,
-        text: Text,
+        text: CappedText,
         nested: bool,
     },
-    Tool(Tool),
-    Gate(Gate),
+    ToolCall(ExportedToolCall),
+    Gate(ExportedGate),
     /// How the iteration ended.
     Verdict(Verdict),
-    /// What ralph, or the agent about itself, had to tell.
+    /// A message from ralph, or from the agent about its session.
     Note {
         label: &'static str,
-        text: Text,
+        text: CappedText,
     },
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tool {
-    id: String,
+pub(super) struct ExportedToolCall {
     pub(super) name: String,
-    /// What the call is about, in one line.
-    pub(super) about: String,
-    pub(super) input: Text,
-    pub(super) output: Text,
+    /// The main argument, on one line.
+    pub(super) argument: String,
+    pub(super) input: CappedText,
+    pub(super) output: CappedText,
     pub(super) status: Option<ToolStatus>,
-    pub(super) took: Option<Duration>,
+    pub(super) duration: Option<Duration>,
     pub(super) nested: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct ExportedGate {
     pub(super) name: String,
     pub(super) result: GateResult,
-    pub(super) took: Duration,
-    pub(super) output: Text,
+    pub(super) duration: Duration,
+    pub(super) output: CappedText,
 }
 
-impl Gate {
-    /// `exit code 1`, where it did not pass.
-    pub(super) fn why(&self) -> Option<String> {
-        gate_words(self.result)
+impl ExportedGate {
+    /// `exit code 1`; `None` if the gate passed.
+    pub(super) fn failure(&self) -> Option<String> {
+        gate_failure(self.result)
     }
 }
 
-/// A text that is cut where it becomes too long.
+/// A text that is truncated at `MAX_TEXT_BYTES`.
 #[derive(Debug, Default)]
-pub(super) struct Text {
-    kept: String,
-    cut: u64,
+pub(super) struct CappedText {
+    text: String,
+    truncated_bytes: u64,
 }
 
-impl Text {
+impl CappedText {
     fn new(text: &str) -> Self {
-        let mut new = Self::default();
-        new.push(text);
-        new
+        let mut capped = Self::default();
+        capped.push(text);
+        capped
     }
 
     fn push(&mut self, text: &str) {
-        let mut room = LONGEST_TEXT.saturating_sub(self.kept.len()).min(text.len());
-        while !text.is_char_boundary(room) {
-            room -= 1;
-        }
-        self.kept.push_str(&text[..room]);
-        self.cut += (text.len() - room) as u64;
+        let remaining = MAX_TEXT_BYTES.saturating_sub(self.text.len()).min(text.len());
+        let end = text.floor_char_boundary(remaining);
+        self.text.push_str(&text[..end]);
+        self.truncated_bytes += (text.len() - end) as u64;
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.kept.trim().is_empty()
+        self.text.trim().is_empty()
     }
 
-    /// Cleaned, and with a word about what is missing.
+    /// The cleaned text, followed by a note if it was truncated.
     pub(super) fn shown(&self) -> String {
-        let text = crate::ui::clean::clean(self.kept.trim_matches('\n')).into_owned();
-        match self.cut {
+        let text = crate::ui::clean::clean(self.text.trim_matches('\n')).into_owned();
+        match self.truncated_bytes {
             0 => text,
-            cut => format!("{text}\n… {} more in the run's own files", units::bytes(cut)),
+            bytes => format!(
+                "{text}\n… {} truncated; the run directory has the full output",
+                units::bytes(bytes)
+            ),
         }
     }
 }
 
-/// Turns records into chapters.
+/// Builds sections from records.
 #[derive(Debug, Default)]
-pub(super) struct Sections {
-    chapter: Section,
+pub(super) struct SectionBuilder {
+    section: ExportSection,
     workspace: String,
-    said_something: bool,
+    /// The running tool calls of this section, as indices of its items.
+    open_tools: HashMap<String, usize>,
 }
 
-impl Sections {
-    /// Takes in a record; returns the chapter that it brought to an end.
-    pub(super) fn hear(&mut self, record: &Record) -> Option<Section> {
+impl SectionBuilder {
+    /// Adds a record; returns the previous section if the record starts a new one.
+    pub(super) fn apply(&mut self, record: &Record) -> Option<ExportSection> {
         match &record.event {
             RunEvent::RunStarted(header) => self.workspace.clone_from(&header.workspace),
-            RunEvent::RunResumed(_) => self.note("NOTE", "the run goes on"),
             RunEvent::IterationStarted {
                 iteration,
                 attempt,
                 hat,
                 ..
             } => {
-                return self.turn_page(Section {
+                return self.start_section(ExportSection {
                     iteration: Some((*iteration, *attempt)),
                     hat: hat.clone(),
                     began: record.at,
-                    ..Section::default()
+                    ..ExportSection::default()
                 });
             }
-            RunEvent::Transcript { event, .. } => self.transcript(event),
+            RunEvent::Transcript { event, .. } => self.transcript(event, record.at),
             RunEvent::Stderr { text, .. } => self.note("ERR", text),
-            RunEvent::MarkerIgnored { marker, reason, .. } => {
-                self.note("WARN", &format!("{marker} does not count: {reason}"));
-            }
-            RunEvent::Topic { event, .. } => {
-                self.note("TOPIC", &format!("{} {}", event.topic, event.payload));
-            }
-            RunEvent::TopicRerouted { topic, reason, .. } => {
-                self.note("TOPIC", &format!("{topic}: {reason}"))
-            }
-            RunEvent::AgentEnded { end, .. } if !end.success() => {
-                self.note("SYS", &describe::end_words(*end))
-            }
             RunEvent::GateEnded {
                 name,
                 result,
@@ -158,114 +146,106 @@ impl Sections {
                 output,
                 ..
             } => self.gate(name, *result, *duration_ms, output),
-            RunEvent::IterationEnded { outcome, .. } => self.ended(outcome, record.at),
-            RunEvent::Waiting { why, wait_ms } => {
-                let wait = units::duration(Duration::from_millis(*wait_ms));
-                self.note(
-                    "WAIT",
-                    &format!("{}: waiting {wait}", describe::pause_words(*why)),
-                );
+            RunEvent::IterationEnded { outcome, .. } => self.iteration_ended(outcome, record.at),
+            // The header shows how the run ended.
+            RunEvent::RunEnded { .. } => {}
+            event => {
+                let (zone, gates) = (&crate::ui::local_time_zone(), &PassedGates::default());
+                self.describe(event.describe(&DescribeContext {
+                    at: record.at,
+                    zone,
+                    gates,
+                }));
             }
-            RunEvent::CommandReceived { order, .. } => self.told(order),
-            RunEvent::Stopping { reason } => self.note("WARN", &format!("stopping: {reason}")),
-            RunEvent::Notice { level, text } => self.note(level_label(*level), text),
-            // The cover tells how the run ended.
-            RunEvent::RunEnded { .. }
-            | RunEvent::AgentStarted { .. }
-            | RunEvent::AgentEnded { .. }
-            | RunEvent::GateStarted { .. }
-            | RunEvent::WaitEnded
-            | RunEvent::Progress { .. }
-            | RunEvent::Paused
-            | RunEvent::Asking => {}
         }
         None
     }
 
-    fn turn_page(&mut self, fresh: Section) -> Option<Section> {
-        self.said_something = false;
-        let before = std::mem::replace(&mut self.chapter, fresh);
-        Some(before).filter(Section::has_something)
+    fn start_section(&mut self, next: ExportSection) -> Option<ExportSection> {
+        self.open_tools.clear();
+        let previous = std::mem::replace(&mut self.section, next);
+        Some(previous).filter(ExportSection::is_worth_showing)
     }
 
     fn gate(&mut self, name: &str, result: GateResult, duration_ms: u64, output: &str) {
-        self.chapter.blocks.push(Block::Gate(Gate {
+        self.section.items.push(SectionItem::Gate(ExportedGate {
             name: name.to_owned(),
             result,
-            took: Duration::from_millis(duration_ms),
-            output: Text::new(output),
+            duration: Duration::from_millis(duration_ms),
+            output: CappedText::new(output),
         }));
     }
 
-    pub(super) fn finish(&mut self) -> Option<Section> {
-        Some(std::mem::take(&mut self.chapter)).filter(Section::has_something)
+    pub(super) fn finish(&mut self) -> Option<ExportSection> {
+        Some(std::mem::take(&mut self.section)).filter(ExportSection::is_worth_showing)
     }
 
-    fn ended(&mut self, outcome: &IterationOutcome, at: Timestamp) {
-        let verdict = iteration_verdict(outcome, at, &TimeZone::system());
-        self.chapter.blocks.push(Block::Verdict(verdict));
+    fn iteration_ended(&mut self, outcome: &IterationOutcome, at: Timestamp) {
+        let verdict = iteration_verdict(outcome, at, &crate::ui::local_time_zone());
+        self.section.items.push(SectionItem::Verdict(verdict));
     }
 
-    /// Lines under the same label are one note.
+    /// Adds a note; consecutive notes with the same label are merged.
     fn note(&mut self, label: &'static str, text: &str) {
-        match self.chapter.blocks.last_mut() {
-            Some(Block::Note {
+        match self.section.items.last_mut() {
+            Some(SectionItem::Note {
                 label: same,
                 text: before,
             }) if *same == label => {
                 before.push("\n");
                 before.push(text.trim_end_matches('\n'));
             }
-            _ => self.chapter.blocks.push(Block::Note {
+            _ => self.section.items.push(SectionItem::Note {
                 label,
-                text: Text::new(text.trim_end_matches('\n')),
+                text: CappedText::new(text.trim_end_matches('\n')),
             }),
         }
     }
 
-    fn told(&mut self, order: &Command) {
-        match order {
-            Command::Message { text } => self.note("YOU", text),
-            Command::Pause => self.note("YOU", "pause"),
-            Command::Resume => self.note("YOU", "go on"),
-            Command::Wake => self.note("YOU", "wait no longer"),
-            Command::StopIteration => self.note("YOU", "stop this iteration"),
+    /// Adds a sentence about the run, without sessions and pauses, which matter only while it runs.
+    fn describe(&mut self, description: Option<Description>) {
+        let shown = |description: &Description| {
+            description.detail == Detail::Normal
+                && !matches!(description.tag, NoteTag::Pause | NoteTag::Session)
+        };
+        if let Some(description) = description.filter(shown) {
+            self.note(description.tag.label(), &description.text);
         }
     }
 
-    fn transcript(&mut self, event: &TranscriptEvent) {
+    fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) {
         match event {
             TranscriptEvent::Text {
                 tag,
                 text,
                 flow,
                 parent,
-            } => self.said(*tag, text, *flow, parent.is_some()),
-            TranscriptEvent::ToolStart { tool } => self.tool_began(tool),
+            } => self.text(*tag, text, *flow, parent.is_some()),
+            TranscriptEvent::ToolStart { tool } => self.tool_started(tool),
             TranscriptEvent::ToolOutput { tool, text } => {
                 if let Some(open) = self.tool(&tool.id) {
                     open.output.push(text);
                 }
             }
             TranscriptEvent::ToolEnd { tool } => {
-                let (status, took) = (tool.status, tool.duration_ms.map(Duration::from_millis));
                 if let Some(open) = self.tool(&tool.id) {
-                    (open.status, open.took) = (Some(status), took);
+                    open.status = Some(tool.status);
+                    open.duration = tool.duration_ms.map(Duration::from_millis);
                 }
+                self.open_tools.remove(&tool.id);
             }
             TranscriptEvent::Usage { usage: _ } => {}
-            TranscriptEvent::Meta { meta } => self.meta(meta),
+            TranscriptEvent::Meta { meta } => self.meta(meta, at),
         }
     }
 
-    fn said(&mut self, tag: Tag, text: &str, flow: Flow, nested: bool) {
-        self.said_something |= tag == Tag::Ai && !nested && !text.trim().is_empty();
+    fn text(&mut self, tag: Tag, text: &str, flow: Flow, nested: bool) {
         if flow != Flow::Message
-            && let Some(Block::Said {
+            && let Some(SectionItem::Text {
                 tag: same,
                 text: before,
                 nested: same_depth,
-            }) = self.chapter.blocks.last_mut()
+            }) = self.section.items.last_mut()
             && (*same, *same_depth) == (tag, nested)
         {
             if flow == Flow::Line {
@@ -274,74 +254,53 @@ impl Sections {
             return before.push(text);
         }
         if !text.is_empty() {
-            let text = Text::new(text);
-            self.chapter.blocks.push(Block::Said { tag, text, nested });
+            let text = CappedText::new(text);
+            self.section.items.push(SectionItem::Text { tag, text, nested });
         }
     }
 
-    fn tool_began(&mut self, tool: &ToolStart) {
+    fn tool_started(&mut self, tool: &ToolStart) {
         let input = tool.input.as_ref();
-        self.chapter.blocks.push(Block::Tool(Tool {
-            id: tool.id.clone(),
+        self.open_tools.insert(tool.id.clone(), self.section.items.len());
+        self.section.items.push(SectionItem::ToolCall(ExportedToolCall {
             name: tool.name.clone(),
-            about: input
-                .map(|input| first_argument(input, &self.workspace))
+            argument: input
+                .map(|input| main_argument(input, &self.workspace))
                 .unwrap_or_default(),
-            input: Text::new(&input.map(readable).unwrap_or_default()),
+            input: CappedText::new(&input.map(format_input).unwrap_or_default()),
             nested: tool.parent.is_some(),
-            ..Tool::default()
+            ..ExportedToolCall::default()
         }));
     }
 
-    fn tool(&mut self, id: &str) -> Option<&mut Tool> {
-        self.chapter
-            .blocks
-            .iter_mut()
-            .rev()
-            .find_map(|block| match block {
-                Block::Tool(tool) if tool.id == id => Some(tool),
-                _ => None,
-            })
+    fn tool(&mut self, id: &str) -> Option<&mut ExportedToolCall> {
+        match self.section.items.get_mut(*self.open_tools.get(id)?) {
+            Some(SectionItem::ToolCall(tool)) => Some(tool),
+            _ => None,
+        }
     }
 
-    fn meta(&mut self, meta: &Meta) {
-        match meta {
-            Meta::Finished { text: Some(text), .. } if !self.said_something => {
-                self.said(Tag::Ai, text, Flow::Message, false);
-            }
-            Meta::Error { class, message, .. } => {
-                self.note("ERROR", &format!("{}: {message}", describe::error_words(*class)));
-            }
-            Meta::Retry { attempt, message, .. } => {
-                self.note("SYS", &format!("the agent tries again ({attempt}): {message}"));
-            }
-            Meta::Plan { items } => {
-                let line = |status, text: &str| match status {
-                    PlanStatus::Pending => format!("· {text}"),
-                    PlanStatus::Active => format!("▸ {text}"),
-                    PlanStatus::Done => format!("✓ {text}"),
-                };
-                let lines: Vec<String> = items.iter().map(|item| line(item.status, &item.text)).collect();
-                self.chapter.blocks.push(Block::Note {
-                    label: "PLAN",
-                    text: Text::new(&lines.join("\n")),
-                });
-            }
-            Meta::PermissionDenied { tool } => self.note("WARN", &format!("{tool} was not allowed")),
-            Meta::Session { .. }
-            | Meta::Finished { .. }
-            | Meta::RateLimit { .. }
-            | Meta::FileChange { .. }
-            | Meta::ParseError { .. }
-            | Meta::Cut { .. }
-            | Meta::Other(_) => {}
-        }
+    fn meta(&mut self, meta: &Meta, at: Timestamp) {
+        let Meta::Plan { items } = meta else {
+            let (zone, gates) = (&crate::ui::local_time_zone(), &PassedGates::default());
+            return self.describe(meta.describe(&DescribeContext { at, zone, gates }));
+        };
+        let line = |status, text: &str| match status {
+            PlanStatus::Pending => format!("· {text}"),
+            PlanStatus::Active => format!("▸ {text}"),
+            PlanStatus::Done => format!("✓ {text}"),
+        };
+        let lines: Vec<String> = items.iter().map(|item| line(item.status, &item.text)).collect();
+        self.section.items.push(SectionItem::Note {
+            label: NoteTag::Plan.label(),
+            text: CappedText::new(&lines.join("\n")),
+        });
     }
 }
 
-impl Section {
-    fn has_something(&self) -> bool {
-        self.iteration.is_some() || !self.blocks.is_empty()
+impl ExportSection {
+    fn is_worth_showing(&self) -> bool {
+        self.iteration.is_some() || !self.items.is_empty()
     }
 
     /// `Iteration 3 · attempt 2 · reviewer`
@@ -359,8 +318,8 @@ impl Section {
     }
 }
 
-/// A call's input for a reader: a field a line, texts as they are.
-fn readable(input: &Json) -> String {
+/// The input of a call, one field per line; strings are unquoted.
+fn format_input(input: &Json) -> String {
     let field = |(name, value): (&String, &Value)| match value {
         Value::String(text) if text.contains('\n') => format!("{name}:\n{text}"),
         Value::String(text) => format!("{name}: {text}"),
@@ -376,20 +335,12 @@ fn readable(input: &Json) -> String {
     }
 }
 
-fn level_label(level: Level) -> &'static str {
-    match level {
-        Level::Info => "NOTE",
-        Level::Warning => "WARN",
-        Level::Error => "ERROR",
-    }
-}
-
-/// How a call ended, as a mark and figures: `✓ 12ms`.
-pub(super) fn tool_end(tool: &Tool) -> (&'static str, String) {
+/// A mark for the status of a call, and its duration: `✓`, `12ms`.
+pub(super) fn tool_status(tool: &ExportedToolCall) -> (&'static str, String) {
     let mark = match tool.status {
         Some(ToolStatus::Ok) => "✓",
         Some(ToolStatus::Fail) => "✗",
         Some(ToolStatus::Unknown) | None => "·",
     };
-    (mark, tool.took.map(units::duration).unwrap_or_default())
+    (mark, tool.duration.map(units::duration).unwrap_or_default())
 }

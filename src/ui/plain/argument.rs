@@ -1,4 +1,4 @@
-//! What a tool call is about, in one line: the first argument that tells a reader what happens.
+//! Picks the argument that best describes a tool call, for one-line summaries.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::one_line::one_line;
 use crate::event::Json;
 
-/// Fields that say what a call does, best first, as the tools of the known agents name them.
-const TELLING: [&str; 16] = [
+/// Argument names of the known agents' tools, most descriptive first.
+const MAIN_ARGUMENTS: [&str; 16] = [
     "command",
     "cmd",
     "file_path",
@@ -28,38 +28,38 @@ const TELLING: [&str; 16] = [
     "message",
 ];
 
-/// Longer arguments are cut; nobody reads them in a summary.
-const COLUMNS: usize = 160;
+/// Longer arguments are truncated.
+const MAX_COLUMNS: usize = 160;
 
-/// The telling argument, on one line, a path inside the workspace given from there.
-pub(in crate::ui) fn first_argument(input: &Json, workspace: &str) -> String {
+/// The most descriptive argument on one line. A path inside the workspace is made relative to it.
+pub(in crate::ui) fn main_argument(input: &Json, workspace: &str) -> String {
     let text = input.as_str();
     let found = match fields(input) {
-        Some(fields) => telling(&fields),
-        None => words(text),
+        Some(fields) => main_field(&fields),
+        None => string_or_list(text),
     };
     let found = found.unwrap_or_default();
-    let inside = found
+    let relative = found
         .strip_prefix(workspace)
         .and_then(|rest| rest.strip_prefix('/'));
     one_line(
-        inside.filter(|_| !workspace.is_empty()).unwrap_or(&found),
-        COLUMNS,
+        relative.filter(|_| !workspace.is_empty()).unwrap_or(&found),
+        MAX_COLUMNS,
     )
     .0
 }
 
-fn telling(fields: &[(String, &RawValue)]) -> Option<String> {
+fn main_field(fields: &[(String, &RawValue)]) -> Option<String> {
     let named = |name: &&str| {
         let (_, value) = fields.iter().find(|(key, _)| key == name)?;
-        words(value.get())
+        string_or_list(value.get())
     };
-    let first = || fields.iter().find_map(|(_, value)| words(value.get()));
-    TELLING.iter().find_map(named).or_else(first)
+    let first = || fields.iter().find_map(|(_, value)| string_or_list(value.get()));
+    MAIN_ARGUMENTS.iter().find_map(named).or_else(first)
 }
 
-/// A string, or a list of strings as one command line.
-fn words(json: &str) -> Option<String> {
+/// The value of a string, or a list of strings joined to a command line.
+fn string_or_list(json: &str) -> Option<String> {
     let text = match json.as_bytes().first()? {
         b'"' => serde_json::from_str(json).ok()?,
         b'[' => serde_json::from_str::<Vec<String>>(json).ok()?.join(" "),
@@ -68,15 +68,15 @@ fn words(json: &str) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// The fields of an input object in their order, none of them parsed: an input can hold a whole file.
+/// The fields of an input object in order. Values are not parsed, because they can contain whole files.
 pub(in crate::ui) fn fields(input: &Json) -> Option<Vec<(String, &RawValue)>> {
     let mut deserializer = serde_json::Deserializer::from_str(input.as_str());
-    deserializer.deserialize_map(Fields).ok()
+    deserializer.deserialize_map(FieldsVisitor).ok()
 }
 
-struct Fields;
+struct FieldsVisitor;
 
-impl<'de> Visitor<'de> for Fields {
+impl<'de> Visitor<'de> for FieldsVisitor {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,7 +98,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_telling_argument_is_found() {
+    fn most_descriptive_argument_is_found() {
         let cases = [
             (
                 json!({"timeout": 5, "command": "cargo test\n  --all"}),
@@ -116,7 +116,7 @@ mod tests {
         ];
         for (input, argument) in cases {
             assert_eq!(
-                first_argument(&Json::from(input.clone()), "/w"),
+                main_argument(&Json::from(input.clone()), "/w"),
                 argument,
                 "{input}"
             );

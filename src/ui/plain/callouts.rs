@@ -1,19 +1,19 @@
-//! The callouts at the end of an iteration: PLAN, ACTIONS, REPORT. Each is drawn only from events that came.
+//! Renders the callouts at the end of an iteration: PLAN, ACTIONS and REPORT.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::page::Label;
+use super::output_buffer::Label;
 use super::renderer::{PlainRenderer, labels};
-use super::status::Activity;
+use super::status::PlainActivity;
 use crate::event::{CostSource, IterationOutcome, PlanStatus, Usage};
-use crate::ui::{Tone, describe, units};
+use crate::ui::{Tone, iteration_verdict, units};
 
-/// How many plan items, and rows of thought in place of a plan, are shown.
+/// How many plan items are shown, and how much reasoning if there is no plan.
 const PLAN_ITEMS: usize = 10;
-const THOUGHT_ROWS: usize = 2;
-const THOUGHT_SENTENCES: usize = 2;
+const REASONING_ROWS: usize = 2;
+const REASONING_SENTENCES: usize = 2;
 
 impl PlainRenderer {
     pub(super) fn iteration_ended(
@@ -23,19 +23,19 @@ impl PlainRenderer {
         usage: &Usage,
         at: Timestamp,
     ) {
-        self.activity = Activity::Nothing;
+        self.activity = PlainActivity::Idle;
         self.iteration.tools.end_all();
         self.used.add(usage);
         self.page.close();
-        self.page.divide();
+        self.page.blank_line();
         self.plan_callout();
         self.actions_callout();
-        let verdict = describe::iteration_verdict(outcome, at, &self.zone);
+        let verdict = iteration_verdict(outcome, at, &self.zone);
         self.page.begin(labels::REPORT, None);
         self.page.text(verdict.tone, verdict.mark);
         self.page.text(Tone::Plain, &format!(" {}\n", verdict.sentence));
-        let took = units::duration(Duration::from_millis(duration_ms));
-        self.page.text(Tone::Plain, &figures(&took, usage, None));
+        let duration = units::duration(Duration::from_millis(duration_ms));
+        self.page.text(Tone::Plain, &figures(&duration, usage, None));
         self.page.text(Tone::Plain, "\n");
         self.running_total(at);
         self.page.close();
@@ -45,17 +45,17 @@ impl PlainRenderer {
         if !self.iteration.plan.is_empty() {
             return self.plan_items();
         }
-        let thought = first_sentences(&self.iteration.thought, THOUGHT_SENTENCES);
-        if !thought.is_empty() {
-            let thought = thought.to_owned();
+        let reasoning = first_sentences(&self.iteration.reasoning, REASONING_SENTENCES);
+        if !reasoning.is_empty() {
+            let reasoning = reasoning.to_owned();
             self.page.begin(labels::PLAN, None);
-            self.page.shorten(THOUGHT_ROWS);
-            self.page.text(Tone::Plain, &thought);
+            self.page.limit_rows(REASONING_ROWS);
+            self.page.text(Tone::Plain, &reasoning);
             self.page.close();
         }
     }
 
-    /// The plan as the agent last gave it.
+    /// Prints the latest plan.
     pub(super) fn plan_items(&mut self) {
         let items = std::mem::take(&mut self.iteration.plan);
         let mut label = labels::PLAN;
@@ -124,53 +124,55 @@ impl PlainRenderer {
         }
     }
 
-    /// What the run has used; left out where it would only repeat the first iteration.
+    /// Prints the usage of the run so far, unless it would only repeat the first iteration.
     fn running_total(&mut self, at: Timestamp) {
         let budget = self.header.as_ref().and_then(|header| header.max_cost_usd);
         let is_first = self.iteration.number <= 1 && self.iteration.attempt <= 1;
         if is_first && (budget.is_none() || self.used.cost_usd.is_none()) {
             return;
         }
-        let took = units::duration(units::since(self.run_started, at));
-        let total = figures(&format!("so far: {took}"), &self.used, budget);
+        let duration = units::duration(units::since(self.run_started, at));
+        let total = figures(&format!("so far: {duration}"), &self.used, budget);
         self.page.text(Tone::Faint, &total);
     }
 }
 
-/// `4m05s · 45.2k tokens (38.0k cached) · $0.12 reported`, as far as known.
-fn figures(took: &str, usage: &Usage, budget: Option<f64>) -> String {
-    let mut text = took.to_owned();
+/// `4m05s · 45.2k tokens (38.0k cached) · $0.12 (reported)`; leaves out unknown figures.
+fn figures(duration: &str, usage: &Usage, budget: Option<f64>) -> String {
+    let mut text = duration.to_owned();
     if let Some(tokens) = usage.tokens() {
         text += &format!(" · {} tokens", units::tokens(tokens));
         if let Some(cached) = usage.cached_tokens.filter(|cached| *cached > 0) {
             text += &format!(" ({} cached)", units::tokens(cached));
         }
     }
-    if let Some(cost) = cost_words(usage, budget) {
+    if let Some(cost) = format_cost(usage, budget) {
         text += &format!(" · {cost}");
     }
     text
 }
 
-/// `$0.12 reported`, `$0.25 of $20.00`; nothing when nobody knows.
-fn cost_words(usage: &Usage, budget: Option<f64>) -> Option<String> {
+/// `$0.12 (reported)` or `$0.25 of $20.00`; `None` if the cost is unknown.
+fn format_cost(usage: &Usage, budget: Option<f64>) -> Option<String> {
     let cost = units::dollars(usage.cost_usd?);
     Some(match budget {
         Some(budget) => format!("{cost} of {}", units::dollars(budget)),
-        None => format!("{cost}{}", source_words(usage)),
+        None => match cost_source_label(usage) {
+            Some(source) => format!("{cost} ({source})"),
+            None => cost,
+        },
     })
 }
 
-/// Whose figure the dollars are.
-pub(super) fn source_words(usage: &Usage) -> &'static str {
-    match usage.cost_source {
-        Some(CostSource::Reported) => " reported",
-        Some(CostSource::Priced) => " priced",
-        None => "",
-    }
+/// Whether the agent reported the cost or ralph calculated it from prices.
+pub(super) fn cost_source_label(usage: &Usage) -> Option<&'static str> {
+    usage.cost_source.map(|source| match source {
+        CostSource::Reported => "reported",
+        CostSource::Priced => "priced",
+    })
 }
 
-/// The beginning of a text up to the end of its so-manyth sentence.
+/// The first `sentences` sentences of a text.
 fn first_sentences(text: &str, sentences: usize) -> &str {
     let text = text.trim();
     let ends = text
@@ -188,7 +190,7 @@ mod tests {
     use super::first_sentences;
 
     #[test]
-    fn sentences_end_at_a_stop_before_white_space() {
+    fn sentences_end_at_punctuation_before_white_space() {
         assert_eq!(
             first_sentences("Look at v1.2 first. Then fix! Then rest.", 2),
             "Look at v1.2 first. Then fix!"

@@ -1,35 +1,35 @@
-//! Texts folded to one line.
+//! Folds text to one line.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::ui::clean::clean;
 
-/// The text on one line: cleaned, every run of white space one space, cut with `…` at so many columns.
-/// Gives its columns too. Reads no further than it shows.
-pub(in crate::ui) fn one_line(text: &str, room: usize) -> (String, usize) {
-    // A cut text needs no more of its source than this; what is cleaned away may make it a little shorter.
-    let source = head(text, room.saturating_mul(4).saturating_add(4096));
-    if room > 0 && stands_as_it_is(source) {
-        return match source.get(..room - 1) {
-            Some(beginning) if source.len() > room => (format!("{}…", beginning.trim_end()), room),
+/// The text on one line and its width: cleaned, with white space collapsed, and truncated with `…` at `max_columns`.
+/// Reads only as much of the text as can be shown.
+pub(in crate::ui) fn one_line(text: &str, max_columns: usize) -> (String, usize) {
+    // Enough source for a truncated line, unless cleaning removes more than 4 kB of it.
+    let source = head(text, max_columns.saturating_mul(4).saturating_add(4096));
+    if max_columns > 0 && is_plain_line(source) {
+        return match source.get(..max_columns - 1) {
+            Some(start) if source.len() > max_columns => (format!("{}…", start.trim_end()), max_columns),
             Some(_) | None => (source.to_owned(), source.len()),
         };
     }
-    folded(source, room)
+    fold(source, max_columns)
 }
 
-/// Nothing but letters that take a column each, with single spaces between them.
-fn stands_as_it_is(text: &str) -> bool {
+/// True if the text is printable ASCII with single spaces between words, so that folding does not change it.
+fn is_plain_line(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let at_the_ends = [bytes.first(), bytes.last()];
+    let ends = [bytes.first(), bytes.last()];
     bytes
         .iter()
         .fold(true, |all, byte| all & matches!(byte, b' '..=b'~'))
-        && !at_the_ends.contains(&Some(&b' '))
+        && !ends.contains(&Some(&b' '))
         && !bytes.windows(2).any(|pair| pair == b"  ")
 }
 
-fn folded(source: &str, room: usize) -> (String, usize) {
+fn fold(source: &str, max_columns: usize) -> (String, usize) {
     let mut line = String::new();
     let (mut columns, mut fits) = (0, 0);
     let mut space = false;
@@ -38,26 +38,26 @@ fn folded(source: &str, room: usize) -> (String, usize) {
             space = true;
             continue;
         }
-        let before = if std::mem::take(&mut space) { " " } else { "" };
-        let wide = before.len() + c.width().unwrap_or(0);
-        if columns + wide > room {
+        let separator = if std::mem::take(&mut space) { " " } else { "" };
+        let width = separator.len() + c.width().unwrap_or(0);
+        if columns + width > max_columns {
             line.truncate(fits);
-            if room > 0 {
+            if max_columns > 0 {
                 line.push('…');
             }
-            return (line, room.min(columns + 1));
+            return (line, max_columns.min(columns + 1));
         }
-        line.push_str(before);
+        line.push_str(separator);
         line.push(c);
-        columns += wide;
-        if columns < room {
+        columns += width;
+        if columns < max_columns {
             fits = line.len();
         }
     }
     (line, columns)
 }
 
-/// The first bytes of a text, cut between characters.
+/// The first bytes of a text, truncated at a character boundary.
 pub(in crate::ui) fn head(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
@@ -70,8 +70,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_that_stands_as_it_is_is_what_folding_gives(text in "([a-z~!]{1,3} ?){0,8}", room in 0_usize..30) {
-            prop_assert_eq!(one_line(&text, room), folded(&text, room));
+        fn plain_lines_are_folded_like_any_other_text(text in "([a-z~!]{1,3} ?){0,8}", max_columns in 0_usize..30) {
+            prop_assert_eq!(one_line(&text, max_columns), fold(&text, max_columns));
         }
     }
 }

@@ -1,22 +1,23 @@
-//! The fold: what the face remembers of a run, and what each thing that the run did looks like on the page.
-//! What the agent did is in `transcript`, the end of an iteration in `callouts`, that of a run in `report`.
+//! Renders run events and stores the state that later output needs. `transcript` renders the agent's events, `callouts`
+//! the end of an iteration and `report` the end of a run.
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::{Timestamp, tz::TimeZone};
 
-use super::page::{Label, Page};
-use super::status::Activity;
-use super::tools::Tools;
+use super::output_buffer::{Label, Page};
+use super::status::PlainActivity;
+use super::tools::IterationTools;
 use super::{PlainOptions, Verbosity};
 use crate::event::{
-    GateResult, Level, Pause, PlanItem, ProcessEnd, Record, RunEvent, RunHeader, TopicEvent, Usage,
+    DescribeContext, Description, Detail, GateResult, NoteTag, PassedGates, PlanItem, Record, RunEvent,
+    RunHeader, Usage, gate_failure, later,
 };
-use crate::ui::{Tone, clean::clean, describe, units};
+use crate::ui::{Tone, clean::clean, units};
 
 pub(super) mod labels {
-    //! Every word that can stand in the gutter; seven letters at most.
-    use super::{Label, Tone};
+    //! All labels of the gutter; at most seven letters.
+    use super::{Label, NoteTag, Tone};
 
     pub(in super::super) const AI: Label = Label::new("AI", Tone::Strong);
     pub(in super::super) const THINK: Label = Label::new("THINK", Tone::Faint);
@@ -35,12 +36,28 @@ pub(super) mod labels {
     pub(in super::super) const PLAN: Label = Label::new("PLAN", Tone::Strong);
     pub(in super::super) const ACTIONS: Label = Label::new("ACTIONS", Tone::Strong);
     pub(in super::super) const REPORT: Label = Label::new("REPORT", Tone::Strong);
+
+    pub(in super::super) fn of(tag: NoteTag) -> Label {
+        match tag {
+            NoteTag::Note | NoteTag::Iteration => NOTE,
+            NoteTag::Warning => WARN,
+            NoteTag::Error => ERROR,
+            NoteTag::System | NoteTag::Session => SYS,
+            NoteTag::Wait | NoteTag::Pause => WAIT,
+            NoteTag::Topic => TOPIC,
+            NoteTag::User => USER,
+            NoteTag::File => FILE,
+            NoteTag::Plan => PLAN,
+            NoteTag::Gate => GATE,
+            NoteTag::Verdict => REPORT,
+        }
+    }
 }
 
-/// How much of a failing gate's output is shown.
+/// How many lines of a failed gate's output are shown.
 const GATE_TAIL_LINES: usize = 12;
-/// Gates beyond this many are not told apart in the final report.
-const MOST_GATES: usize = 20;
+/// How many gates the final report lists.
+const MAX_GATES: usize = 20;
 
 pub(super) struct PlainRenderer {
     pub(super) page: Page,
@@ -48,40 +65,30 @@ pub(super) struct PlainRenderer {
     pub(super) zone: TimeZone,
     pub(super) header: Option<RunHeader>,
     pub(super) run_started: Timestamp,
-    pub(super) iteration: Iteration,
-    /// What the ended iterations used.
+    pub(super) iteration: IterationState,
+    /// The usage of completed iterations.
     pub(super) used: Usage,
-    /// What the agent's session had used when the iteration began, and its id.
-    pub(super) session: SessionUsage,
-    pub(super) gates: Vec<GateTally>,
-    pub(super) passed_gates: describe::PassedGates,
-    pub(super) activity: Activity,
+    pub(super) gates: Vec<GateCounts>,
+    pub(super) passed_gates: PassedGates,
+    pub(super) activity: PlainActivity,
 }
 
-/// What is remembered of the iteration that runs.
+/// The state of the current iteration.
 #[derive(Default)]
-pub(super) struct Iteration {
+pub(super) struct IterationState {
     pub(super) number: u64,
     pub(super) attempt: u64,
     pub(super) started: Timestamp,
     pub(super) usage: Usage,
-    pub(super) tools: Tools,
+    pub(super) tools: IterationTools,
     pub(super) plan: Vec<PlanItem>,
-    /// The beginning of what the agent thought.
-    pub(super) thought: String,
-    pub(super) said: crate::ui::dedup::MessageDedup,
-    /// The session line that was shown.
+    /// The start of the agent's reasoning.
+    pub(super) reasoning: String,
+    /// The session line that was printed last.
     pub(super) session_line: String,
 }
 
-#[derive(Default)]
-pub(super) struct SessionUsage {
-    pub(super) id: String,
-    pub(super) before: Usage,
-    pub(super) latest: Usage,
-}
-
-pub(super) struct GateTally {
+pub(super) struct GateCounts {
     pub(super) name: String,
     pub(super) passed: u64,
     pub(super) failed: u64,
@@ -97,12 +104,11 @@ impl PlainRenderer {
             zone,
             header: None,
             run_started: Timestamp::UNIX_EPOCH,
-            iteration: Iteration::default(),
+            iteration: IterationState::default(),
             used: Usage::default(),
-            session: SessionUsage::default(),
             gates: Vec::new(),
-            passed_gates: describe::PassedGates::default(),
-            activity: Activity::Nothing,
+            passed_gates: PassedGates::default(),
+            activity: PlainActivity::Idle,
         }
     }
 
@@ -110,43 +116,29 @@ impl PlainRenderer {
         self.verbosity == Verbosity::Verbose
     }
 
-    pub(super) fn wants_tick(&self) -> Option<Duration> {
+    pub(super) fn next_tick(&self) -> Option<Duration> {
         if !self.page.live || self.page.silent {
             return None;
         }
-        self.activity.wants_tick()
+        self.activity.next_tick()
     }
 
+    /// Events with a form of their own have an arm here; all others are described in words.
     pub(super) fn apply(&mut self, record: &Record) {
         let at = record.at;
         self.passed_gates.apply(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header, at),
-            RunEvent::RunResumed(resumption) => self.run_resumed(resumption, at),
             RunEvent::IterationStarted {
                 iteration,
                 attempt,
                 hat,
                 prompt_bytes: _,
             } => self.iteration_started(*iteration, *attempt, hat.as_deref(), at),
-            RunEvent::AgentStarted { pid, command, .. } => self.agent_started(*pid, command),
-            // The quiet face shows the final report, and nothing of this is in it.
+            // With `--quiet`, only the final report is printed, and it does not use the transcript.
             RunEvent::Transcript { .. } if self.page.silent => {}
             RunEvent::Transcript { iteration: _, event } => self.transcript(event, at),
             RunEvent::Stderr { iteration: _, text } => self.stderr(text),
-            RunEvent::MarkerIgnored { marker, reason, .. } => {
-                self.note(labels::WARN, &format!("{marker} does not count: {reason}"))
-            }
-            RunEvent::Topic { iteration: _, event } => self.topic(event),
-            RunEvent::TopicRerouted {
-                topic, hat, reason, ..
-            } => self.topic_rerouted(topic, hat.as_deref(), reason),
-            RunEvent::AgentEnded {
-                iteration: _,
-                end,
-                duration_ms,
-                swept,
-            } => self.agent_ended(*end, *duration_ms, *swept),
             RunEvent::GateStarted { name, command, .. } => self.gate_started(name, command, at),
             RunEvent::GateEnded {
                 iteration: _,
@@ -162,24 +154,69 @@ impl PlainRenderer {
                 duration_ms,
                 usage,
             } => self.iteration_ended(outcome, *duration_ms, usage, at),
-            RunEvent::Waiting { why, wait_ms } => self.waiting(*why, *wait_ms, at),
             RunEvent::WaitEnded => self.wait_ended(at),
-            RunEvent::CommandReceived { order, .. } => self.told(order),
-            RunEvent::Progress { unchanged, .. } => self.progress(*unchanged),
             RunEvent::Paused => self.paused(),
             RunEvent::Asking => self.asking(),
-            RunEvent::Stopping { reason } => self.stopping(reason, at),
-            RunEvent::Notice { level, text } => self.note(notice_label(*level), text),
             RunEvent::RunEnded {
                 outcome,
                 iterations,
                 duration_ms,
                 usage,
             } => self.run_ended(outcome, *iterations, *duration_ms, usage),
+            event => {
+                self.follow_activity(event, at);
+                let gates = std::mem::take(&mut self.passed_gates);
+                self.describe(event.describe(&self.context(at, &gates)));
+                self.passed_gates = gates;
+            }
         }
     }
 
-    /// A labelled text of any length.
+    /// Updates the state that the status line and the report show, for events that are printed in words.
+    fn follow_activity(&mut self, event: &RunEvent, at: Timestamp) {
+        match event {
+            RunEvent::RunResumed(resumption) => self.run_resumed(resumption, at),
+            RunEvent::Waiting { why, wait_ms } => {
+                let until = later(at, Duration::from_millis(*wait_ms));
+                self.activity = PlainActivity::Waiting { why: *why, until };
+            }
+            RunEvent::Stopping { .. } => self.activity = PlainActivity::Stopping { since: at },
+            _ => {}
+        }
+    }
+
+    pub(super) fn context<'a>(&'a self, at: Timestamp, gates: &'a PassedGates) -> DescribeContext<'a> {
+        DescribeContext {
+            at,
+            zone: &self.zone,
+            gates,
+        }
+    }
+
+    /// Prints a description: names on one line, sentences in full.
+    pub(super) fn describe(&mut self, description: Option<Description>) {
+        let Some(description) = description else { return };
+        if description.detail > Detail::Normal && !self.is_verbose() {
+            return;
+        }
+        let (label, text) = (labels::of(description.tag), description.text.as_str());
+        match description.tag {
+            NoteTag::Topic | NoteTag::Session | NoteTag::File | NoteTag::Plan => {
+                let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+                let tone = match description.tag {
+                    NoteTag::Topic => Tone::Accent,
+                    _ => Tone::Plain,
+                };
+                self.page.line(label);
+                self.page.put(tone, name);
+                self.page.put_spaced(Tone::Plain, rest);
+                self.page.end_row();
+            }
+            _ => self.note(label, text),
+        }
+    }
+
+    /// Prints a labelled text of any length.
     pub(super) fn note(&mut self, label: Label, text: &str) {
         self.page.begin(label, None);
         self.page.text(Tone::Plain, text);
@@ -187,14 +224,13 @@ impl PlainRenderer {
     }
 
     fn iteration_started(&mut self, number: u64, attempt: u64, hat: Option<&str>, at: Timestamp) {
-        self.session.before = self.session.latest.clone();
-        self.iteration = Iteration {
+        self.iteration = IterationState {
             number,
             attempt,
             started: at,
-            ..Iteration::default()
+            ..IterationState::default()
         };
-        self.activity = Activity::Agent;
+        self.activity = PlainActivity::Agent;
         let of = self
             .header
             .as_ref()
@@ -206,18 +242,9 @@ impl PlainRenderer {
         if let Some(hat) = hat {
             title += &format!(" · {hat}");
         }
-        self.page.bare(Tone::Plain, "");
+        self.page.line_without_gutter(Tone::Plain, "");
         let time = units::clock(at, at, &self.zone);
         self.page.rule(&title, &time);
-    }
-
-    fn agent_started(&mut self, pid: u32, command: &[String]) {
-        if self.is_verbose() {
-            self.note(
-                labels::SYS,
-                &format!("started as process {pid}: {}", command.join(" ")),
-            );
-        }
     }
 
     fn stderr(&mut self, text: &str) {
@@ -229,47 +256,8 @@ impl PlainRenderer {
         self.page.text(Tone::Plain, "\n");
     }
 
-    fn topic(&mut self, event: &TopicEvent) {
-        self.page.line(labels::TOPIC);
-        self.page.put(Tone::Accent, &event.topic);
-        if let Some(target) = &event.target {
-            self.page.put_spaced(Tone::Plain, "→");
-            self.page.put_spaced(Tone::Accent, target);
-        }
-        self.page.put_spaced(Tone::Plain, &event.payload);
-        self.page.end_row();
-    }
-
-    fn topic_rerouted(&mut self, topic: &str, hat: Option<&str>, reason: &str) {
-        self.page.line(labels::TOPIC);
-        self.page.put(Tone::Accent, topic);
-        if let Some(hat) = hat {
-            self.page.put_spaced(Tone::Plain, "→");
-            self.page.put_spaced(Tone::Accent, hat);
-        }
-        self.page.put_spaced(Tone::Plain, &format!("· {reason}"));
-        self.page.end_row();
-    }
-
-    fn agent_ended(&mut self, end: ProcessEnd, duration_ms: u64, swept: u64) {
-        if self.is_verbose() || !end.success() {
-            let took = units::duration(Duration::from_millis(duration_ms));
-            self.note(labels::SYS, &format!("{} after {took}", describe::end_words(end)));
-        }
-        if swept > 0 {
-            let left = match swept {
-                1 => "one process".to_owned(),
-                more => format!("{more} processes"),
-            };
-            self.note(
-                labels::SYS,
-                &format!("stopped {left} that the agent had left behind"),
-            );
-        }
-    }
-
     fn gate_started(&mut self, name: &str, command: &str, at: Timestamp) {
-        self.activity = Activity::Gate {
+        self.activity = PlainActivity::Gate {
             name: name.to_owned(),
             since: at,
         };
@@ -281,11 +269,11 @@ impl PlainRenderer {
     }
 
     fn gate_ended(&mut self, name: &str, result: GateResult, duration_ms: u64, output: &str) {
-        self.activity = Activity::Agent;
+        self.activity = PlainActivity::Agent;
         let passed = result == GateResult::Passed;
         self.count_gate(name, passed);
-        let took = units::duration(Duration::from_millis(duration_ms));
-        let why = describe::gate_words(result).map(|why| format!(" · {why}"));
+        let duration = units::duration(Duration::from_millis(duration_ms));
+        let failure = gate_failure(result).map(|failure| format!(" · {failure}"));
         let (mark, tone) = if passed {
             ("✓", Tone::Good)
         } else {
@@ -294,8 +282,10 @@ impl PlainRenderer {
         self.page.line(labels::GATE);
         self.page.put(tone, mark);
         self.page.put_spaced(Tone::Accent, name);
-        self.page
-            .put_spaced(Tone::Plain, &format!("· {took}{}", why.unwrap_or_default()));
+        self.page.put_spaced(
+            Tone::Plain,
+            &format!("· {duration}{}", failure.unwrap_or_default()),
+        );
         self.page.end_row();
         if self.is_verbose() {
             self.gate_output(output, usize::MAX);
@@ -304,10 +294,10 @@ impl PlainRenderer {
         }
     }
 
-    fn gate_output(&mut self, output: &str, most: usize) {
+    fn gate_output(&mut self, output: &str, max_lines: usize) {
         let output = clean(output);
         let lines: Vec<&str> = output.trim_end().lines().collect();
-        let hidden = lines.len().saturating_sub(most);
+        let hidden = lines.len().saturating_sub(max_lines);
         self.page.begin(Label::SAME, None);
         if hidden > 0 {
             let above = units::count(hidden as u64, "line");
@@ -320,10 +310,10 @@ impl PlainRenderer {
     }
 
     fn count_gate(&mut self, name: &str, passed: bool) {
-        let known = self.gates.iter().position(|gate| gate.name == name);
-        let index = known.unwrap_or_else(|| {
-            self.gates.truncate(MOST_GATES - 1);
-            self.gates.push(GateTally {
+        let index = self.gates.iter().position(|gate| gate.name == name);
+        let index = index.unwrap_or_else(|| {
+            self.gates.truncate(MAX_GATES - 1);
+            self.gates.push(GateCounts {
                 name: name.to_owned(),
                 passed: 0,
                 failed: 0,
@@ -335,44 +325,17 @@ impl PlainRenderer {
         gate.failed += u64::from(!passed);
     }
 
-    fn waiting(&mut self, why: Pause, wait_ms: u64, at: Timestamp) {
-        let wait = Duration::from_millis(wait_ms);
-        let longest = SignedDuration::from_hours(24 * 365);
-        let until = at + SignedDuration::try_from(wait).unwrap_or(longest).min(longest);
-        self.activity = Activity::Waiting { why, until };
-        let text = format!(
-            "{}: waiting {}, until {}",
-            describe::pause_words(why),
-            units::duration(wait),
-            units::clock(until, at, &self.zone)
-        );
-        self.note(labels::WAIT, &text);
-    }
-
-    /// Worth a line only when somebody woke the run.
+    /// Prints a line only if the wait ended early.
     fn wait_ended(&mut self, at: Timestamp) {
-        if let Activity::Waiting { until, .. } = self.activity {
+        if let PlainActivity::Waiting { until, .. } = self.activity {
             let left = units::since(at, until);
             if left >= Duration::from_secs(1) {
                 let left = units::duration(left);
-                self.note(labels::WAIT, &format!("woken {left} early, going on"));
+                self.note(labels::WAIT, &format!("woken {left} early, continuing"));
             }
         }
-        self.activity = Activity::Nothing;
-        // The countdown is over even if nothing was written.
-        self.page.uncover();
-    }
-
-    fn stopping(&mut self, reason: &str, at: Timestamp) {
-        self.activity = Activity::Stopping { since: at };
-        self.note(labels::WARN, &format!("stopping: {reason}"));
-    }
-}
-
-fn notice_label(level: Level) -> Label {
-    match level {
-        Level::Info => labels::NOTE,
-        Level::Warning => labels::WARN,
-        Level::Error => labels::ERROR,
+        self.activity = PlainActivity::Idle;
+        // Removes the countdown even if nothing was printed.
+        self.page.hide_status();
     }
 }

@@ -1,14 +1,14 @@
-//! The two ends of a run: its header, and the final report.
+//! Renders the header of a run and the final report.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::callouts::source_words;
+use super::callouts::cost_source_label;
 use super::renderer::PlainRenderer;
-use super::status::Activity;
+use super::status::PlainActivity;
 use crate::event::{RunHeader, RunOutcome, Usage};
-use crate::ui::{Tone, describe, units};
+use crate::ui::{Tone, next_step, run_verdict, units, unknown_cost};
 
 impl PlainRenderer {
     pub(super) fn run_started(&mut self, header: &RunHeader, at: Timestamp) {
@@ -23,7 +23,7 @@ impl PlainRenderer {
             header.max_tokens.map(|tokens| units::count(tokens, "token")),
         ];
         let limits = limits.into_iter().flatten().collect::<Vec<_>>().join(" · ");
-        self.page.bare(
+        self.page.line_without_gutter(
             Tone::Strong,
             &format!("ralph {} · run {}", header.ralph, header.run_id),
         );
@@ -45,18 +45,18 @@ impl PlainRenderer {
         duration_ms: u64,
         usage: &Usage,
     ) {
-        self.activity = Activity::Nothing;
+        self.activity = PlainActivity::Idle;
         self.page.close();
         let header = self.header.take();
-        // The one thing that the quiet face shows, and there with no empty line before it.
+        // With `--quiet`, the report is the only output and needs no empty line before it.
         if !std::mem::take(&mut self.page.silent) {
-            self.page.bare(Tone::Plain, "");
+            self.page.line_without_gutter(Tone::Plain, "");
         }
-        let verdict = describe::run_verdict(outcome, &self.passed_gates);
-        self.page.plain_row();
-        self.page.put_whole(verdict.tone, verdict.mark);
+        let verdict = run_verdict(outcome, &self.passed_gates);
+        self.page.close();
+        self.page.put_untruncated(verdict.tone, verdict.mark);
         self.page
-            .put_whole(Tone::Strong, &format!(" {}", verdict.sentence));
+            .put_untruncated(Tone::Strong, &format!(" {}", verdict.sentence));
         self.page.end_row();
         let of = header
             .as_ref()
@@ -66,66 +66,64 @@ impl PlainRenderer {
             &format!("{}{}", units::grouped(iterations), of.unwrap_or_default()),
         );
         self.field("time", &units::duration(Duration::from_millis(duration_ms)));
-        if let Some(tokens) = token_words(usage) {
+        if let Some(tokens) = format_tokens(usage) {
             self.field("tokens", &tokens);
         }
         let budget = header.as_ref().and_then(|header| header.max_cost_usd);
         if let Some(cost) = usage.cost_usd {
-            let budget = budget.map(|budget| format!(", of {}", units::dollars(budget)));
-            let (cost, source) = (units::dollars(cost), source_words(usage));
-            self.field("cost", &format!("{cost}{source}{}", budget.unwrap_or_default()));
+            let budget = budget.map(|budget| format!(" of {}", units::dollars(budget)));
+            let source = cost_source_label(usage).map(|source| format!(" ({source})"));
+            let (budget, source) = (budget.unwrap_or_default(), source.unwrap_or_default());
+            self.field("cost", &format!("{}{budget}{source}", units::dollars(cost)));
         } else if let Some(budget) = budget {
-            self.field("cost", &describe::blind_budget(budget));
+            self.field("cost", &unknown_cost(budget));
         }
-        let gates = self.gate_words();
+        let gates = self.gate_summary();
         self.field("gates", &gates);
         if let Some(header) = &header {
-            let journal = format!(
-                "{}/.agent/runs/{}",
-                header.workspace.trim_end_matches('/'),
-                header.run_id
-            );
-            self.field("journal", &journal);
-            if let Some(advice) = describe::run_advice(outcome, &header.run_id) {
+            if let Some(directory) = &header.directory {
+                self.field("journal", directory);
+            }
+            if let Some(advice) = next_step(outcome, &header.run_id) {
                 self.field("next", &advice);
             }
         }
         self.header = header;
     }
 
-    /// Never cut: a path or a command is there to be copied.
+    /// Prints a name and a value. The value is never truncated, because users copy paths and commands.
     fn field(&mut self, name: &str, value: &str) {
-        self.page.plain_row();
-        self.page.put_whole(Tone::Faint, &format!("  {name:<12}"));
-        self.page.put_whole(Tone::Plain, value);
+        self.page.close();
+        self.page.put_untruncated(Tone::Faint, &format!("  {name:<12}"));
+        self.page.put_untruncated(Tone::Plain, value);
         self.page.end_row();
     }
 
-    fn gate_words(&self) -> String {
+    fn gate_summary(&self) -> String {
         if self.gates.is_empty() {
-            return "none ran".into();
+            return "none".into();
         }
-        let tallies = self.gates.iter().map(|gate| match (gate.passed, gate.failed) {
+        let counts = self.gates.iter().map(|gate| match (gate.passed, gate.failed) {
             (passed, 0) => format!("{} passed ×{passed}", gate.name),
             (0, failed) => format!("{} failed ×{failed}", gate.name),
             (passed, failed) => format!("{} passed ×{passed}, failed ×{failed}", gate.name),
         });
-        tallies.collect::<Vec<_>>().join(" · ")
+        counts.collect::<Vec<_>>().join(" · ")
     }
 }
 
-/// `90,400 (88,000 in, 76,000 of them cached; 2,400 out)`, as far as known.
-fn token_words(usage: &Usage) -> Option<String> {
+/// `90,400 (88,000 input, 76,000 of them cached; 2,400 output)`; leaves out unknown figures.
+fn format_tokens(usage: &Usage) -> Option<String> {
     let total = units::grouped(usage.tokens()?);
     let cached = usage.cached_tokens.filter(|cached| *cached > 0);
     let cached = cached.map(|cached| format!(", {} of them cached", units::grouped(cached)));
     let prompt = usage
         .prompt_tokens
-        .map(|prompt| format!("{} in", units::grouped(prompt)));
+        .map(|prompt| format!("{} input", units::grouped(prompt)));
     let prompt = prompt.map(|prompt| prompt + &cached.unwrap_or_default());
     let completion = usage
         .completion_tokens
-        .map(|tokens| format!("{} out", units::grouped(tokens)));
+        .map(|tokens| format!("{} output", units::grouped(tokens)));
     let parts: Vec<String> = prompt.into_iter().chain(completion).collect();
     Some(match parts.is_empty() {
         true => total,

@@ -1,25 +1,25 @@
-//! The status line of a live face: what is going on, for how long, and what it has cost so far.
+//! The status line on a terminal: current activity, elapsed time, tokens and cost.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::renderer::PlainRenderer;
-use crate::event::Pause;
-use crate::ui::{describe, units};
+use crate::event::{WaitReason, pause_label};
+use crate::ui::units;
 
-/// What the run is doing right now.
+/// The current activity of the run.
 #[derive(Debug, Default)]
-pub(super) enum Activity {
+pub(super) enum PlainActivity {
     #[default]
-    Nothing,
+    Idle,
     Agent,
     Gate {
         name: String,
         since: Timestamp,
     },
     Waiting {
-        why: Pause,
+        why: WaitReason,
         until: Timestamp,
     },
     Stopping {
@@ -28,45 +28,47 @@ pub(super) enum Activity {
 }
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How often a spinner turns, and how often a countdown counts.
-const SPIN: Duration = Duration::from_millis(250);
-const COUNT: Duration = Duration::from_secs(1);
+/// How often the spinner and the countdown are redrawn.
+const SPINNER_INTERVAL: Duration = Duration::from_millis(250);
+const COUNTDOWN_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Activity {
-    /// How soon the line is out of date.
-    pub(super) fn wants_tick(&self) -> Option<Duration> {
+impl PlainActivity {
+    /// The time until the line must be redrawn.
+    pub(super) fn next_tick(&self) -> Option<Duration> {
         match self {
-            Self::Nothing => None,
-            Self::Waiting { .. } => Some(COUNT),
-            Self::Agent | Self::Gate { .. } | Self::Stopping { .. } => Some(SPIN),
+            Self::Idle => None,
+            Self::Waiting { .. } => Some(COUNTDOWN_INTERVAL),
+            Self::Agent | Self::Gate { .. } | Self::Stopping { .. } => Some(SPINNER_INTERVAL),
         }
     }
 }
 
 impl PlainRenderer {
-    /// The line as it reads at this moment; `None` when nothing is going on.
+    /// The text of the status line; `None` if the run is idle.
     pub(super) fn status_line(&self, now: Timestamp) -> Option<String> {
-        let turn = now.as_millisecond().unsigned_abs() / SPIN.as_millis() as u64;
-        let frame = FRAMES[turn as usize % FRAMES.len()];
-        let spinning = |since, what: &str| {
+        let step = now.as_millisecond().unsigned_abs() / SPINNER_INTERVAL.as_millis() as u64;
+        let frame = FRAMES[step as usize % FRAMES.len()];
+        let with_spinner = |since, what: &str| {
             let elapsed = units::countdown(units::since(since, now));
-            format!("{frame} {elapsed} · {what}{}", self.used_so_far())
+            format!("{frame} {elapsed} · {what}{}", self.usage_suffix())
         };
         match &self.activity {
-            Activity::Nothing => None,
-            Activity::Agent => Some(spinning(self.iteration.started, &self.agent_words())),
-            Activity::Gate { name, since } => Some(spinning(*since, &format!("gate {name}"))),
-            Activity::Stopping { since } => Some(spinning(*since, "stopping · Ctrl-C again kills")),
-            Activity::Waiting { why, until } => Some(format!(
-                "{}: {} left, resumes {} · Ctrl-C stops",
-                describe::pause_words(*why),
+            PlainActivity::Idle => None,
+            PlainActivity::Agent => Some(with_spinner(self.iteration.started, &self.agent_status())),
+            PlainActivity::Gate { name, since } => Some(with_spinner(*since, &format!("gate {name}"))),
+            PlainActivity::Stopping { since } => {
+                Some(with_spinner(*since, "stopping · Ctrl-C again to kill"))
+            }
+            PlainActivity::Waiting { why, until } => Some(format!(
+                "{}: {} left, resumes {} · Ctrl-C to stop",
+                pause_label(*why),
                 units::countdown(units::since(now, *until)),
                 units::clock(*until, now, &self.zone),
             )),
         }
     }
 
-    fn agent_words(&self) -> String {
+    fn agent_status(&self) -> String {
         match self.iteration.tools.open.split_last() {
             None => "working".into(),
             Some((tool, others)) => {
@@ -80,8 +82,8 @@ impl PlainRenderer {
         }
     }
 
-    /// Tokens and dollars of this iteration.
-    fn used_so_far(&self) -> String {
+    /// ` · 46.2k tokens · $0.12`: tokens and cost of this iteration.
+    fn usage_suffix(&self) -> String {
         let usage = &self.iteration.usage;
         let tokens = usage
             .tokens()

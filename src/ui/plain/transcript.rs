@@ -1,20 +1,20 @@
-//! What the agent said and did, on the page. What it told about its session is in `meta`.
+//! Renders the agent's messages, reasoning and tool calls.
 
 use jiff::Timestamp;
 
-use super::argument::{fields, first_argument};
+use super::argument::{fields, main_argument};
 use super::one_line::{head, one_line};
-use super::page::Label;
+use super::output_buffer::Label;
 use super::renderer::{PlainRenderer, labels};
 use super::tools::{EndedTool, OpenTool};
-use crate::event::{Flow, Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage, UsageScope};
+use crate::event::{Flow, Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
 use crate::ui::Tone;
 
-/// How much of a thought, an echoed prompt or stray tool output is shown.
+/// How many rows of reasoning, echoed prompts and unassigned tool output are shown.
 const EXCERPT_ROWS: usize = 3;
-/// How much of the thoughts is kept for the PLAN callout.
-const THOUGHT_BYTES: usize = 600;
-const NAME_COLUMNS: usize = 60;
+/// How much reasoning is stored for the PLAN callout.
+const MAX_REASONING_BYTES: usize = 600;
+const MAX_NAME_COLUMNS: usize = 60;
 
 impl PlainRenderer {
     pub(super) fn transcript(&mut self, event: &TranscriptEvent, at: Timestamp) {
@@ -28,7 +28,7 @@ impl PlainRenderer {
             TranscriptEvent::ToolStart { tool } => self.tool_start(tool, at),
             TranscriptEvent::ToolOutput { tool, text } => self.tool_output(&tool.id, text),
             TranscriptEvent::ToolEnd { tool } => self.tool_end(tool, at),
-            TranscriptEvent::Usage { usage } => self.count_usage(usage),
+            TranscriptEvent::Usage { usage } => self.iteration.usage.accumulate(usage),
             TranscriptEvent::Meta { meta } => self.meta(meta, at),
         }
     }
@@ -42,40 +42,33 @@ impl PlainRenderer {
             Tag::Prompt => (labels::PROMPT, Tone::Faint, Some(EXCERPT_ROWS)),
             Tag::User => (labels::USER, Tone::Plain, None),
         };
-        // Nothing to show, such as a delta that only keeps the connection alive.
+        // Some agents send empty deltas to keep the connection alive.
         if text.is_empty() && flow != Flow::Line {
             return;
         }
-        let goes_on = flow != Flow::Message && self.page.is_open(label, parent);
-        if !goes_on {
+        let continues = flow != Flow::Message && self.page.is_open(label, parent);
+        if !continues {
             self.page.begin(label, parent);
             if let Some(rows) = rows.filter(|_| !self.is_verbose()) {
-                self.page.shorten(rows);
+                self.page.limit_rows(rows);
             }
         } else if flow == Flow::Line {
             self.page.text(tone, "\n");
         }
-        self.remember(tag, text, goes_on, parent);
+        self.store_text(tag, text, continues, parent);
         self.page.text(tone, text);
     }
 
-    fn remember(&mut self, tag: Tag, text: &str, goes_on: bool, parent: Option<&str>) {
+    fn store_text(&mut self, tag: Tag, text: &str, continues: bool, parent: Option<&str>) {
         if parent.is_some() {
             return;
         }
-        if tag == Tag::Ai {
-            let said = &mut self.iteration.said;
-            if !goes_on {
-                said.begin_message();
+        let reasoning = &mut self.iteration.reasoning;
+        if tag == Tag::Think && reasoning.len() < MAX_REASONING_BYTES {
+            if !continues && !reasoning.is_empty() {
+                reasoning.push(' ');
             }
-            said.add(text);
-        }
-        let thought = &mut self.iteration.thought;
-        if tag == Tag::Think && thought.len() < THOUGHT_BYTES {
-            if !goes_on && !thought.is_empty() {
-                thought.push(' ');
-            }
-            thought.push_str(head(text, THOUGHT_BYTES - thought.len()));
+            reasoning.push_str(head(text, MAX_REASONING_BYTES - reasoning.len()));
         }
     }
 
@@ -84,10 +77,10 @@ impl PlainRenderer {
             .header
             .as_ref()
             .map_or("", |header| header.workspace.as_str());
-        let argument = tool.input.as_ref().map(|input| first_argument(input, workspace));
+        let argument = tool.input.as_ref().map(|input| main_argument(input, workspace));
         let mut open = OpenTool::new(
             &tool.id,
-            &one_line(&tool.name, NAME_COLUMNS).0,
+            &one_line(&tool.name, MAX_NAME_COLUMNS).0,
             argument.unwrap_or_default(),
             at,
         );
@@ -100,7 +93,7 @@ impl PlainRenderer {
         if let Some(input) = tool.input.as_ref().filter(|_| self.is_verbose()) {
             self.tool_input(input);
         }
-        open.announced_at = self.page.lines;
+        open.printed_at = self.page.lines;
         self.iteration.tools.start(open);
     }
 
@@ -112,7 +105,7 @@ impl PlainRenderer {
         }
     }
 
-    /// Every field of the input, long texts as they are.
+    /// Prints every field of the input in full.
     fn tool_input(&mut self, input: &Json) {
         self.page.begin(Label::SAME, None);
         match fields(input) {
@@ -146,7 +139,7 @@ impl PlainRenderer {
             return;
         }
         if !self.page.is_open(labels::TOOL, Some(id)) {
-            let follows = tool.announced_at == self.page.lines && self.page.column == 0;
+            let follows = tool.printed_at == self.page.lines && self.page.column == 0;
             let name = format!("{} {}", tool.name, tool.argument);
             if !follows {
                 self.page.line(labels::TOOL);
@@ -155,7 +148,7 @@ impl PlainRenderer {
                 self.page.end_row();
             }
             self.page.begin(labels::TOOL, Some(id));
-            self.page.without_label();
+            self.page.omit_label();
         }
         self.page.text(Tone::Plain, text);
     }
@@ -164,14 +157,14 @@ impl PlainRenderer {
         let (open, ended) = self.iteration.tools.end(end, at);
         let follows = open.as_ref().is_some_and(|open| {
             self.page.is_open(labels::TOOL, Some(&open.id))
-                || (open.announced_at == self.page.lines && self.page.column == 0)
+                || (open.printed_at == self.page.lines && self.page.column == 0)
         });
         let nested = open.is_some_and(|open| open.nested);
         self.tool_line(nested, if follows { Label::SAME } else { labels::TOOL });
         self.ended_tool(&ended, !follows);
     }
 
-    /// The rest of a line: how a call ended, and which one where that is not clear.
+    /// Completes a line with the status of a call, and with its name if `named`.
     pub(super) fn ended_tool(&mut self, tool: &EndedTool, named: bool) {
         let (mark, tone) = match tool.status {
             ToolStatus::Ok => ("✓", Tone::Good),
@@ -191,27 +184,5 @@ impl PlainRenderer {
             self.page.put_spaced(Tone::Faint, &figures);
         }
         self.page.end_row();
-    }
-
-    fn count_usage(&mut self, usage: &Usage) {
-        match usage.scope {
-            UsageScope::Step => self.iteration.usage.add(usage),
-            UsageScope::Iteration => self.iteration.usage = usage.clone(),
-            UsageScope::Session => {
-                self.session.latest = usage.clone();
-                self.iteration.usage = usage.since(&self.session.before);
-            }
-        }
-    }
-
-    pub(super) fn finished(&mut self, success: bool, reason: Option<&str>, text: Option<&str>) {
-        let text = text.filter(|text| !text.trim().is_empty());
-        if let Some(text) = text.filter(|text| !self.iteration.said.has(text)) {
-            self.text(Tag::Ai, text, Flow::Message, None);
-        }
-        if !success {
-            let reason = reason.unwrap_or("it did not say why");
-            self.note(labels::ERROR, &format!("the agent says that it failed: {reason}"));
-        }
     }
 }

@@ -1,5 +1,6 @@
-//! The screen of an agent that draws one: its bytes through an emulator. Nothing of them reaches the real terminal
-//! but characters and colours.
+//! Emulates the terminal of an agent that draws its own screen.
+//!
+//! Only characters, colours and text attributes reach the real terminal.
 
 use std::num::NonZeroU16;
 
@@ -10,54 +11,54 @@ use ratatui::style::{Color, Modifier, Style};
 use super::theme::Theme;
 use crate::ui::clean::clean;
 
-/// As large as the terminal that agents are given.
+/// Size of the terminal that agents run in.
 const ROWS: u16 = 50;
 const COLUMNS: u16 = 500;
 
-pub(super) struct Screen {
+pub(super) struct AgentScreen {
     parser: vt100::Parser,
-    kind: Kind,
+    kind: OutputKind,
     after_return: bool,
 }
 
-/// What the bytes are.
+/// What the agent prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OutputKind {
     Unknown,
     Screen,
-    /// Lines for a program: nothing to look at.
-    Stream,
+    /// A stream of machine-readable events.
+    EventStream,
 }
 
-impl Screen {
+impl AgentScreen {
     pub(super) fn new() -> Self {
         let rows = NonZeroU16::new(ROWS).unwrap_or(NonZeroU16::MIN);
         let columns = NonZeroU16::new(COLUMNS).unwrap_or(NonZeroU16::MIN);
         Self {
             parser: vt100::Parser::new(rows, columns, 0),
-            kind: Kind::Unknown,
+            kind: OutputKind::Unknown,
             after_return: false,
         }
     }
 
-    /// Whether there is anything to look at.
-    pub(super) fn is_one(&self) -> bool {
-        self.kind == Kind::Screen
+    /// Whether the agent draws a screen.
+    pub(super) fn is_screen(&self) -> bool {
+        self.kind == OutputKind::Screen
     }
 
-    /// Takes what the agent printed next. The agent's terminal changes nothing on the way, so what a terminal
-    /// driver would add is added here: a line feed goes to the beginning of the line.
+    /// Processes the next bytes of output. The agent's terminal has output processing turned off, so this adds the
+    /// carriage return before a line feed.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
-        if self.kind == Kind::Unknown {
+        if self.kind == OutputKind::Unknown {
             self.kind = kind(bytes);
         }
-        if self.kind != Kind::Screen {
+        if self.kind != OutputKind::Screen {
             return;
         }
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (text, feed) = match piece.split_last() {
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, feed) = match line.split_last() {
                 Some((b'\n', text)) => (text, true),
-                _ => (piece, false),
+                _ => (line, false),
             };
             self.parser.process(text);
             if let Some(last) = text.last() {
@@ -73,7 +74,7 @@ impl Screen {
 
     pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect, pan: u16, theme: Theme) {
         let screen = self.parser.screen();
-        // The part with the cursor, which is where things happen.
+        // Show the rows around the cursor.
         let (cursor, _) = screen.cursor_position();
         let above = if area.height >= ROWS {
             0
@@ -85,32 +86,32 @@ impl Screen {
                 let Some(cell) = screen.cell(above + y, pan + x) else {
                     continue;
                 };
-                let place = &mut frame.buffer_mut()[(area.x + x, area.y + y)];
+                let target = &mut frame.buffer_mut()[(area.x + x, area.y + y)];
                 let text = clean(cell.contents());
                 let printable = !text.trim().is_empty();
-                // A character of two columns does not fit in the last one.
+                // A wide character does not fit in the last column.
                 let fits = !cell.is_wide() || x + 1 < area.width;
-                place.set_symbol(if printable && fits { &text } else { " " });
-                place.set_style(style(cell, theme));
+                target.set_symbol(if printable && fits { &text } else { " " });
+                target.set_style(style(cell, theme));
             }
         }
     }
 }
 
-fn kind(bytes: &[u8]) -> Kind {
+fn kind(bytes: &[u8]) -> OutputKind {
     let text = bytes.trim_ascii_start();
     match text.first() {
-        None => Kind::Unknown,
-        Some(b'{') => Kind::Stream,
-        Some(_) if text.starts_with(b"@@RALPH@@") => Kind::Stream,
-        Some(_) => Kind::Screen,
+        None => OutputKind::Unknown,
+        Some(b'{') => OutputKind::EventStream,
+        Some(_) if text.starts_with(b"@@RALPH@@") => OutputKind::EventStream,
+        Some(_) => OutputKind::Screen,
     }
 }
 
 fn style(cell: &vt100::Cell, theme: Theme) -> Style {
     let mut style = Style::new()
-        .fg(theme.foreign(colour(cell.fgcolor())))
-        .bg(theme.foreign(colour(cell.bgcolor())));
+        .fg(theme.agent_colour(colour(cell.fgcolor())))
+        .bg(theme.agent_colour(colour(cell.bgcolor())));
     let modifiers = [
         (cell.bold(), Modifier::BOLD),
         (cell.dim(), Modifier::DIM),

@@ -1,9 +1,9 @@
-//! Text for the clipboard, by the terminal's own sequence (OSC 52). Only ever for a text that the watcher chose.
+//! Copies text to the clipboard with the OSC 52 escape sequence.
 
-/// Longer texts are refused by many terminals.
-pub(super) const MOST: usize = 64 * 1024;
+/// Many terminals reject longer texts.
+pub(super) const MAX_BYTES: usize = 64 * 1024;
 
-/// The sequence that asks the terminal to take a text.
+/// The escape sequence that copies `text` to the clipboard.
 pub(super) fn sequence(text: &str) -> String {
     format!("\x1b]52;c;{}\x07", base64(text.as_bytes()))
 }
@@ -11,14 +11,14 @@ pub(super) fn sequence(text: &str) -> String {
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let number = three
+    for chunk in bytes.chunks(3) {
+        let number = chunk
             .iter()
             .fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
-        let number = number << (8 * (3 - three.len()));
-        for place in 0..4 {
-            let digit = DIGITS[number >> (18 - 6 * place) & 63];
-            text.push(if place > three.len() {
+        let number = number << (8 * (3 - chunk.len()));
+        for index in 0..4 {
+            let digit = DIGITS[number >> (18 - 6 * index) & 63];
+            text.push(if index > chunk.len() {
                 '='
             } else {
                 char::from(digit)
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_examples() {
+    fn base64_matches_known_encodings() {
         let cases = [
             ("", ""),
             ("f", "Zg=="),

@@ -1,32 +1,33 @@
-//! What a terminal sends for keys, as keys. Pure: bytes in, events out, wherever they are cut.
+//! Decodes terminal input bytes into key events, independent of how the bytes are split. Pure.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 const ESCAPE: u8 = 0x1b;
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// No key is longer; what is, is not one.
-const LONGEST_SEQUENCE: usize = 256;
-/// What is pasted beyond this is not kept.
-const LONGEST_PASTE: usize = 64 * 1024;
+/// Longer escape sequences are discarded.
+const MAX_SEQUENCE: usize = 256;
+/// Pasted text beyond this length is discarded.
+const MAX_PASTE: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct Decoder {
-    /// The beginning of something whose end has not come yet.
+pub(super) struct KeyDecoder {
+    /// The start of an incomplete sequence.
     pending: Vec<u8>,
     pasted: Option<Vec<u8>>,
 }
 
-/// What the bytes begin with.
-enum Found {
-    /// A key, and how many bytes it took.
+/// The first element of the pending bytes.
+enum Decoded {
+    /// A key and its length in bytes.
     Key(KeyEvent, usize),
-    Nothing(usize),
-    PasteBegins(usize),
-    /// More must come before it is known.
-    Unfinished,
+    /// Bytes to skip.
+    Ignored(usize),
+    PasteStart(usize),
+    /// More bytes are needed.
+    Incomplete,
 }
 
-impl Decoder {
+impl KeyDecoder {
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<Event>) {
         self.pending.extend_from_slice(bytes);
         let mut at = 0;
@@ -34,42 +35,42 @@ impl Decoder {
             if let Some(pasted) = &mut self.pasted {
                 let rest = &self.pending[at..];
                 let Some(end) = memchr::memmem::find(rest, PASTE_END) else {
-                    // The end may be cut in two.
-                    let sure = rest.len().saturating_sub(PASTE_END.len() - 1);
-                    keep(pasted, &rest[..sure]);
-                    at += sure;
+                    // The end marker may be split.
+                    let complete = rest.len().saturating_sub(PASTE_END.len() - 1);
+                    append_paste(pasted, &rest[..complete]);
+                    at += complete;
                     break;
                 };
-                keep(pasted, &rest[..end]);
+                append_paste(pasted, &rest[..end]);
                 out.push(Event::Paste(String::from_utf8_lossy(pasted).into_owned()));
                 self.pasted = None;
                 at += end + PASTE_END.len();
                 continue;
             }
-            match find(&self.pending[at..]) {
-                Found::Key(key, count) => {
+            match decode_first(&self.pending[at..]) {
+                Decoded::Key(key, count) => {
                     out.push(Event::Key(key));
                     at += count;
                 }
-                Found::Nothing(count) => at += count,
-                Found::PasteBegins(count) => {
+                Decoded::Ignored(count) => at += count,
+                Decoded::PasteStart(count) => {
                     self.pasted = Some(Vec::new());
                     at += count;
                 }
-                Found::Unfinished if self.pending.len() - at > LONGEST_SEQUENCE => at = self.pending.len(),
-                Found::Unfinished => break,
+                Decoded::Incomplete if self.pending.len() - at > MAX_SEQUENCE => at = self.pending.len(),
+                Decoded::Incomplete => break,
             }
         }
         self.pending.drain(..at);
     }
 
-    /// Whether more may come that changes what the last bytes mean.
-    pub(super) fn is_waiting(&self) -> bool {
+    /// Whether the last bytes are an incomplete sequence.
+    pub(super) fn has_pending(&self) -> bool {
         self.pasted.is_none() && !self.pending.is_empty()
     }
 
-    /// Nothing more came: an escape by itself is the key of that name.
-    pub(super) fn give_up(&mut self, out: &mut Vec<Event>) {
+    /// Ends an incomplete sequence after a timeout. A lone escape byte becomes the Esc key.
+    pub(super) fn flush(&mut self, out: &mut Vec<Event>) {
         if self.pasted.is_none() && self.pending == [ESCAPE] {
             out.push(Event::Key(KeyCode::Esc.into()));
         }
@@ -79,13 +80,13 @@ impl Decoder {
     }
 }
 
-fn keep(pasted: &mut Vec<u8>, bytes: &[u8]) {
-    let room = LONGEST_PASTE.saturating_sub(pasted.len());
-    pasted.extend_from_slice(&bytes[..bytes.len().min(room)]);
+fn append_paste(pasted: &mut Vec<u8>, bytes: &[u8]) {
+    let capacity = MAX_PASTE.saturating_sub(pasted.len());
+    pasted.extend_from_slice(&bytes[..bytes.len().min(capacity)]);
 }
 
-fn find(bytes: &[u8]) -> Found {
-    let plain = |code: KeyCode| Found::Key(code.into(), 1);
+fn decode_first(bytes: &[u8]) -> Decoded {
+    let plain = |code: KeyCode| Decoded::Key(code.into(), 1);
     match bytes[0] {
         ESCAPE => escape(bytes),
         b'\r' | b'\n' => plain(KeyCode::Enter),
@@ -93,51 +94,51 @@ fn find(bytes: &[u8]) -> Found {
         0x7f | 0x08 => plain(KeyCode::Backspace),
         control @ 0x01..=0x1a => {
             let letter = char::from(control - 1 + b'a');
-            Found::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL), 1)
+            Decoded::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL), 1)
         }
-        0x00..=0x1f => Found::Nothing(1),
+        0x00..=0x1f => Decoded::Ignored(1),
         _ => character(bytes),
     }
 }
 
-fn character(bytes: &[u8]) -> Found {
+fn character(bytes: &[u8]) -> Decoded {
     let length = match bytes[0] {
         0x00..=0x7f => 1,
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
         0xf0..=0xf4 => 4,
-        _ => return Found::Nothing(1),
+        _ => return Decoded::Ignored(1),
     };
     let Some(bytes) = bytes.get(..length) else {
-        return Found::Unfinished;
+        return Decoded::Incomplete;
     };
     match std::str::from_utf8(bytes)
         .ok()
         .and_then(|text| text.chars().next())
     {
-        Some(c) => Found::Key(KeyCode::Char(c).into(), length),
-        None => Found::Nothing(1),
+        Some(c) => Decoded::Key(KeyCode::Char(c).into(), length),
+        None => Decoded::Ignored(1),
     }
 }
 
-fn escape(bytes: &[u8]) -> Found {
+fn escape(bytes: &[u8]) -> Decoded {
     match bytes.get(1) {
-        None => Found::Unfinished,
+        None => Decoded::Incomplete,
         Some(b'[') => control_sequence(bytes),
         Some(b'O') => match bytes.get(2) {
-            None => Found::Unfinished,
-            Some(last) => arrow(*last).map_or(Found::Nothing(3), |code| Found::Key(code.into(), 3)),
+            None => Decoded::Incomplete,
+            Some(last) => arrow(*last).map_or(Decoded::Ignored(3), |code| Decoded::Key(code.into(), 3)),
         },
-        // Answers to questions that nobody asked.
+        // Replies to terminal queries, which ralph never sends.
         Some(b']' | b'P' | b'_' | b'^' | b'X') => string(bytes),
-        Some(_) => Found::Key(KeyCode::Esc.into(), 1),
+        Some(_) => Decoded::Key(KeyCode::Esc.into(), 1),
     }
 }
 
 /// `ESC [ parameters intermediates final`
-fn control_sequence(bytes: &[u8]) -> Found {
+fn control_sequence(bytes: &[u8]) -> Decoded {
     let Some(last) = bytes[2..].iter().position(|byte| !matches!(byte, 0x20..=0x3f)) else {
-        return Found::Unfinished;
+        return Decoded::Incomplete;
     };
     let (parameters, length) = (&bytes[2..2 + last], last + 3);
     let first = parameters.split(|byte| *byte == b';').next().unwrap_or_default();
@@ -147,13 +148,13 @@ fn control_sequence(bytes: &[u8]) -> Found {
             b"4" | b"8" => Some(KeyCode::End),
             b"5" => Some(KeyCode::PageUp),
             b"6" => Some(KeyCode::PageDown),
-            b"200" => return Found::PasteBegins(length),
+            b"200" => return Decoded::PasteStart(length),
             _ => None,
         },
         b'Z' => Some(KeyCode::BackTab),
         other => arrow(other),
     };
-    code.map_or(Found::Nothing(length), |code| Found::Key(code.into(), length))
+    code.map_or(Decoded::Ignored(length), |code| Decoded::Key(code.into(), length))
 }
 
 fn arrow(last: u8) -> Option<KeyCode> {
@@ -168,13 +169,13 @@ fn arrow(last: u8) -> Option<KeyCode> {
     }
 }
 
-fn string(bytes: &[u8]) -> Found {
+fn string(bytes: &[u8]) -> Decoded {
     let bell = memchr::memchr(0x07, bytes).map(|at| at + 1);
     let terminator = memchr::memmem::find(&bytes[2..], b"\x1b\\").map(|at| at + 4);
     match (bell, terminator) {
-        (None, None) => Found::Unfinished,
+        (None, None) => Decoded::Incomplete,
         (bell, terminator) => {
-            Found::Nothing(bell.unwrap_or(usize::MAX).min(terminator.unwrap_or(usize::MAX)))
+            Decoded::Ignored(bell.unwrap_or(usize::MAX).min(terminator.unwrap_or(usize::MAX)))
         }
     }
 }
@@ -183,12 +184,12 @@ fn string(bytes: &[u8]) -> Found {
 mod tests {
     use super::*;
 
-    fn decode(pieces: &[&[u8]]) -> Vec<Event> {
-        let (mut decoder, mut out) = (Decoder::default(), Vec::new());
-        for piece in pieces {
-            decoder.feed(piece, &mut out);
+    fn decode(chunks: &[&[u8]]) -> Vec<Event> {
+        let (mut decoder, mut out) = (KeyDecoder::default(), Vec::new());
+        for chunk in chunks {
+            decoder.feed(chunk, &mut out);
         }
-        decoder.give_up(&mut out);
+        decoder.flush(&mut out);
         out
     }
 
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_however_they_are_cut() {
+    fn keys_are_decoded_wherever_the_bytes_are_split() {
         let all: &[u8] =
             "\x1b[A\x1bOB\x1b[1;5C\x1b[D\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1b[Z\t\rqé✓\u{7f}".as_bytes();
         let expected = keys(&[
@@ -218,13 +219,17 @@ mod tests {
             KeyCode::Backspace,
         ]);
         assert_eq!(decode(&[all]), expected);
-        for cut in 1..all.len() {
-            assert_eq!(decode(&[&all[..cut], &all[cut..]]), expected, "cut at {cut}");
+        for split in 1..all.len() {
+            assert_eq!(
+                decode(&[&all[..split], &all[split..]]),
+                expected,
+                "split at {split}"
+            );
         }
     }
 
     #[test]
-    fn an_escape_by_itself_is_a_key_and_ctrl_c_is_one_too() {
+    fn lone_escape_and_ctrl_c_are_keys() {
         assert_eq!(decode(&[b"\x1b"]), keys(&[KeyCode::Esc]));
         assert_eq!(decode(&[b"\x1b\x1b"]), keys(&[KeyCode::Esc, KeyCode::Esc]));
         let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
@@ -232,14 +237,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pasted_is_text_and_no_keys() {
+    fn pasted_bytes_are_text_not_keys() {
         let all: &[u8] = b"\x1b[200~q\x1b[A\ny\x1b[201~x";
         let expected = [
             Event::Paste("q\x1b[A\ny".into()),
             Event::Key(KeyCode::Char('x').into()),
         ];
-        for cut in 0..all.len() {
-            assert_eq!(decode(&[&all[..cut], &all[cut..]]), expected, "cut at {cut}");
+        for split in 0..all.len() {
+            assert_eq!(
+                decode(&[&all[..split], &all[split..]]),
+                expected,
+                "split at {split}"
+            );
         }
         let mut long = b"\x1b[200~".to_vec();
         long.extend(std::iter::repeat_n(b'x', 1_000_000));
@@ -247,11 +256,11 @@ mod tests {
         let [Event::Paste(text)] = &decode(&[&long])[..] else {
             panic!("one paste");
         };
-        assert_eq!(text.len(), LONGEST_PASTE);
+        assert_eq!(text.len(), MAX_PASTE);
     }
 
     #[test]
-    fn what_is_no_key_does_nothing() {
+    fn other_sequences_are_ignored() {
         for noise in [
             &b"\x1b[<64;10;20M"[..],
             b"\x1b[?1;2c",
@@ -269,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_survived() {
+    fn random_bytes_do_not_panic() {
         let mut random = fastrand::Rng::with_seed(3);
         for _ in 0..2000 {
             let bytes: Vec<u8> = (0..random.usize(0..40))

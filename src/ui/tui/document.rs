@@ -1,35 +1,35 @@
-//! A long list of rows in pieces, and where one is in it. Every view but the terminal's is one. Pure.
+//! A scrollable list of rows, grouped into items. Every tab except the terminal shows one. Pure.
 
 use std::rc::Rc;
 
 use super::text::Row;
 
-/// Rows that belong together and have a name that stays.
+/// Rows that belong together, with a stable id.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct DocumentItem {
     pub(super) id: u64,
     pub(super) rows: Vec<Row>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    pieces: Vec<Rc<Piece>>,
-    /// The row with which each piece begins.
+    items: Vec<Rc<DocumentItem>>,
+    /// The first row of each item.
     starts: Vec<usize>,
     total: usize,
 }
 
-/// What is at the top of the window.
+/// The scroll position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scroll {
-    /// The end, wherever that is by then.
+    /// The end, also when the document grows.
     End,
-    /// A row of a piece; it stays there when things change above and below, or the width does.
-    At { piece: u64, row: usize },
+    /// This row of an item is at the top, also when other items or the width change.
+    At { item: u64, row: usize },
 }
 
 impl Scroll {
-    pub(super) const START: Self = Self::At { piece: 0, row: 0 };
+    pub(super) const START: Self = Self::At { item: 0, row: 0 };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,19 +39,15 @@ pub(super) enum Direction {
 }
 
 impl Document {
-    pub(super) fn new(pieces: Vec<Rc<Piece>>) -> Self {
+    pub(super) fn new(items: Vec<Rc<DocumentItem>>) -> Self {
         let mut total = 0;
-        let starts = pieces.iter().map(|piece| {
+        let starts = items.iter().map(|item| {
             let start = total;
-            total += piece.rows.len();
+            total += item.rows.len();
             start
         });
         let starts = starts.collect();
-        Self {
-            pieces,
-            starts,
-            total,
-        }
+        Self { items, starts, total }
     }
 
     pub(super) fn total(&self) -> usize {
@@ -62,20 +58,20 @@ impl Document {
         self.total.saturating_sub(height)
     }
 
-    /// The first row in a window of this height.
+    /// Index of the first visible row in a window of this height.
     pub(super) fn top(&self, scroll: Scroll, height: usize) -> usize {
         let last = self.last_top(height);
         match scroll {
             Scroll::End => last,
             Scroll::START => 0,
-            Scroll::At { piece, row } => {
-                let index = self.pieces.iter().position(|known| known.id == piece);
-                let after = || self.pieces.partition_point(|known| known.id < piece);
+            Scroll::At { item, row } => {
+                let index = self.items.iter().position(|known| known.id == item);
+                let after = || self.items.partition_point(|known| known.id < item);
                 let index = index.unwrap_or_else(after);
-                let Some(found) = self.pieces.get(index) else {
+                let Some(found) = self.items.get(index) else {
                     return last;
                 };
-                let row = if found.id == piece {
+                let row = if found.id == item {
                     row.min(found.rows.len())
                 } else {
                     0
@@ -85,7 +81,7 @@ impl Document {
         }
     }
 
-    /// Where one is with this row at the top.
+    /// The scroll position with this row at the top.
     pub(super) fn scroll_to(&self, top: usize, height: usize) -> Scroll {
         if top >= self.last_top(height) {
             return Scroll::End;
@@ -93,14 +89,14 @@ impl Document {
         self.anchor(top)
     }
 
-    /// This row, also when it is near the end: what grows below is not followed.
+    /// Like `scroll_to`, but never follows the end.
     pub(super) fn anchor(&self, top: usize) -> Scroll {
         let index = self
             .starts
             .partition_point(|start| *start <= top)
             .saturating_sub(1);
-        self.pieces.get(index).map_or(Scroll::End, |piece| Scroll::At {
-            piece: piece.id,
+        self.items.get(index).map_or(Scroll::End, |item| Scroll::At {
+            item: item.id,
             row: top - self.starts[index],
         })
     }
@@ -114,38 +110,38 @@ impl Document {
             .starts
             .get(index)
             .map_or(0, |start| from.saturating_sub(*start));
-        self.pieces[index.min(self.pieces.len())..]
+        self.items[index.min(self.items.len())..]
             .iter()
-            .flat_map(|piece| piece.rows.iter().map(|row| (piece.id, row)))
+            .flat_map(|item| item.rows.iter().map(|row| (item.id, row)))
             .skip(skip)
             .take(count)
     }
 
-    /// The rows of a piece.
-    pub(super) fn place(&self, id: u64) -> Option<(usize, usize)> {
-        let index = self.pieces.iter().position(|piece| piece.id == id)?;
+    /// Start and end row of an item.
+    pub(super) fn row_range(&self, id: u64) -> Option<(usize, usize)> {
+        let index = self.items.iter().position(|item| item.id == id)?;
         let start = self.starts[index];
-        Some((start, start + self.pieces[index].rows.len()))
+        Some((start, start + self.items[index].rows.len()))
     }
 
-    /// The next piece with something to see; without one to go from, the one nearest to the given row.
+    /// The next item with rows after `of`; without `of`, the item at or above row `near`.
     pub(super) fn neighbour(&self, of: Option<u64>, near: usize, direction: Direction) -> Option<u64> {
-        let visible = |index: &usize| !self.pieces[*index].rows.is_empty();
-        let known = of.and_then(|id| self.pieces.iter().position(|piece| piece.id == id));
+        let visible = |index: &usize| !self.items[*index].rows.is_empty();
+        let known = of.and_then(|id| self.items.iter().position(|item| item.id == id));
         let index = match (known, direction) {
-            (Some(index), Direction::Down) => (index + 1..self.pieces.len()).find(visible),
+            (Some(index), Direction::Down) => (index + 1..self.items.len()).find(visible),
             (Some(index), Direction::Up) => (0..index).rev().find(visible),
             (None, _) => {
                 let index = self.starts.partition_point(|start| *start <= near);
                 (0..index).rev().find(visible)
             }
         };
-        index.or(known).map(|index| self.pieces[index].id)
+        index.or(known).map(|index| self.items[index].id)
     }
 
-    /// Where a piece is brought into a window.
+    /// The scroll position that makes an item visible.
     pub(super) fn reveal(&self, id: u64, scroll: Scroll, height: usize) -> Scroll {
-        let Some((start, end)) = self.place(id) else {
+        let Some((start, end)) = self.row_range(id) else {
             return scroll;
         };
         let top = self.top(scroll, height);
@@ -158,7 +154,7 @@ impl Document {
         }
     }
 
-    /// The next row that contains a text, all the way around.
+    /// The next row that contains `wanted`, wrapping around at the ends.
     pub(super) fn find(&self, wanted: &str, from: usize, direction: Direction) -> Option<usize> {
         if wanted.is_empty() || self.total == 0 {
             return None;
@@ -177,13 +173,13 @@ impl Document {
     }
 }
 
-/// Where a text occurs in a line, as byte ranges. Capitals matter only when the wanted text has some.
+/// Byte ranges at which `wanted` occurs in a line. The search ignores case unless `wanted` contains uppercase letters.
 pub(super) fn matches(line: &str, wanted: &str) -> Vec<std::ops::Range<usize>> {
     if wanted.is_empty() {
         return Vec::new();
     }
-    let exact = wanted.chars().any(char::is_uppercase);
-    let same = |a: char, b: char| a == b || (!exact && a.to_lowercase().eq(b.to_lowercase()));
+    let case_sensitive = wanted.chars().any(char::is_uppercase);
+    let same = |a: char, b: char| a == b || (!case_sensitive && a.to_lowercase().eq(b.to_lowercase()));
     let ends_at = |from: usize| {
         let mut rest = line[from..].char_indices();
         let mut end = from;
@@ -207,31 +203,31 @@ mod tests {
     use ratatui::text::Line;
 
     fn document(sizes: &[(u64, usize)]) -> Document {
-        let piece = |(id, rows): &(u64, usize)| {
+        let item = |(id, rows): &(u64, usize)| {
             let rows = (0..*rows).map(|row| Row::from(Line::from(format!("{id}.{row}"))));
-            Rc::new(Piece {
+            Rc::new(DocumentItem {
                 id: *id,
                 rows: rows.collect(),
             })
         };
-        Document::new(sizes.iter().map(piece).collect())
+        Document::new(sizes.iter().map(item).collect())
     }
 
     #[test]
-    fn a_place_stays_when_things_change_around_it() {
+    fn scroll_position_survives_changes_of_other_items() {
         let before = document(&[(0, 10), (1, 10), (2, 10)]);
         let scroll = before.scroll_to(14, 5);
-        assert_eq!(scroll, Scroll::At { piece: 1, row: 4 });
+        assert_eq!(scroll, Scroll::At { item: 1, row: 4 });
         let rewrapped = document(&[(0, 20), (1, 10), (2, 30)]);
         assert_eq!(rewrapped.top(scroll, 5), 24);
-        let first_gone = document(&[(1, 10), (2, 30)]);
-        assert_eq!(first_gone.top(scroll, 5), 4);
-        let it_is_gone = document(&[(2, 30)]);
-        assert_eq!(it_is_gone.top(scroll, 5), 0);
+        let first_removed = document(&[(1, 10), (2, 30)]);
+        assert_eq!(first_removed.top(scroll, 5), 4);
+        let item_removed = document(&[(2, 30)]);
+        assert_eq!(item_removed.top(scroll, 5), 0);
     }
 
     #[test]
-    fn the_end_is_the_end_however_long_it_gets() {
+    fn scroll_end_follows_a_growing_document() {
         assert_eq!(document(&[(0, 30)]).scroll_to(25, 5), Scroll::End);
         assert_eq!(document(&[(0, 90)]).top(Scroll::End, 5), 85);
         assert_eq!(document(&[]).top(Scroll::End, 5), 0);
@@ -239,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_found_across_pieces() {
+    fn rows_and_matches_are_found_across_items() {
         let document = document(&[(3, 2), (4, 0), (7, 3)]);
         let shown: Vec<String> = document
             .rows(1, 3)
             .map(|(id, row)| format!("{id}:{}", row.line))
             .collect();
         assert_eq!(shown, ["3:3.1", "7:7.0", "7:7.1"]);
-        assert_eq!(document.place(7), Some((2, 5)));
+        assert_eq!(document.row_range(7), Some((2, 5)));
         assert_eq!(document.neighbour(Some(3), 0, Direction::Down), Some(7));
         assert_eq!(document.neighbour(Some(7), 0, Direction::Down), Some(7));
         assert_eq!(document.neighbour(None, 1, Direction::Up), Some(3));
@@ -258,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_matter_when_they_are_asked_for() {
+    fn search_uses_smart_case() {
         assert_eq!(matches("Ärger, ÄRGER", "ärger"), [0..6, 8..14]);
         assert_eq!(
             matches("error Error", "Error"),

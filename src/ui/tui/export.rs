@@ -1,24 +1,26 @@
-//! A transcript as Markdown, to keep and to send. Pure.
+//! Exports a transcript as Markdown. Pure.
 
-use super::model::{Body, Entry, Gate, Said, State, Tool, ToolState, Transcript};
+use super::model::{
+    AttemptEntry, BlockBody, GateBlock, TextBlock, ToolCall, ToolState, Transcript, TuiState,
+};
 use crate::event::{GateResult, Tag, ToolStatus};
 use crate::ui::clean::clean;
-use crate::ui::{describe, units};
+use crate::ui::{gate_failure, units};
 
-pub(super) fn file_name(entry: &Entry) -> String {
-    let again = if entry.which.attempt > 1 {
-        format!("-{}", entry.which.attempt)
+pub(super) fn file_name(entry: &AttemptEntry) -> String {
+    let attempt = if entry.id.attempt > 1 {
+        format!("-{}", entry.id.attempt)
     } else {
         String::new()
     };
-    format!("transcript-{:04}{again}.md", entry.which.iteration)
+    format!("transcript-{:04}{attempt}.md", entry.id.iteration)
 }
 
-pub(super) fn markdown(state: &State, entry: &Entry, transcript: &Transcript) -> String {
+pub(super) fn markdown(state: &TuiState, entry: &AttemptEntry, transcript: &Transcript) -> String {
     let run = state.header.as_ref();
     let agent = run.map_or("an agent", |header| header.agent.as_str());
     let id = run.map_or("", |header| header.run_id.as_str());
-    let mut text = format!("# Iteration {} of run {id}\n\n", entry.which.iteration);
+    let mut text = format!("# Iteration {} of run {id}\n\n", entry.id.iteration);
     text += &format!("{agent}, {}", entry.started.strftime("%Y-%m-%d %H:%M:%S UTC"));
     if let Some(end) = &entry.end {
         text += &format!(", {}", units::duration(end.took));
@@ -31,36 +33,36 @@ pub(super) fn markdown(state: &State, entry: &Entry, transcript: &Transcript) ->
     }
     text.push_str("\n\n");
     if transcript.dropped > 0 {
-        let gone = units::count(transcript.dropped, "earlier piece");
-        text += &format!("*({gone} left out; the journal has all of it.)*\n\n");
+        let dropped = units::count(transcript.dropped, "earlier block");
+        text += &format!("*({dropped} omitted; see the journal for the full transcript.)*\n\n");
     }
     for block in &transcript.blocks {
-        let piece = match &block.body {
-            Body::Said(said) => said_text(said),
-            Body::Tool(tool) => tool_text(tool),
-            Body::Gate(gate) => gate_text(gate),
-            Body::Note(note) => format!("*{} {}*", note.mark, note.text.trim().replace('\n', " ")),
+        let markdown = match &block.body {
+            BlockBody::Text(text) => text_markdown(text),
+            BlockBody::Tool(tool) => tool_markdown(tool),
+            BlockBody::Gate(gate) => gate_markdown(gate),
+            BlockBody::Note(note) => format!("*{} {}*", note.mark, note.text.trim().replace('\n', " ")),
         };
-        text.push_str(&clean(&piece));
+        text.push_str(&clean(&markdown));
         text.push_str("\n\n");
     }
     text
 }
 
-fn said_text(said: &Said) -> String {
-    let text = said.text.trim();
-    match said.tag {
+fn text_markdown(block: &TextBlock) -> String {
+    let text = block.text.trim();
+    match block.tag {
         Tag::Ai => text.to_owned(),
         Tag::Think => format!("> {}", text.replace('\n', "\n> ")),
-        Tag::User | Tag::Prompt => format!("**{:?}**\n\n{text}", said.tag),
+        Tag::User | Tag::Prompt => format!("**{:?}**\n\n{text}", block.tag),
         Tag::Sys | Tag::Tool => fenced(text),
     }
 }
 
-fn tool_text(tool: &Tool) -> String {
+fn tool_markdown(tool: &ToolCall) -> String {
     let state = match tool.state {
         ToolState::Running => "running".to_owned(),
-        ToolState::Lost => "no end was seen".to_owned(),
+        ToolState::Unfinished => "unfinished".to_owned(),
         ToolState::Ended { status, took } => {
             let word = match status {
                 ToolStatus::Ok => "ok",
@@ -83,12 +85,12 @@ fn tool_text(tool: &Tool) -> String {
     text
 }
 
-fn gate_text(gate: &Gate) -> String {
+fn gate_markdown(gate: &GateBlock) -> String {
     let end = match gate.end {
         None => "running".to_owned(),
         Some((GateResult::Passed, took)) => format!("passed, {}", units::duration(took)),
         Some((result, took)) => {
-            let why = describe::gate_words(result).unwrap_or_default();
+            let why = gate_failure(result).unwrap_or_default();
             format!("failed: {why}, {}", units::duration(took))
         }
     };
@@ -103,7 +105,7 @@ fn gate_text(gate: &Gate) -> String {
     text
 }
 
-/// A fence that is longer than any inside.
+/// Wraps text in a fence that is longer than any fence inside.
 fn fenced(text: &str) -> String {
     let longest = text
         .lines()

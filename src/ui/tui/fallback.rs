@@ -1,5 +1,6 @@
-//! Where a run is told when drawing it has failed: line by line, on the terminal that was given back. A mistake in a
-//! picture must not cost a night's work.
+//! Plain output after the render thread has panicked.
+//!
+//! A drawing bug must not end the run, so its records are printed as lines on the restored terminal.
 
 use std::io;
 use std::time::Duration;
@@ -7,39 +8,41 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::event::{Record, RunEvent, Sink};
-use crate::ui::stdout::StdoutWriter;
+use crate::ui::stdout::{StdoutShutdown, StdoutWriter};
 use crate::ui::{FrontEnd, Plain, PlainOptions};
 
 pub(super) struct Fallback {
     options: PlainOptions,
-    /// What one must know to understand the rest: the run, and its iteration.
+    shutdown: StdoutShutdown,
+    /// The latest run and iteration start, printed first to give context.
     opening: [Option<Record>; 2],
     plain: Option<Plain<StdoutWriter>>,
 }
 
 impl Fallback {
-    pub(super) fn new(options: PlainOptions) -> Self {
+    pub(super) fn new(options: PlainOptions, shutdown: StdoutShutdown) -> Self {
         Self {
             options,
+            shutdown,
             opening: [None, None],
             plain: None,
         }
     }
 
-    pub(super) fn note(&mut self, record: &Record) {
-        let place = match &record.event {
+    pub(super) fn remember(&mut self, record: &Record) {
+        let index = match &record.event {
             RunEvent::RunStarted(_) | RunEvent::RunResumed(_) => 0,
             RunEvent::IterationStarted { .. } => 1,
             _ => return,
         };
-        self.opening[place] = Some(record.clone());
+        self.opening[index] = Some(record.clone());
     }
 
     pub(super) fn accept(&mut self, record: &Record) -> io::Result<()> {
         if let Some(plain) = &mut self.plain {
             return plain.accept(record);
         }
-        let mut plain = Plain::new(StdoutWriter::stdout(), self.options);
+        let mut plain = Plain::new(StdoutWriter::new(self.shutdown.clone()), self.options);
         let before = self.opening.iter().flatten();
         before
             .filter(|opening| opening.seq < record.seq)
@@ -55,7 +58,7 @@ impl Fallback {
         self.plain.as_mut().map_or(Ok(()), |plain| plain.tick(now))
     }
 
-    pub(super) fn wants_tick(&self) -> Option<Duration> {
-        self.plain.as_ref().and_then(FrontEnd::wants_tick)
+    pub(super) fn next_tick(&self) -> Option<Duration> {
+        self.plain.as_ref().and_then(FrontEnd::next_tick)
     }
 }

@@ -1,43 +1,43 @@
-//! Keys: each changes the view, or becomes something to be done by somebody else. Does nothing itself.
+//! Key handling: each key changes the view or returns a `KeyAction` for the render loop.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::commands::{UserCommand, UserCommandKind};
 use super::document::{Direction, Scroll};
-use super::model::{Activity, State, Transcript};
-use super::text::{Fold, Thinking, text_of};
-use super::view::{Overlay, Role, Tab, ToolOrder, View, block};
+use super::model::{RunActivity, Transcript, TuiState};
+use super::text::{Fold, Thinking, block_text};
+use super::view::{CommandAccess, Overlay, Role, Tab, ToolOrder, View, block};
+use crate::event::{Answer, Command, Interrupt};
 
-/// What a key asks of others.
+/// An effect of a key outside the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum KeyAction {
-    Send(UserCommand),
+    Send(Command),
     /// Put this text on the clipboard.
     Copy(String),
-    /// Keep the transcript that is looked at as a file.
+    /// Save the displayed transcript as a file.
     Export,
-    /// Take the screen away.
-    Leave,
+    /// Close the screen.
+    Close,
 }
 
-/// What the keys act upon.
+/// The data that keys act on.
 pub(super) struct KeyContext<'a> {
-    pub(super) state: &'a State,
-    /// The transcript that is looked at.
+    pub(super) state: &'a TuiState,
+    /// The displayed transcript.
     pub(super) transcript: &'a Transcript,
 }
 
-/// There are not more keys than this.
-const MOST_HELP: usize = 20;
-/// A message for the next prompt is not a file.
-const LONGEST_INPUT: usize = 4000;
+/// At least the number of lines in the list of keys.
+const MAX_HELP_SCROLL: usize = 20;
+/// Limit for a typed text, in bytes.
+const MAX_INPUT: usize = 4000;
 
 impl View {
-    pub(super) fn hear(&mut self, event: &Event, desk: &KeyContext<'_>) -> Option<KeyAction> {
+    pub(super) fn on_event(&mut self, event: &Event, context: &KeyContext<'_>) -> Option<KeyAction> {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
-                self.lay_out_all(desk.transcript);
-                self.press(*key, desk)
+                self.lay_out_all(context.transcript);
+                self.press(*key, context)
             }
             Event::Paste(text) => {
                 self.type_in(text);
@@ -47,79 +47,73 @@ impl View {
         }
     }
 
-    fn press(&mut self, key: KeyEvent, desk: &KeyContext<'_>) -> Option<KeyAction> {
+    fn press(&mut self, key: KeyEvent, context: &KeyContext<'_>) -> Option<KeyAction> {
         self.flash = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Some(self.interrupt(desk));
+            return Some(self.stop(Interrupt::Int, context));
         }
         match &self.overlay {
-            Overlay::None => self.command(key, desk),
+            Overlay::None => self.command(key, context),
             Overlay::Help(first) => {
                 self.overlay = match key.code {
                     KeyCode::Up => Overlay::Help(first.saturating_sub(1)),
-                    KeyCode::Down => Overlay::Help((first + 1).min(MOST_HELP)),
+                    KeyCode::Down => Overlay::Help((first + 1).min(MAX_HELP_SCROLL)),
                     _ => Overlay::None,
                 };
                 None
             }
-            Overlay::AskStop => {
+            Overlay::ConfirmStop => {
                 self.overlay = Overlay::None;
-                let yes = matches!(key.code, KeyCode::Char('y' | 'Y' | 'q') | KeyCode::Enter);
-                yes.then(|| self.quit(desk))
+                let confirmed = matches!(key.code, KeyCode::Char('y' | 'Y' | 'q') | KeyCode::Enter);
+                confirmed.then(|| self.stop(Interrupt::Quit, context))
             }
             Overlay::Search(_) | Overlay::Message(_) => self.type_key(key),
         }
     }
 
-    fn interrupt(&mut self, desk: &KeyContext<'_>) -> KeyAction {
-        if self.role == Role::Viewer || desk.state.is_over() {
-            return KeyAction::Leave;
+    /// Stops the run. A viewer only closes the screen.
+    fn stop(&mut self, by: Interrupt, context: &KeyContext<'_>) -> KeyAction {
+        if self.role == Role::Viewer || context.state.is_over() {
+            return KeyAction::Close;
         }
-        self.asked_to_stop = true;
-        KeyAction::Send(UserCommand::Interrupt)
+        self.stop_requested = true;
+        KeyAction::Send(Command::Stop { by })
     }
 
-    fn quit(&mut self, desk: &KeyContext<'_>) -> KeyAction {
-        match self.interrupt(desk) {
-            KeyAction::Send(UserCommand::Interrupt) => KeyAction::Send(UserCommand::Quit),
-            deed => deed,
-        }
-    }
-
-    fn command(&mut self, key: KeyEvent, desk: &KeyContext<'_>) -> Option<KeyAction> {
+    fn command(&mut self, key: KeyEvent, context: &KeyContext<'_>) -> Option<KeyAction> {
         let page = isize::try_from(self.height.saturating_sub(2)).unwrap_or(1).max(1);
         match key.code {
-            KeyCode::Up if self.tab == Tab::Tools => self.choose(Direction::Up),
-            KeyCode::Down if self.tab == Tab::Tools => self.choose(Direction::Down),
+            KeyCode::Up if self.tab == Tab::Tools => self.select(Direction::Up),
+            KeyCode::Down if self.tab == Tab::Tools => self.select(Direction::Down),
             KeyCode::Up => self.scroll_by(-1),
             KeyCode::Down => self.scroll_by(1),
             KeyCode::PageUp => self.scroll_by(-page),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll_by(page),
             KeyCode::Home | KeyCode::Char('g') => self.set_scroll(Scroll::START),
             KeyCode::End | KeyCode::Char('G') => self.follow(),
-            KeyCode::Char('k') => self.choose(Direction::Up),
-            KeyCode::Char('j') => self.choose(Direction::Down),
-            KeyCode::Left => self.turn(Direction::Up, desk.state),
-            KeyCode::Right => self.turn(Direction::Down, desk.state),
+            KeyCode::Char('k') => self.select(Direction::Up),
+            KeyCode::Char('j') => self.select(Direction::Down),
+            KeyCode::Left => self.step_iteration(Direction::Up, context.state),
+            KeyCode::Right => self.step_iteration(Direction::Down, context.state),
             KeyCode::Tab => self.step_tab(1),
             KeyCode::BackTab => self.step_tab(Tab::ALL.len() - 1),
             KeyCode::Char(digit @ '1'..='6') => self.show(Tab::ALL[digit as usize - '1' as usize]),
             KeyCode::Enter if self.selected.is_none() && self.tab == Tab::Transcript => {
-                let answer = self.request('c', desk.state);
+                let answer = self.request('c', context.state);
                 if answer.is_some() {
                     return answer;
                 }
-                self.enter(desk);
+                self.enter(context);
             }
-            KeyCode::Enter => self.enter(desk),
-            KeyCode::Esc => self.let_go(),
-            KeyCode::Char(c) => return self.letter(c, desk),
+            KeyCode::Enter => self.enter(context),
+            KeyCode::Esc => self.step_back(),
+            KeyCode::Char(c) => return self.letter(c, context),
             _ => {}
         }
         None
     }
 
-    fn letter(&mut self, letter: char, desk: &KeyContext<'_>) -> Option<KeyAction> {
+    fn letter(&mut self, letter: char, context: &KeyContext<'_>) -> Option<KeyAction> {
         match letter {
             '/' => self.overlay = Overlay::Search(String::new()),
             'n' => self.search(Direction::Down),
@@ -146,45 +140,43 @@ impl View {
             '<' => self.pan = self.pan.saturating_sub(20),
             '>' => self.pan = (self.pan + 20).min(400),
             '?' => self.overlay = Overlay::Help(0),
-            'y' => return self.copy(desk.transcript),
+            'y' => return self.copy(context.transcript),
             'e' => return Some(KeyAction::Export),
-            'q' if self.role == Role::Viewer || desk.state.is_over() => return Some(KeyAction::Leave),
-            // There is a question already, and this is one of its answers.
-            'q' if matches!(desk.state.activity, Activity::Asking { .. }) => return Some(self.quit(desk)),
-            'q' => self.overlay = Overlay::AskStop,
-            command => return self.request(command, desk.state),
+            'q' if self.role == Role::Viewer || context.state.is_over() => return Some(KeyAction::Close),
+            // The confirmation prompt is already open, and `q` is one of its answers.
+            'q' if matches!(context.state.activity, RunActivity::AwaitingConfirmation { .. }) => {
+                return Some(self.stop(Interrupt::Quit, context));
+            }
+            'q' => self.overlay = Overlay::ConfirmStop,
+            command => return self.request(command, context.state),
         }
         None
     }
 
-    fn request(&mut self, letter: char, state: &State) -> Option<KeyAction> {
-        if state.is_over() {
+    fn request(&mut self, letter: char, state: &TuiState) -> Option<KeyAction> {
+        if state.is_over() || self.commands == CommandAccess::Unavailable {
             return None;
         }
-        let offered = |kind| self.powers.has(kind);
-        let waiting = matches!(state.activity, Activity::Waiting { .. });
-        let asking = matches!(state.activity, Activity::Asking { .. });
-        match letter {
-            'c' if asking && offered(UserCommandKind::GoOn) => Some(KeyAction::Send(UserCommand::GoOn)),
-            'a' if asking && offered(UserCommandKind::GoOnWithoutAsking) => {
-                Some(KeyAction::Send(UserCommand::GoOnWithoutAsking))
-            }
-            'p' if state.pausing && offered(UserCommandKind::Resume) => {
-                Some(KeyAction::Send(UserCommand::Resume))
-            }
-            'p' if !state.pausing && offered(UserCommandKind::Pause) => {
-                Some(KeyAction::Send(UserCommand::Pause))
-            }
-            's' if state.is_working() && offered(UserCommandKind::StopIteration) => {
-                Some(KeyAction::Send(UserCommand::StopIteration))
-            }
-            'w' if waiting && offered(UserCommandKind::Wake) => Some(KeyAction::Send(UserCommand::Wake)),
-            'm' if offered(UserCommandKind::Tell) => {
+        let waiting = matches!(state.activity, RunActivity::Waiting { .. });
+        let confirming = matches!(state.activity, RunActivity::AwaitingConfirmation { .. });
+        let command = match letter {
+            'c' if confirming => Command::Answer {
+                answer: Answer::Continue,
+            },
+            'a' if confirming => Command::Answer {
+                answer: Answer::ContinueWithoutAsking,
+            },
+            'p' if state.pausing => Command::Resume,
+            'p' => Command::Pause,
+            's' if state.is_working() => Command::StopIteration,
+            'w' if waiting => Command::Wake,
+            'm' => {
                 self.overlay = Overlay::Message(String::new());
-                None
+                return None;
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(KeyAction::Send(command))
     }
 
     fn follow(&mut self) {
@@ -194,8 +186,8 @@ impl View {
         self.set_scroll(Scroll::End);
     }
 
-    /// One step back towards the live end.
-    fn let_go(&mut self) {
+    /// Clears the search, then the selection, then returns to the live end.
+    fn step_back(&mut self) {
         if !self.query.is_empty() {
             self.query.clear();
             self.found = None;
@@ -213,13 +205,13 @@ impl View {
         self.show(Tab::ALL[(index + steps) % Tab::ALL.len()]);
     }
 
-    fn enter(&mut self, desk: &KeyContext<'_>) {
+    fn enter(&mut self, context: &KeyContext<'_>) {
         match (self.tab, self.tool) {
-            (Tab::Transcript, _) => self.unfold(desk.transcript),
+            (Tab::Transcript, _) => self.toggle_selected(context.transcript),
             (Tab::Tools, Some(tool)) => {
                 self.show(Tab::Transcript);
-                self.set_scroll(Scroll::At { piece: tool, row: 0 });
-                if block(desk.transcript, tool).is_some_and(|block| self.fold_of(block) == Fold::Closed) {
+                self.set_scroll(Scroll::At { item: tool, row: 0 });
+                if block(context.transcript, tool).is_some_and(|block| self.fold_of(block) == Fold::Closed) {
                     self.toggle(tool);
                 }
                 self.selected = Some(tool);
@@ -229,13 +221,13 @@ impl View {
     }
 
     fn copy(&mut self, transcript: &Transcript) -> Option<KeyAction> {
-        let chosen = match self.tab {
+        let selected = match self.tab {
             Tab::Tools => self.tool,
             Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => self.selected,
         };
-        let text = chosen
+        let text = selected
             .and_then(|id| block(transcript, id))
-            .map(|block| text_of(&block.body));
+            .map(|block| block_text(&block.body));
         text.filter(|text| !text.is_empty()).map(KeyAction::Copy)
     }
 
@@ -252,7 +244,7 @@ impl View {
             KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
                 self.type_in(c.encode_utf8(&mut [0; 4]));
             }
-            KeyCode::Enter => return self.done_typing(),
+            KeyCode::Enter => return self.submit_input(),
             _ => {}
         }
         None
@@ -261,12 +253,12 @@ impl View {
     fn type_in(&mut self, more: &str) {
         if let Overlay::Search(text) | Overlay::Message(text) = &mut self.overlay {
             let more = more.replace(['\r', '\n'], " ");
-            let room = LONGEST_INPUT.saturating_sub(text.len());
-            text.push_str(&more[..more.floor_char_boundary(room)]);
+            let capacity = MAX_INPUT.saturating_sub(text.len());
+            text.push_str(&more[..more.floor_char_boundary(capacity)]);
         }
     }
 
-    fn done_typing(&mut self) -> Option<KeyAction> {
+    fn submit_input(&mut self) -> Option<KeyAction> {
         match std::mem::replace(&mut self.overlay, Overlay::None) {
             Overlay::Search(text) => {
                 self.query = text;
@@ -276,20 +268,20 @@ impl View {
             }
             Overlay::Message(text) => {
                 let text = text.trim().to_owned();
-                (!text.is_empty()).then_some(KeyAction::Send(UserCommand::Tell(text)))
+                (!text.is_empty()).then_some(KeyAction::Send(Command::Message { text }))
             }
-            Overlay::None | Overlay::Help(_) | Overlay::AskStop => None,
+            Overlay::None | Overlay::Help(_) | Overlay::ConfirmStop => None,
         }
     }
 
-    /// Goes to the next row with what is searched for; the search begins at the end of what is in sight.
+    /// Moves to the next match. A new search starts at the bottom of the window.
     fn search(&mut self, direction: Direction) {
         let top = self.document.top(self.scroll(), self.height);
         let from = self.found.unwrap_or(top + self.height);
         self.found = self.document.find(&self.query, from, direction);
         if let Some(row) = self.found {
-            let in_sight = row >= top && row < top + self.height;
-            if !in_sight {
+            let visible = row >= top && row < top + self.height;
+            if !visible {
                 let above = self.height / 3;
                 self.set_scroll(self.document.anchor(row.saturating_sub(above)));
             }

@@ -1,155 +1,155 @@
-//! The transcript as a document: rows of what is new, and of what has grown; the rest was laid out before.
+//! Lays out a transcript as a document. Unchanged blocks come from a cache; grown blocks are extended.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::document::{Document, Piece};
-use super::model::{Block, Body, Transcript};
-use super::run_files::Attempt;
-use super::text::{Laid, Row, Settled, Way, add_rows, lay_out};
+use super::document::{Document, DocumentItem};
+use super::model::{BlockBody, Transcript, TranscriptBlock};
+use super::run_files::AttemptId;
+use super::text::{BlockLayout, LayoutCheckpoint, LayoutOptions, Row, extend_layout, lay_out};
 use super::view::{Tab, View};
 
-/// Pieces that were laid out before.
+/// Layouts of the blocks of one attempt.
 #[derive(Default)]
-pub(super) struct Cache {
-    whose: Attempt,
+pub(super) struct LayoutCache {
+    id: AttemptId,
     width: usize,
-    pieces: HashMap<u64, Cached>,
+    blocks: HashMap<u64, CachedLayout>,
 }
 
-struct Cached {
+struct CachedLayout {
     version: u64,
-    way: Way,
+    options: LayoutOptions,
     gap: bool,
-    piece: Rc<Piece>,
-    settled: Settled,
+    item: Rc<DocumentItem>,
+    checkpoint: LayoutCheckpoint,
 }
 
-impl Cached {
-    fn new(block: &Block, way: Way, gap: bool) -> Self {
-        let mut laid = lay_out(block, way);
-        if gap && !laid.rows.is_empty() {
-            laid.rows.insert(0, Row::default());
-            laid.settled = laid.settled.below(1);
+impl CachedLayout {
+    fn new(block: &TranscriptBlock, options: LayoutOptions, gap: bool) -> Self {
+        let mut layout = lay_out(block, options);
+        if gap && !layout.rows.is_empty() {
+            layout.rows.insert(0, Row::default());
+            layout.checkpoint = layout.checkpoint.shifted_down(1);
         }
-        Self::of(laid, block, way, gap)
+        Self::of(layout, block, options, gap)
     }
 
-    fn of(laid: Laid, block: &Block, way: Way, gap: bool) -> Self {
-        let (id, rows) = (block.id, laid.rows);
+    fn of(layout: BlockLayout, block: &TranscriptBlock, options: LayoutOptions, gap: bool) -> Self {
+        let (id, rows) = (block.id, layout.rows);
         Self {
             version: block.version,
-            way,
+            options,
             gap,
-            piece: Rc::new(Piece { id, rows }),
-            settled: laid.settled,
+            item: Rc::new(DocumentItem { id, rows }),
+            checkpoint: layout.checkpoint,
         }
     }
 
-    /// The same, if it has changed only by growing; only what was added is laid out.
-    fn grown(self, block: &Block) -> Option<Self> {
-        let Piece { rows, .. } = Rc::into_inner(self.piece)?;
-        let settled = self.settled;
-        let laid = add_rows(Laid { rows, settled }, block, self.way)?;
-        Some(Self::of(laid, block, self.way, self.gap))
+    /// Extends the layout by the text that was added to the block. Returns `None` if that is not possible.
+    fn grown(self, block: &TranscriptBlock) -> Option<Self> {
+        let DocumentItem { rows, .. } = Rc::into_inner(self.item)?;
+        let checkpoint = self.checkpoint;
+        let layout = extend_layout(BlockLayout { rows, checkpoint }, block, self.options)?;
+        Some(Self::of(layout, block, self.options, self.gap))
     }
 }
 
 impl View {
-    /// Whoever only follows the run gets its end, as much as a window can show: of a flood the most is never seen.
-    pub(super) fn lay_out(&mut self, transcript: &Transcript, whose: Attempt, width: usize) -> Document {
-        if self.cache.whose != whose {
-            self.cache = Cache::default();
+    /// Lays out the transcript; only about as much as the window shows if the user follows the live end.
+    pub(super) fn lay_out(&mut self, transcript: &Transcript, id: AttemptId, width: usize) -> Document {
+        if self.cache.id != id {
+            self.cache = LayoutCache::default();
         }
-        (self.cache.whose, self.cache.width) = (whose, width);
-        let all = transcript.blocks.len();
-        let mut count = if self.is_reading() { all } else { self.height };
+        (self.cache.id, self.cache.width) = (id, width);
+        let total = transcript.blocks.len();
+        let mut count = if self.is_reading() { total } else { self.height };
         loop {
             let document = self.lay_out_last(count, transcript);
-            if count >= all || document.total() >= 2 * self.height {
+            if count >= total || document.total() >= 2 * self.height {
                 return document;
             }
             count = (count * 4).max(1);
         }
     }
 
-    /// Whoever is about to go somewhere needs all of it.
+    /// Lays out all blocks, because keys may scroll, select or search anywhere.
     pub(super) fn lay_out_all(&mut self, transcript: &Transcript) {
-        let follows = self.tab == Tab::Transcript && self.entry.is_none();
-        if follows && self.cache.pieces.len() < transcript.blocks.len() && self.height > 0 {
+        let following = self.tab == Tab::Transcript && self.entry.is_none();
+        if following && self.cache.blocks.len() < transcript.blocks.len() && self.height > 0 {
             self.document = Rc::new(self.lay_out_last(transcript.blocks.len(), transcript));
         }
     }
 
     fn lay_out_last(&mut self, count: usize, transcript: &Transcript) -> Document {
-        // Who lays out a piece that has grown wants it for himself.
+        // A grown block takes its rows out of the cached item, so the document must not share it.
         self.document = Rc::default();
-        let mut known = std::mem::take(&mut self.cache.pieces);
+        let mut known = std::mem::take(&mut self.cache.blocks);
         let first = transcript.blocks.len().saturating_sub(count);
-        let mut pieces = Vec::with_capacity(transcript.blocks.len() - first + 1);
-        let mut before: Option<Group> = None;
+        let mut items = Vec::with_capacity(transcript.blocks.len() - first + 1);
+        let mut before: Option<BlockGroup> = None;
         if transcript.dropped > 0 && first == 0 {
-            pieces.push(super::draw::left_out(transcript.dropped, self.theme));
-            before = Some(Group::Note);
+            items.push(super::draw::dropped_blocks_item(transcript.dropped, self.theme));
+            before = Some(BlockGroup::Note);
         }
         for block in transcript.blocks.range(first..) {
-            let group = Group::of(block);
-            let way = Way {
+            let group = BlockGroup::of(block);
+            let options = LayoutOptions {
                 width: self.cache.width,
                 theme: self.theme,
                 thinking: self.thinking,
                 fold: self.fold_of(block),
             };
-            let gap = before.is_some_and(|before| group.stands_apart(before));
+            let gap = before.is_some_and(|before| group.needs_gap(before));
             let cached = known
                 .remove(&block.id)
-                .filter(|cached| cached.way == way && cached.gap == gap);
+                .filter(|cached| cached.options == options && cached.gap == gap);
             let cached = match cached {
                 Some(cached) if cached.version == block.version => Some(cached),
                 older => older.and_then(|cached| cached.grown(block)),
             };
-            let cached = cached.unwrap_or_else(|| Cached::new(block, way, gap));
-            if !cached.piece.rows.is_empty() {
+            let cached = cached.unwrap_or_else(|| CachedLayout::new(block, options, gap));
+            if !cached.item.rows.is_empty() {
                 before = Some(group);
             }
-            pieces.push(Rc::clone(&cached.piece));
-            self.cache.pieces.insert(block.id, cached);
+            items.push(Rc::clone(&cached.item));
+            self.cache.blocks.insert(block.id, cached);
         }
-        Document::new(pieces)
+        Document::new(items)
     }
 }
 
-/// What stands together without a blank row.
+/// Determines where a blank row separates two blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
-    Talk,
-    Continued,
-    Work,
+enum BlockGroup {
+    Message,
+    Continuation,
+    Activity,
     Gate,
     Note,
 }
 
-impl Group {
-    fn of(block: &Block) -> Self {
+impl BlockGroup {
+    fn of(block: &TranscriptBlock) -> Self {
         use crate::event::Tag;
         match &block.body {
-            Body::Said(said) if said.continued => Self::Continued,
-            Body::Said(said) => match said.tag {
-                Tag::Ai | Tag::User => Self::Talk,
-                Tag::Think => Self::Work,
+            BlockBody::Text(text) if text.continued => Self::Continuation,
+            BlockBody::Text(text) => match text.tag {
+                Tag::Ai | Tag::User => Self::Message,
+                Tag::Think => Self::Activity,
                 Tag::Sys | Tag::Tool | Tag::Prompt => Self::Note,
             },
-            Body::Tool(_) => Self::Work,
-            Body::Gate(_) => Self::Gate,
-            Body::Note(_) => Self::Note,
+            BlockBody::Tool(_) => Self::Activity,
+            BlockBody::Gate(_) => Self::Gate,
+            BlockBody::Note(_) => Self::Note,
         }
     }
 
-    fn stands_apart(self, before: Self) -> bool {
+    fn needs_gap(self, before: Self) -> bool {
         match self {
-            Self::Continued => false,
-            Self::Talk => true,
-            Self::Work | Self::Gate | Self::Note => self != before,
+            Self::Continuation => false,
+            Self::Message => true,
+            Self::Activity | Self::Gate | Self::Note => self != before,
         }
     }
 }

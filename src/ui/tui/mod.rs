@@ -1,20 +1,21 @@
-//! The face worth watching: a run on the whole terminal. `model` folds records, `view` is where the watcher is,
-//! `draw` shows the one from the other; all three are pure. `stage` is the thread that draws, `keyboard` the one that
-//! listens, `tty` the terminal. Keys become `UserCommand`es; what comes of them is decided elsewhere.
+//! The full-screen terminal UI.
+//!
+//! `model` folds records into a `TuiState`, `view` holds the user's position in it, and `draw` renders both; all three
+//! are pure. `render_loop` is the drawing thread, `input_thread` the input thread, and `tty` the terminal. Keys become
+//! `Command`s, which the run applies.
 
 mod agent_screen;
 mod clipboard;
-mod commands;
 mod decode;
 mod document;
 mod draw;
 mod export;
 mod fallback;
-mod files;
 mod guard;
-mod keyboard;
+mod input_thread;
 mod keys;
 mod layout;
+mod loaded_files;
 mod model;
 mod render_loop;
 mod run_files;
@@ -25,10 +26,9 @@ mod theme;
 mod tty;
 mod view;
 
-pub use commands::{CommandSender, SupportedCommands, UserCommand, UserCommandKind};
-pub use guard::{GOODBYE, GUARD, guard_if_asked};
-pub use run_files::{Attempt, OpenRunFiles, RunFiles};
-pub use tty::{GIVE_BACK, Guard};
+pub use guard::{CLEAN_EXIT, GUARD_ARGUMENT, run_guard_if_requested};
+pub use run_files::{AttemptId, OpenRunFiles, RunFiles};
+pub use tty::{RESTORE_TERMINAL, TerminalGuard};
 pub use view::Role;
 
 use std::io::{self, Write};
@@ -39,215 +39,239 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use self::fallback::Fallback;
-use self::files::Files;
-use self::keyboard::Keyboard;
-use self::model::State;
-use self::render_loop::{RenderLoop, RenderMsg, Shared};
-use self::theme::{Colour, Theme};
-use self::tty::Tty;
+use self::input_thread::InputThread;
+use self::loaded_files::LoadedFiles;
+use self::model::TuiState;
+use self::render_loop::{RenderLoop, RenderMsg, SharedState};
+use self::theme::{ColourMode, Theme};
+use self::tty::{OriginalModes, Tty};
 use self::view::View;
-use super::{FrontEnd, Plain, PlainOptions, Verbosity};
-use crate::event::{Record, RunEvent, Sink};
-use crate::panic_hook;
+use super::{FrontEnd, OnClose, Plain, PlainOptions, UiHost, Verbosity};
+use crate::event::{CommandSender, Record, Sink};
+use crate::failpoint;
+use crate::panic_hook::Severity;
 
-/// What happens to the screen when the run is over and nobody is reading.
+/// Whether the screen closes when the run ends while the user follows the live end of the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnEnd {
-    Leave,
-    Stay,
+    Close,
+    StayOpen,
 }
 
-/// How the screen is to be.
 pub struct TuiOptions {
     pub colour: bool,
     pub role: Role,
     pub on_end: OnEnd,
-    /// Columns of the report that is left on the ordinary screen.
+    /// Columns of the report that is printed on the main screen afterwards.
     pub width: u16,
-    pub open_shelf: OpenRunFiles,
-    pub guard: Option<Guard>,
+    pub open_run_files: OpenRunFiles,
+    pub guard: Option<TerminalGuard>,
+    pub host: UiHost,
 }
 
-/// A face on the whole terminal.
+/// A front end that draws on the whole terminal.
 pub struct Tui {
-    shared: Arc<Shared>,
-    to_stage: Sender<RenderMsg>,
-    stage: Option<JoinHandle<()>>,
-    keyboard: Option<Keyboard>,
-    /// Ends when the stage does.
+    shared: Arc<SharedState>,
+    to_renderer: Sender<RenderMsg>,
+    renderer: Option<JoinHandle<()>>,
+    input: Option<InputThread>,
+    /// Disconnects when the render thread ends.
     done: Receiver<()>,
     role: Role,
-    /// What is left on the ordinary screen afterwards.
-    report: Option<Plain<Kept>>,
-    kept: Kept,
-    refuge: Fallback,
+    /// Written to the main screen afterwards.
+    report: Option<Plain<ReportBuffer>>,
+    report_buffer: ReportBuffer,
+    fallback: Fallback,
+    /// Restores the terminal if the render thread hangs.
+    modes: OriginalModes,
+    host: UiHost,
 }
 
-/// How long a stage that was told to end may take; a terminal that takes no text keeps it for ever.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often one who waits for the watcher looks up.
-const LOOK_UP: Duration = Duration::from_secs(1);
-/// A clock that goes at another speed is wound this often.
-const WIND: Duration = Duration::from_millis(500);
+/// Limit for the render thread to end. A terminal that accepts no output blocks it forever.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Poll interval while waiting for the user to close the screen.
+const CLOSE_POLL: Duration = Duration::from_secs(1);
+/// Tick interval while the displayed clock differs from the system clock, as in a replay.
+const CLOCK_SYNC: Duration = Duration::from_millis(500);
 
 impl Tui {
-    /// Takes the terminal over.
+    /// Takes over the terminal and starts the render and input threads.
     pub fn open(options: TuiOptions) -> io::Result<Self> {
-        let tty = Tty::take(options.guard)?;
-        let shared = Arc::new(Shared {
-            state: Mutex::new(State::new(TimeZone::system())),
+        let host = options.host;
+        let shared = Arc::new(SharedState {
+            state: Mutex::new(TuiState::new(crate::ui::local_time_zone())),
             dirty: AtomicBool::new(false),
-            asked_out: Arc::default(),
+            shutdown_requested: Arc::default(),
             broken: AtomicBool::new(false),
             offset: AtomicI64::new(0),
         });
-        let (to_stage, stirs) = mpsc::channel();
+        let for_hook = Arc::clone(&shared);
+        let tty = Tty::take_over(options.guard, &host.panics, move |severity| {
+            // Only the render thread's panic is recoverable.
+            if severity == Severity::Recoverable {
+                for_hook.broken.store(true, Ordering::SeqCst);
+            }
+        })?;
+        let modes = tty.modes();
+        let (to_renderer, messages) = mpsc::channel();
         let (finished, done) = mpsc::channel();
-        let keyboard = Keyboard::listen(to_stage.clone(), &shared.asked_out)?;
-        let kept = Kept::default();
-        let lines = PlainOptions {
-            colour: options.colour,
-            live: true,
-            width: options.width,
-            verbosity: Verbosity::Normal,
-        };
-        let report = PlainOptions {
-            live: false,
-            verbosity: Verbosity::Quiet,
-            ..lines
-        };
+        let input = InputThread::start(to_renderer.clone(), &shared.shutdown_requested, &host)?;
+        let report_buffer = ReportBuffer::default();
+        let (lines, report) = plain_options(options.colour, options.width);
         let role = options.role;
-        let (for_stage, alarm) = (Arc::clone(&shared), Alarm(Arc::clone(&shared)));
-        let name = match role {
-            Role::Driver => panic_hook::SCREEN,
-            Role::Viewer => "viewer",
+        let (for_renderer, panic_flag) = (Arc::clone(&shared), PanicFlag(Arc::clone(&shared)));
+        let panics = host.panics.clone();
+        // Without the screen that it draws, a run continues with plain output.
+        let (severity, name) = match role {
+            Role::Driver => (Severity::Recoverable, "screen"),
+            Role::Viewer => (Severity::Fatal, "viewer"),
         };
-        let play = move || {
-            // Dropped with the stage, also when drawing panics; the alarm first.
+        let render = move || {
+            // Both are dropped when the thread ends, even by a panic, in reverse order: the flag is set before `done`
+            // disconnects.
             let _finished = finished;
-            let _alarm = alarm;
-            let stage = RenderLoop {
-                shared: for_stage,
+            let _panic_flag = panic_flag;
+            let render_loop = RenderLoop {
+                shared: for_renderer,
                 tty,
-                view: View::new(Theme::new(Colour::of(options.colour)), role),
-                files: Files::default(),
-                open_shelf: options.open_shelf,
-                shelf: None,
-                door: None,
+                view: View::new(Theme::new(ColourMode::of(options.colour)), role),
+                files: LoadedFiles::default(),
+                open_run_files: options.open_run_files,
+                run_files: None,
+                commands: None,
+                on_close: None,
                 on_end: options.on_end,
-                over: false,
+                records_ended: false,
+                panics,
             };
-            stage.play(&stirs);
+            render_loop.run(&messages);
         };
-        let stage = std::thread::Builder::new().name(name.into()).spawn(play)?;
+        let renderer = host.panics.spawn_as(severity, name, render)?;
         Ok(Self {
             shared,
-            to_stage,
-            stage: Some(stage),
-            keyboard: Some(keyboard),
+            to_renderer,
+            renderer: Some(renderer),
+            input: Some(input),
             done,
             role,
-            report: (role == Role::Driver).then(|| Plain::new(kept.clone(), report)),
-            kept,
-            refuge: Fallback::new(lines),
+            report: (role == Role::Driver).then(|| Plain::new(report_buffer.clone(), report)),
+            report_buffer,
+            fallback: Fallback::new(lines, host.stdout.clone()),
+            modes,
+            host,
         })
     }
 
-    /// Waits until the watcher leaves, at most so long.
-    pub fn left_within(&self, time: Duration) -> bool {
-        self.done.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
+    /// Waits until the screen is closed. Returns false if that takes longer than `timeout`.
+    pub fn wait_until_closed(&self, timeout: Duration) -> bool {
+        self.done.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Whoever drove the run is gone without a word.
-    pub fn lose(&self) {
-        self.change(State::lose);
+    /// Shows that the process driving the run died, unless the run has ended.
+    pub fn mark_died(&self) {
+        self.change(TuiState::mark_died);
     }
 
-    fn change(&self, act: impl FnOnce(&mut State)) {
-        act(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner));
-        // One word is enough until the stage has looked; there is never more than one on the way.
+    fn change(&self, update: impl FnOnce(&mut TuiState)) {
+        update(&mut self.shared.state.lock().unwrap_or_else(PoisonError::into_inner));
+        // At most one `Changed` message is queued until the render thread takes its next snapshot.
         if !self.shared.dirty.swap(true, Ordering::SeqCst) {
-            // Nobody is there any more once the watcher has left.
-            let _ = self.to_stage.send(RenderMsg::Changed);
+            // Sending fails once the screen is closed.
+            let _ = self.to_renderer.send(RenderMsg::Changed);
         }
     }
 
-    /// Gives the terminal back. Says whether it is fit to be written to.
+    /// Restores the terminal. Returns false if it accepts no output.
     fn close(&mut self) -> bool {
-        let _ = self.to_stage.send(RenderMsg::Close);
-        self.keyboard = None;
-        let Some(stage) = self.stage.take() else {
+        let _ = self.to_renderer.send(RenderMsg::Shutdown);
+        self.input = None;
+        let Some(renderer) = self.renderer.take() else {
             return true;
         };
-        if !self.left_within(PATIENCE) {
-            tty::give_back();
+        if !self.wait_until_closed(SHUTDOWN_TIMEOUT) {
+            self.modes.restore();
             return false;
         }
-        // A panic was already told.
-        let _ = stage.join();
+        // The panic hook has already reported a panic.
+        let _ = renderer.join();
         true
     }
 
     fn is_broken(&self) -> bool {
-        self.shared.broken.load(Ordering::SeqCst) || tty::is_lost()
+        self.shared.broken.load(Ordering::SeqCst)
     }
 }
 
 impl Sink for Tui {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        self.refuge.note(record);
+        self.fallback.remember(record);
         if self.is_broken() && self.role == Role::Driver {
             self.report = None;
-            return self.refuge.accept(record);
+            return self.fallback.accept(record);
         }
-        if let Some(report) = self.report.as_mut().filter(|_| is_for_the_report(&record.event)) {
+        if let Some(report) = self
+            .report
+            .as_mut()
+            .filter(|report| report.interest().includes(&record.event))
+        {
             report.accept(record)?;
         }
         self.change(|state| {
-            failpoint("run", state);
+            if state.is_working() {
+                failpoint!(self.host.panics, TuiState);
+            }
             state.apply(record);
         });
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.refuge.flush()
+        self.fallback.flush()
     }
 }
 
 impl FrontEnd for Tui {
+    /// Longer than `finish` takes after a signal.
+    fn shutdown_grace(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
         let offset = now.duration_since(Timestamp::now()).as_millis();
         let offset = i64::try_from(offset).unwrap_or_default();
         self.shared.offset.store(offset, Ordering::Relaxed);
-        self.refuge.tick(now)
+        self.fallback.tick(now)
     }
 
-    fn wants_tick(&self) -> Option<Duration> {
-        let is_elsewhere = self.shared.offset.load(Ordering::Relaxed).abs() > 5000;
-        self.refuge.wants_tick().or(is_elsewhere.then_some(WIND))
+    fn next_tick(&self) -> Option<Duration> {
+        let clock_differs = self.shared.offset.load(Ordering::Relaxed).abs() > 5000;
+        self.fallback.next_tick().or(clock_differs.then_some(CLOCK_SYNC))
     }
 
-    fn recall(&mut self, record: &Record) {
+    fn backfill(&mut self, record: &Record) {
         self.change(|state| state.apply(record));
     }
 
-    fn set_commands(&mut self, door: Box<dyn CommandSender>) -> super::Keyboard {
-        // Without a stage there is nobody to wish.
-        let _ = self.to_stage.send(RenderMsg::CommandSender(door));
-        super::Keyboard::Taken
+    fn set_commands(&mut self, commands: CommandSender) -> super::KeyboardUse {
+        // Sending fails once the screen is closed.
+        let _ = self.to_renderer.send(RenderMsg::SetCommands(commands));
+        super::KeyboardUse::Taken
     }
 
-    /// Who reads may go on reading; a signal ends that, also where the terminal takes no text any more.
+    fn on_close(&mut self, on_close: OnClose) {
+        // Sending fails once the screen is closed.
+        let _ = self.to_renderer.send(RenderMsg::SetOnClose(on_close));
+    }
+
+    /// Keeps the screen open for a user who is reading. A signal closes it, even if the terminal accepts no output.
     fn finish(&mut self) {
-        self.lose();
-        let mut patience = 2;
-        if self.to_stage.send(RenderMsg::Over).is_ok() {
-            while patience > 0 && !self.left_within(LOOK_UP) {
-                patience -= u8::from(self.shared.asked_out.load(Ordering::SeqCst));
+        self.mark_died();
+        let mut polls_after_signal = 2;
+        if self.to_renderer.send(RenderMsg::RecordsEnded).is_ok() {
+            while polls_after_signal > 0 && !self.wait_until_closed(CLOSE_POLL) {
+                polls_after_signal -= u8::from(self.shared.shutdown_requested.load(Ordering::SeqCst));
             }
         }
         self.close();
@@ -256,21 +280,37 @@ impl FrontEnd for Tui {
 
 impl Drop for Tui {
     fn drop(&mut self) {
-        let fit = self.close();
+        let writable = self.close();
         self.report = None;
-        let text = std::mem::take(&mut *self.kept.lock());
-        if fit && !self.is_broken() {
-            // Nobody is left to hear of an error.
+        let text = std::mem::take(&mut *self.report_buffer.lock());
+        if writable && !self.is_broken() {
+            // Errors are dropped: this is the last output, and `drop` cannot return them.
             let _ = io::stdout().write_all(&text);
             let _ = io::stdout().flush();
         }
     }
 }
 
-/// Rings when the stage comes down by a panic.
-struct Alarm(Arc<Shared>);
+/// The options of the fallback, and of the report on the main screen.
+fn plain_options(colour: bool, width: u16) -> (PlainOptions, PlainOptions) {
+    let lines = PlainOptions {
+        colour,
+        live: true,
+        width,
+        verbosity: Verbosity::Normal,
+    };
+    let report = PlainOptions {
+        live: false,
+        verbosity: Verbosity::Quiet,
+        ..lines
+    };
+    (lines, report)
+}
 
-impl Drop for Alarm {
+/// Marks the screen as broken when the render thread panics.
+struct PanicFlag(Arc<SharedState>);
+
+impl Drop for PanicFlag {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.broken.store(true, Ordering::SeqCst);
@@ -278,29 +318,17 @@ impl Drop for Alarm {
     }
 }
 
-/// For the tests of what happens then: a mistake in the named place, once an agent is at work.
-fn failpoint(place: &str, state: &State) {
-    if state.is_working() {
-        panic_hook::failpoint(place);
-    }
-}
-
-/// The report needs no transcript: the records that it does need are few.
-fn is_for_the_report(event: &RunEvent) -> bool {
-    !matches!(event, RunEvent::Transcript { .. } | RunEvent::Stderr { .. })
-}
-
-/// Bytes that are kept until the terminal is free.
+/// Report bytes, buffered until the terminal is restored.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct ReportBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Kept {
+impl ReportBuffer {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Write for Kept {
+impl Write for ReportBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.lock().extend_from_slice(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! What a run left on disk, as the screen asks for it. Who answers lives elsewhere: this room touches no disk.
+//! Interface to the stored files of a run. The implementation is outside `ui`, which does no file access.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -6,27 +6,27 @@ use std::path::PathBuf;
 
 use crate::event::{Record, RunHeader};
 
-/// One try of an iteration.
+/// Identifies one attempt of one iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Attempt {
+pub struct AttemptId {
     pub iteration: u64,
     pub attempt: u64,
 }
 
 /// The files of one run.
 pub trait RunFiles: Send {
-    /// Tells again what was journaled under these numbers, in order.
-    fn replay(&self, seqs: RangeInclusive<u64>, hear: &mut dyn FnMut(&Record)) -> io::Result<()>;
+    /// Passes the journal records with these sequence numbers to `on_record`, in order.
+    fn replay(&self, seqs: RangeInclusive<u64>, on_record: &mut dyn FnMut(&Record)) -> io::Result<()>;
 
-    /// The prompt that was sent.
-    fn prompt(&self, which: Attempt) -> io::Result<String>;
+    /// The prompt of an attempt.
+    fn prompt(&self, id: AttemptId) -> io::Result<String>;
 
-    /// What the agent printed, from this byte on, at most so many bytes; and how long it is in all.
-    fn output(&self, which: Attempt, from: u64, most: usize) -> io::Result<(Vec<u8>, u64)>;
+    /// At most `limit` bytes of the agent's output, starting at `from`, and the total length.
+    fn output(&self, id: AttemptId, from: u64, limit: usize) -> io::Result<(Vec<u8>, u64)>;
 
-    /// Keeps a text among the files of the run; gives its place.
-    fn keep(&self, name: &str, text: &str) -> io::Result<PathBuf>;
+    /// Saves a text in the run directory and returns its path.
+    fn save(&self, name: &str, text: &str) -> io::Result<PathBuf>;
 }
 
-/// Finds the shelf of a run, once it is known which run it is.
+/// Opens the files of a run once its header is known.
 pub type OpenRunFiles = Box<dyn Fn(&RunHeader) -> Box<dyn RunFiles> + Send>;

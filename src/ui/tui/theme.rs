@@ -1,5 +1,7 @@
-//! How a tone looks in the TUI. Base colours, bold, dim and reverse only: readable on light and dark, on sixteen
-//! colours, and without any colour at all, because no meaning rests on a colour alone.
+//! Maps tones to terminal styles.
+//!
+//! It uses base colours, bold, dim and reverse only, so that it works on light and dark backgrounds and with 16 colours.
+//! No meaning depends on colour alone.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -7,23 +9,23 @@ use crate::ui::Tone;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Theme {
-    colour: Colour,
+    colour: ColourMode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Colour {
-    Used,
-    Refused,
+pub(super) enum ColourMode {
+    On,
+    Off,
 }
 
-impl Colour {
-    pub(super) fn of(wanted: bool) -> Self {
-        if wanted { Self::Used } else { Self::Refused }
+impl ColourMode {
+    pub(super) fn of(enabled: bool) -> Self {
+        if enabled { Self::On } else { Self::Off }
     }
 }
 
 impl Theme {
-    pub(super) fn new(colour: Colour) -> Self {
+    pub(super) fn new(colour: ColourMode) -> Self {
         Self { colour }
     }
 
@@ -52,27 +54,27 @@ impl Theme {
         Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
     }
 
-    /// A bar with something chosen in it.
-    pub(super) fn chosen(self) -> Style {
+    /// The product name and the open tab.
+    pub(super) fn highlighted(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD)
     }
 
-    pub(super) fn found(self) -> Style {
+    pub(super) fn search_match(self) -> Style {
         self.tinted(Color::Yellow).add_modifier(Modifier::REVERSED)
     }
 
     fn tinted(self, colour: Color) -> Style {
         match self.colour {
-            Colour::Used => Style::new().fg(colour),
-            Colour::Refused => Style::new(),
+            ColourMode::On => Style::new().fg(colour),
+            ColourMode::Off => Style::new(),
         }
     }
 
-    /// A colour that came from somewhere else; none where none is wanted.
-    pub(super) fn foreign(self, colour: Color) -> Color {
+    /// A colour from the agent's output, or none if colours are off.
+    pub(super) fn agent_colour(self, colour: Color) -> Color {
         match self.colour {
-            Colour::Used => colour,
-            Colour::Refused => Color::Reset,
+            ColourMode::On => colour,
+            ColourMode::Off => Color::Reset,
         }
     }
 }

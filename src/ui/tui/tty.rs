@@ -1,9 +1,8 @@
-//! The real terminal: taken over, and always given back: at the end, on an error, on a panic, and after a `kill -9` by the
-//! guard that was posted before.
+//! Takes over the real terminal and restores it: at the end, on an error, on a panic, and, through the guard process,
+//! after `kill -9`.
 
 use std::io::{self, BufWriter, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
@@ -11,89 +10,120 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-use crate::panic_hook;
+use crate::panic_hook::{CleanupGuard, PanicScope, Severity};
 
-/// The other screen, no cursor, pasted text marked as such. The wheel as arrow keys, which terminals do by themselves
-/// in this mode: no mouse is captured, and selecting text with it works as everywhere. What was set before is put back.
-const TAKE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1007s\x1b[?1007h";
-const AGAIN: &[u8] = b"\x1b[?25l\x1b[?2004h\x1b[?1007h";
-pub const GIVE_BACK: &str = "\x1b[?1007r\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
-/// A terminal that takes no text for so long is not waited for.
-const PATIENCE: Timespec = Timespec {
+/// Enters the alternate screen, hides the cursor, enables bracketed paste, and saves and enables alternate scroll, which
+/// turns the mouse wheel into arrow keys. The mouse is not captured, so selecting text works as usual.
+const TAKE_OVER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1007s\x1b[?1007h";
+/// The modes to set again after a resize or a stop.
+const REAPPLY: &[u8] = b"\x1b[?25l\x1b[?2004h\x1b[?1007h";
+/// Undoes `TAKE_OVER`.
+pub const RESTORE_TERMINAL: &str = "\x1b[?1007r\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h";
+/// Limit for waiting until the terminal accepts output.
+const WRITE_TIMEOUT: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
-const BUFFER: usize = 64 * 1024;
-const USUAL: Rect = Rect::new(0, 0, 80, 24);
+const BUFFER_BYTES: usize = 64 * 1024;
+const DEFAULT_SIZE: Rect = Rect::new(0, 0, 80, 24);
 
-/// How the terminal was set before; while this is here, the terminal is ours.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
-static HOOK: Once = Once::new();
-/// Whoever draws has failed: known before anybody is told, and before it has come down.
-static LOST: AtomicBool = AtomicBool::new(false);
+/// Restores the terminal if ralph is killed before this value is dropped.
+pub type TerminalGuard = Box<dyn Send>;
 
-/// Somebody who gives the terminal back when we cannot, for as long as this is not dropped.
-pub type Guard = Box<dyn Send>;
+/// The original modes of the terminal, while ralph has taken it over. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct OriginalModes(Arc<Mutex<Option<Termios>>>);
 
-/// The terminal while it is ours.
+/// The terminal while ralph has taken it over.
 pub(super) struct Tty {
-    pub(super) terminal: Terminal<CrosstermBackend<BufWriter<Out>>>,
-    /// Gives it back when we cannot.
-    _guard: Option<Guard>,
+    pub(super) terminal: Terminal<CrosstermBackend<BufWriter<TtyWriter>>>,
+    modes: OriginalModes,
+    _restore_on_panic: CleanupGuard,
+    _guard: Option<TerminalGuard>,
 }
 
 impl Tty {
-    pub(super) fn take(guard: Option<Guard>) -> io::Result<Self> {
-        HOOK.call_once(|| {
-            let before = std::panic::take_hook();
-            std::panic::set_hook(Box::new(move |panic| {
-                give_back();
-                if std::thread::current().name() == Some(panic_hook::SCREEN) {
-                    LOST.store(true, Ordering::SeqCst);
-                }
-                before(panic);
-            }));
+    /// Takes over the terminal. When a thread panics, restores it and calls `on_panic`, before the panic is reported.
+    pub(super) fn take_over(
+        guard: Option<TerminalGuard>,
+        panics: &PanicScope,
+        on_panic: impl Fn(Severity) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let modes = OriginalModes::default();
+        let for_hook = modes.clone();
+        let restore_on_panic = panics.before_report(move |severity| {
+            for_hook.restore();
+            on_panic(severity);
         });
-        LOST.store(false, Ordering::SeqCst);
         let before = tcgetattr(rustix::stdio::stdin())?;
-        *lock() = Some(before.clone());
-        let prepared = set_raw(&before)
-            .and_then(|()| Out.write_all(TAKE))
+        *modes.lock() = Some(before.clone());
+        let mut writer = TtyWriter(modes.clone());
+        let opened = set_raw(&before)
+            .and_then(|()| writer.write_all(TAKE_OVER))
             .and_then(|()| {
-                let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, Out));
+                let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER_BYTES, writer));
                 let viewport = Viewport::Fixed(size());
                 Terminal::with_options(backend, TerminalOptions { viewport })
             });
-        match prepared {
+        match opened {
             Ok(terminal) => Ok(Self {
                 terminal,
+                modes,
+                _restore_on_panic: restore_on_panic,
                 _guard: guard,
             }),
             Err(error) => {
-                give_back();
+                modes.restore();
                 Err(error)
             }
         }
     }
 
-    /// The window may have another size from now on, or a shell had the terminal for a while: all is set and drawn anew.
+    /// Adapts to the window size, sets the modes again in case a shell changed them, and redraws everything.
     pub(super) fn resize(&mut self) -> io::Result<()> {
-        if let Some(before) = &*lock() {
+        if let Some(before) = &*self.modes.lock() {
             set_raw(before)?;
         }
-        Out.write_all(AGAIN)?;
+        self.writer().write_all(REAPPLY)?;
         self.terminal.resize(size())
     }
 
-    /// Writes a sequence of our own making.
+    /// Writes an escape sequence.
     pub(super) fn send(&mut self, sequence: &str) -> io::Result<()> {
-        Out.write_all(sequence.as_bytes())
+        self.writer().write_all(sequence.as_bytes())
+    }
+
+    /// The handle that restores the terminal if the render thread does not.
+    pub(super) fn modes(&self) -> OriginalModes {
+        self.modes.clone()
+    }
+
+    fn writer(&self) -> TtyWriter {
+        TtyWriter(self.modes.clone())
     }
 }
 
 impl Drop for Tty {
     fn drop(&mut self) {
-        give_back();
+        self.modes.restore();
+    }
+}
+
+impl OriginalModes {
+    /// Restores the terminal. Does nothing if that was already done.
+    pub(super) fn restore(&self) {
+        let Some(before) = self.lock().take() else {
+            return;
+        };
+        // Do not block on a terminal that accepts no output.
+        if wait_until_writable() {
+            let _ = write_all(RESTORE_TERMINAL.as_bytes());
+        }
+        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Termios>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,29 +136,12 @@ fn set_raw(before: &Termios) -> io::Result<()> {
 fn size() -> Rect {
     let size = tcgetwinsize(rustix::stdio::stdout()).ok();
     size.filter(|size| size.ws_col > 0 && size.ws_row > 0)
-        .map_or(USUAL, |size| Rect::new(0, 0, size.ws_col, size.ws_row))
+        .map_or(DEFAULT_SIZE, |size| Rect::new(0, 0, size.ws_col, size.ws_row))
 }
 
-/// Whether the terminal was given back because drawing has failed.
-pub(super) fn is_lost() -> bool {
-    LOST.load(Ordering::SeqCst)
-}
-
-/// Puts the terminal back as it was found. Harmless when that was done already.
-pub(super) fn give_back() {
-    let Some(before) = lock().take() else {
-        return;
-    };
-    // A terminal that takes no more text cannot be helped.
-    if takes_text() {
-        let _ = write_all(GIVE_BACK.as_bytes());
-    }
-    let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
-}
-
-fn takes_text() -> bool {
+fn wait_until_writable() -> bool {
     let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::OUT)];
-    poll(&mut fds, Some(&PATIENCE)).is_ok_and(|ready| ready > 0)
+    poll(&mut fds, Some(&WRITE_TIMEOUT)).is_ok_and(|ready| ready > 0)
 }
 
 fn write_all(mut bytes: &[u8]) -> io::Result<()> {
@@ -137,9 +150,9 @@ fn write_all(mut bytes: &[u8]) -> io::Result<()> {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => bytes = &bytes[count..],
             Err(rustix::io::Errno::INTR) => {}
-            // Somebody who shares the terminal has made it so.
+            // Another process that shares the terminal has made it non-blocking.
             Err(rustix::io::Errno::AGAIN) => {
-                takes_text();
+                wait_until_writable();
             }
             Err(error) => return Err(error.into()),
         }
@@ -147,16 +160,12 @@ fn write_all(mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Standard output while ralph has the terminal. Discards output after the terminal was restored.
+pub(super) struct TtyWriter(OriginalModes);
 
-/// Standard output while the terminal is ours. What is left to be drawn when it no longer is, is not drawn.
-pub(super) struct Out;
-
-impl Write for Out {
+impl Write for TtyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if lock().is_some() {
+        if self.0.lock().is_some() {
             write_all(bytes)?;
         }
         Ok(bytes.len())

@@ -1,15 +1,15 @@
-//! Where the watcher is: which view, which iteration, what is unfolded, what is being typed. Changed by keys, and by
-//! nothing that the run does, except that what follows the run follows it.
+//! The user's position in the TUI: tab, iteration, scroll offsets, unfolded blocks and text being typed.
+//!
+//! Only keys change it. A view that follows the run scrolls with it.
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use jiff::Timestamp;
 
-use super::commands::SupportedCommands;
 use super::document::{Direction, Document, Scroll};
-use super::layout::Cache;
-use super::model::{Block, Body, State, Transcript};
+use super::layout::LayoutCache;
+use super::model::{BlockBody, Transcript, TranscriptBlock, TuiState};
 use super::text::{Fold, Thinking};
 use super::theme::Theme;
 
@@ -49,15 +49,15 @@ impl Tab {
     }
 }
 
-/// What lies over the view, and takes the keys.
+/// A layer above the tab that receives the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Overlay {
     None,
-    /// All keys, from this one on.
+    /// The list of keys, scrolled to this index.
     Help(usize),
     Search(String),
     Message(String),
-    AskStop,
+    ConfirmStop,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,45 +66,54 @@ pub(super) enum ToolOrder {
     Longest,
 }
 
-/// Whose run it is.
+/// Whether this process drives the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Leaving the screen means stopping the run.
+    /// Closing the screen stops the run.
     Driver,
-    /// Leaving the screen changes nothing.
+    /// Closing the screen does not affect the run.
     Viewer,
+}
+
+/// Whether commands can be sent to the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommandAccess {
+    Available,
+    /// The run is only replayed. Keys that send commands are not offered.
+    Unavailable,
 }
 
 pub(super) struct View {
     pub(super) theme: Theme,
     pub(super) role: Role,
-    pub(super) powers: SupportedCommands,
+    pub(super) commands: CommandAccess,
     pub(super) tab: Tab,
-    /// Index of an entry; none is the newest, whichever that is.
+    /// Index of the selected entry; `None` follows the newest.
     pub(super) entry: Option<usize>,
     pub(super) overlay: Overlay,
     pub(super) query: String,
     pub(super) thinking: Thinking,
     pub(super) outputs: Fold,
     pub(super) order: ToolOrder,
-    /// The piece of the transcript on which `Enter` and `y` act, and the tool in the table.
+    /// The transcript block on which `Enter` and `y` act.
     pub(super) selected: Option<u64>,
+    /// The selected row of the tool table.
     pub(super) tool: Option<u64>,
-    /// Columns to the left of what is seen of a terminal.
+    /// Horizontal offset of the terminal tab, in columns.
     pub(super) pan: u16,
-    /// The run was asked to stop, from here.
-    pub(super) asked_to_stop: bool,
-    /// What is shown below for a moment.
+    /// The user requested a stop from this screen.
+    pub(super) stop_requested: bool,
+    /// A message in the footer, and when it disappears.
     pub(super) flash: Option<(String, Timestamp)>,
     scrolls: [Scroll; 6],
-    /// Pieces that are not as the general rule says.
-    opened: HashSet<u64>,
-    /// The row that was found last.
+    /// Blocks whose fold state differs from the default.
+    toggled: HashSet<u64>,
+    /// The row of the last search match.
     pub(super) found: Option<usize>,
-    /// What is on the screen.
+    /// The document of the last frame.
     pub(super) document: Rc<Document>,
     pub(super) height: usize,
-    pub(super) cache: Cache,
+    pub(super) cache: LayoutCache,
 }
 
 impl View {
@@ -113,7 +122,7 @@ impl View {
         Self {
             theme,
             role,
-            powers: SupportedCommands::default(),
+            commands: CommandAccess::Unavailable,
             tab: Tab::Transcript,
             entry: None,
             overlay: Overlay::None,
@@ -124,24 +133,24 @@ impl View {
             selected: None,
             tool: None,
             pan: 0,
-            asked_to_stop: false,
+            stop_requested: false,
             flash: None,
             scrolls: [end, start, end, start, start, start],
-            opened: HashSet::new(),
+            toggled: HashSet::new(),
             found: None,
             document: Rc::default(),
             height: 0,
-            cache: Cache::default(),
+            cache: LayoutCache::default(),
         }
     }
 
-    /// Index of the entry that is looked at.
-    pub(super) fn entry_index(&self, state: &State) -> Option<usize> {
+    /// Index of the displayed entry.
+    pub(super) fn entry_index(&self, state: &TuiState) -> Option<usize> {
         let last = state.entries.len().checked_sub(1)?;
         Some(self.entry.map_or(last, |index| index.min(last)))
     }
 
-    /// Whether the watcher is looking at anything but the live end of the run.
+    /// Whether the screen shows anything but the live end of the transcript.
     pub(super) fn is_reading(&self) -> bool {
         let live = self.tab == Tab::Transcript
             && self.entry.is_none()
@@ -165,8 +174,8 @@ impl View {
         self.set_scroll(self.document.scroll_to(top, self.height));
     }
 
-    /// Goes to an earlier or later iteration; the last one is followed.
-    pub(super) fn turn(&mut self, direction: Direction, state: &State) {
+    /// Moves to an earlier or later iteration. The view follows the last one.
+    pub(super) fn step_iteration(&mut self, direction: Direction, state: &TuiState) {
         let (Some(index), Some(last)) = (self.entry_index(state), state.entries.len().checked_sub(1)) else {
             return;
         };
@@ -175,17 +184,17 @@ impl View {
             Direction::Down => index + 1,
         };
         self.entry = Some(index).filter(|index| *index < last);
-        self.forget_place();
+        self.reset_position();
         if self.entry.is_some() {
             self.scrolls[Tab::Transcript.index()] = Scroll::START;
         }
     }
 
-    fn forget_place(&mut self) {
+    fn reset_position(&mut self) {
         self.selected = None;
         self.tool = None;
         self.found = None;
-        self.opened.clear();
+        self.toggled.clear();
         self.scrolls = [
             Scroll::End,
             Scroll::START,
@@ -201,18 +210,18 @@ impl View {
         self.found = None;
     }
 
-    /// Chooses the next piece of the transcript, or the next tool of the table.
-    pub(super) fn choose(&mut self, direction: Direction) {
+    /// Selects the next transcript block or tool.
+    pub(super) fn select(&mut self, direction: Direction) {
         let top = self.document.top(self.scroll(), self.height);
-        let chosen = match self.tab {
+        let selected = match self.tab {
             Tab::Tools => self.tool,
             Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => self.selected,
         };
-        let in_sight = |id: &u64| {
-            let place = self.document.place(*id);
-            place.is_some_and(|(start, end)| end > top && start < top + self.height)
+        let visible = |id: &u64| {
+            let range = self.document.row_range(*id);
+            range.is_some_and(|(start, end)| end > top && start < top + self.height)
         };
-        let from = chosen.filter(|id| self.tab == Tab::Tools || in_sight(id));
+        let from = selected.filter(|id| self.tab == Tab::Tools || visible(id));
         let near = (top + self.height).saturating_sub(1);
         let near = if self.tab == Tab::Tools { 0 } else { near };
         let next = self.document.neighbour(from, near, direction);
@@ -224,22 +233,26 @@ impl View {
         self.set_scroll(self.document.reveal(id, self.scroll(), self.height));
     }
 
-    /// Unfolds the chosen piece, or folds it again; without one, the last that is in sight and can.
-    pub(super) fn unfold(&mut self, transcript: &Transcript) {
+    /// Folds or unfolds the selected block; without a selection, the last visible block that can be folded.
+    pub(super) fn toggle_selected(&mut self, transcript: &Transcript) {
         let top = self.document.top(self.scroll(), self.height);
         let foldable = |id: &u64| block(transcript, *id).is_some_and(|block| can_fold(&block.body));
-        let in_sight = self.document.rows(top, self.height).map(|(id, _)| id);
-        let last = in_sight.filter(foldable).last();
-        let chosen = self.selected.filter(|id| self.document.place(*id).is_some());
-        if let Some(id) = chosen.or(last) {
-            self.open(id);
+        let visible = self.document.rows(top, self.height).map(|(id, _)| id);
+        let last = visible.filter(foldable).last();
+        let selected = self.selected.filter(|id| self.document.row_range(*id).is_some());
+        if let Some(id) = selected.or(last) {
+            self.toggle_in_place(id);
         }
     }
 
-    pub(super) fn open(&mut self, id: u64) {
+    fn toggle_in_place(&mut self, id: u64) {
         self.toggle(id);
-        // Its first row stays in the upper half of the window, however long it becomes.
-        if let Some((start, _)) = self.document.place(id).filter(|_| self.tab == Tab::Transcript) {
+        // Keep its first row in the upper half of the window.
+        if let Some((start, _)) = self
+            .document
+            .row_range(id)
+            .filter(|_| self.tab == Tab::Transcript)
+        {
             let top = self.document.top(self.scroll(), self.height);
             let highest = start.saturating_sub(self.height / 2);
             self.set_scroll(self.document.anchor(top.max(highest).min(start)));
@@ -248,32 +261,32 @@ impl View {
 
     pub(super) fn toggle(&mut self, id: u64) {
         self.selected = Some(id);
-        if !self.opened.remove(&id) {
-            self.opened.insert(id);
+        if !self.toggled.remove(&id) {
+            self.toggled.insert(id);
         }
     }
 
-    pub(super) fn fold_of(&self, block: &Block) -> Fold {
-        let rule = match &block.body {
-            Body::Tool(_) | Body::Gate(_) => self.outputs,
-            Body::Said(_) | Body::Note(_) => Fold::Closed,
+    pub(super) fn fold_of(&self, block: &TranscriptBlock) -> Fold {
+        let default = match &block.body {
+            BlockBody::Tool(_) | BlockBody::Gate(_) => self.outputs,
+            BlockBody::Text(_) | BlockBody::Note(_) => Fold::Closed,
         };
-        match (rule, self.opened.contains(&block.id)) {
+        match (default, self.toggled.contains(&block.id)) {
             (Fold::Closed, false) | (Fold::Open, true) => Fold::Closed,
             (Fold::Closed, true) | (Fold::Open, false) => Fold::Open,
         }
     }
 }
 
-/// A block of a transcript by its id.
-pub(super) fn block(transcript: &Transcript, id: u64) -> Option<&Block> {
+/// Finds a transcript block by its id.
+pub(super) fn block(transcript: &Transcript, id: u64) -> Option<&TranscriptBlock> {
     let index = usize::try_from(id.checked_sub(transcript.dropped)?).ok()?;
     transcript.blocks.get(index).map(|block| &**block)
 }
 
-fn can_fold(body: &Body) -> bool {
+fn can_fold(body: &BlockBody) -> bool {
     match body {
-        Body::Tool(_) | Body::Gate(_) => true,
-        Body::Said(_) | Body::Note(_) => false,
+        BlockBody::Tool(_) | BlockBody::Gate(_) => true,
+        BlockBody::Text(_) | BlockBody::Note(_) => false,
     }
 }

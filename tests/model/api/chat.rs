@@ -1,20 +1,20 @@
-//! OpenAI's chat completions.
+//! OpenAI's Chat Completions API.
 
 use std::io;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Block, INPUT_TOKENS, OUTPUT_TOKENS, Stream, calls_a_tool, id, pieces, text_of};
+use super::{Block, INPUT_TOKENS, ModelRequest, OUTPUT_TOKENS, Stream, calls_a_tool, id, pieces, text_of};
 
-pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
+pub(super) fn stream(request: &ModelRequest, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
     let chunk = |delta: Value, finish: Value| {
-        json!({ "id": id("chatcmpl", asked, 0), "object": "chat.completion.chunk", "created": 1_700_000_000,
-                "model": asked.model, "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
+        json!({ "id": id("chatcmpl", request, 0), "object": "chat.completion.chunk", "created": 1_700_000_000,
+                "model": request.model, "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
     };
     out.data(&chunk(json!({ "role": "assistant", "content": "" }), Value::Null))?;
     let mut calls = 0;
     for block in blocks {
-        if out.waits(block)? {
+        if out.pause(block)? {
             continue;
         }
         match block {
@@ -29,8 +29,8 @@ pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> i
                 }
             }
             Block::Call(tool) => {
-                let call = tool.named(&asked.tools);
-                let (id, name) = (id("call", asked, calls), &call.name);
+                let call = tool.named(&request.tools);
+                let (id, name) = (id("call", request, calls), &call.name);
                 let function = json!({ "name": name, "arguments": "" });
                 let opening = json!({ "index": calls, "id": id, "type": "function", "function": function });
                 out.data(&chunk(json!({ "tool_calls": [opening] }), Value::Null))?;
@@ -51,10 +51,10 @@ pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> i
     out.connection.data("[DONE]")
 }
 
-pub(super) fn whole(asked: &Asked, blocks: &[Block]) -> Value {
+pub(super) fn whole(request: &ModelRequest, blocks: &[Block]) -> Value {
     let message = json!({ "role": "assistant", "content": text_of(blocks) });
-    json!({ "id": id("chatcmpl", asked, 0), "object": "chat.completion", "created": 1_700_000_000,
-            "model": asked.model, "usage": usage(),
+    json!({ "id": id("chatcmpl", request, 0), "object": "chat.completion", "created": 1_700_000_000,
+            "model": request.model, "usage": usage(),
             "choices": [{ "index": 0, "message": message, "finish_reason": finish_reason(blocks) }] })
 }
 
@@ -72,9 +72,9 @@ fn usage() -> Value {
             "completion_tokens_details": { "reasoning_tokens": 0 } })
 }
 
-/// The same words in both of OpenAI's dialects.
-pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
-    let (kind, code, usual) = match status {
+/// Both of OpenAI's APIs use these errors.
+pub(super) fn error(status: u16, message: impl Fn(&str) -> String) -> Value {
+    let (kind, code, default) = match status {
         400 => (
             "invalid_request_error",
             Some("context_length_exceeded"),
@@ -102,8 +102,8 @@ pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
             "The server had an error while processing your request.",
         ),
     };
-    let message = words(usual);
-    // The code belongs to the usual words; a program may trust it more than them.
-    let code = code.filter(|_| message == usual);
+    let message = message(default);
+    // The code belongs to the default message; a program may prefer it to the message.
+    let code = code.filter(|_| message == default);
     json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
 }

@@ -1,57 +1,57 @@
-//! Google's generateContent.
+//! Google's generateContent API.
 
 use std::io;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Block, INPUT_TOKENS, OUTPUT_TOKENS, Stream, id, pieces, text_of};
+use super::{Block, INPUT_TOKENS, ModelRequest, OUTPUT_TOKENS, Stream, id, pieces, text_of};
 
-pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
+pub(super) fn stream(request: &ModelRequest, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
     for (index, block) in blocks.iter().enumerate() {
-        if out.waits(block)? {
+        if out.pause(block)? {
             continue;
         }
         match block {
             Block::Think(text) => out.data(&candidate(
-                asked,
+                request,
                 json!({ "text": text, "thought": true }),
                 Value::Null,
             ))?,
             Block::Say(text) => {
                 for piece in pieces(text) {
-                    out.data(&candidate(asked, json!({ "text": piece }), Value::Null))?;
+                    out.data(&candidate(request, json!({ "text": piece }), Value::Null))?;
                 }
             }
             Block::Call(tool) => {
-                let call = tool.named(&asked.tools);
+                let call = tool.named(&request.tools);
                 let function =
-                    json!({ "name": call.name, "args": call.json(), "id": id("fc", asked, index) });
+                    json!({ "name": call.name, "args": call.json(), "id": id("fc", request, index) });
                 let part = json!({ "functionCall": function, "thoughtSignature": "c2lnbmVk" });
-                out.data(&candidate(asked, part, Value::Null))?;
+                out.data(&candidate(request, part, Value::Null))?;
             }
             Block::Pause(_) | Block::Hang => {}
         }
     }
-    out.data(&candidate(asked, json!({ "text": "" }), "STOP".into()))
+    out.data(&candidate(request, json!({ "text": "" }), "STOP".into()))
 }
 
-pub(super) fn whole(asked: &Asked, blocks: &[Block]) -> Value {
-    candidate(asked, json!({ "text": text_of(blocks) }), "STOP".into())
+pub(super) fn whole(request: &ModelRequest, blocks: &[Block]) -> Value {
+    candidate(request, json!({ "text": text_of(blocks) }), "STOP".into())
 }
 
-fn candidate(asked: &Asked, part: Value, finish: Value) -> Value {
+fn candidate(request: &ModelRequest, part: Value, finish: Value) -> Value {
     let mut candidate = json!({ "content": { "parts": [part], "role": "model" }, "index": 0 });
     if finish.is_string() {
         candidate["finishReason"] = finish;
     }
     let usage = json!({ "promptTokenCount": INPUT_TOKENS, "candidatesTokenCount": OUTPUT_TOKENS,
                         "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS });
-    json!({ "candidates": [candidate], "usageMetadata": usage, "modelVersion": asked.model,
-            "responseId": id("answer", asked, 0) })
+    json!({ "candidates": [candidate], "usageMetadata": usage, "modelVersion": request.model,
+            "responseId": id("answer", request, 0) })
 }
 
-pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
-    let (name, usual) = match status {
+pub(super) fn error(status: u16, message: impl Fn(&str) -> String) -> Value {
+    let (name, default) = match status {
         400 => (
             "INVALID_ARGUMENT",
             "The input token count exceeds the maximum number of tokens allowed.",
@@ -65,5 +65,5 @@ pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
         529 => ("UNAVAILABLE", "The model is overloaded. Please try again later."),
         _ => ("INTERNAL", "An internal error has occurred."),
     };
-    json!({ "error": { "code": status, "message": words(usual), "status": name } })
+    json!({ "error": { "code": status, "message": message(default), "status": name } })
 }

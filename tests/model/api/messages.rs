@@ -1,13 +1,13 @@
-//! Anthropic's Messages.
+//! Anthropic's Messages API.
 
 use std::io;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Block, INPUT_TOKENS, OUTPUT_TOKENS, Stream, calls_a_tool, id, pieces};
+use super::{Block, INPUT_TOKENS, ModelRequest, OUTPUT_TOKENS, Stream, calls_a_tool, id, pieces};
 
-pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
-    let message = json!({ "id": id("msg", asked, 0), "type": "message", "role": "assistant", "model": asked.model,
+pub(super) fn stream(request: &ModelRequest, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
+    let message = json!({ "id": id("msg", request, 0), "type": "message", "role": "assistant", "model": request.model,
                           "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage(1) });
     out.event(
         "message_start",
@@ -15,10 +15,10 @@ pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> i
     )?;
     let mut index = 0;
     for block in blocks {
-        if out.waits(block)? {
+        if out.pause(block)? {
             continue;
         }
-        write_block(asked, index, block, out)?;
+        write_block(request, index, block, out)?;
         let stop = json!({ "type": "content_block_stop", "index": index });
         out.event("content_block_stop", &stop)?;
         index += 1;
@@ -31,7 +31,7 @@ pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> i
     out.event("message_stop", &json!({ "type": "message_stop" }))
 }
 
-fn write_block(asked: &Asked, index: usize, block: &Block, out: &mut Stream<'_>) -> io::Result<()> {
+fn write_block(request: &ModelRequest, index: usize, block: &Block, out: &mut Stream<'_>) -> io::Result<()> {
     let start = |block: Value, out: &mut Stream<'_>| {
         let event = json!({ "type": "content_block_start", "index": index, "content_block": block });
         out.event("content_block_start", &event)
@@ -58,8 +58,8 @@ fn write_block(asked: &Asked, index: usize, block: &Block, out: &mut Stream<'_>)
                 .try_for_each(|piece| delta(json!({ "type": "text_delta", "text": piece }), out))
         }
         Block::Call(tool) => {
-            let call = tool.named(&asked.tools);
-            let id = id("toolu", asked, index);
+            let call = tool.named(&request.tools);
+            let id = id("toolu", request, index);
             start(
                 json!({ "type": "tool_use", "id": id, "name": call.name, "input": {} }),
                 out,
@@ -74,18 +74,18 @@ fn write_block(asked: &Asked, index: usize, block: &Block, out: &mut Stream<'_>)
     }
 }
 
-pub(super) fn whole(asked: &Asked, blocks: &[Block]) -> Value {
+pub(super) fn whole(request: &ModelRequest, blocks: &[Block]) -> Value {
     let part = |(index, block): (usize, &Block)| match block {
         Block::Say(text) => Some(json!({ "type": "text", "text": text })),
         Block::Call(tool) => {
-            let call = tool.named(&asked.tools);
-            let id = id("toolu", asked, index);
+            let call = tool.named(&request.tools);
+            let id = id("toolu", request, index);
             Some(json!({ "type": "tool_use", "id": id, "name": call.name, "input": call.json() }))
         }
         Block::Think(_) | Block::Pause(_) | Block::Hang => None,
     };
     let content: Vec<Value> = blocks.iter().enumerate().filter_map(part).collect();
-    json!({ "id": id("msg", asked, 0), "type": "message", "role": "assistant", "model": asked.model,
+    json!({ "id": id("msg", request, 0), "type": "message", "role": "assistant", "model": request.model,
             "content": content, "stop_reason": stop_reason(blocks), "stop_sequence": null,
             "usage": usage(OUTPUT_TOKENS) })
 }
@@ -103,8 +103,8 @@ fn usage(output: u64) -> Value {
             "output_tokens": output, "service_tier": "standard" })
 }
 
-pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
-    let (kind, usual) = match status {
+pub(super) fn error(status: u16, message: impl Fn(&str) -> String) -> Value {
+    let (kind, default) = match status {
         400 => (
             "invalid_request_error",
             "prompt is too long: 250000 tokens > 200000 maximum",
@@ -115,5 +115,5 @@ pub(super) fn error(status: u16, words: impl Fn(&str) -> String) -> Value {
         529 => ("overloaded_error", "Overloaded"),
         _ => ("api_error", "Internal server error"),
     };
-    json!({ "type": "error", "error": { "type": kind, "message": words(usual) }, "request_id": "req_loopback" })
+    json!({ "type": "error", "error": { "type": kind, "message": message(default) }, "request_id": "req_loopback" })
 }

@@ -1,4 +1,4 @@
-//! The four dialects: how an answer, an error and the small questions beside the work are written.
+//! Writes replies, errors and side replies in the four APIs.
 
 mod chat;
 mod gemini;
@@ -11,10 +11,10 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::http::{Connection, Request};
-use super::reply::{Block, Trouble};
-use super::request::{Asked, Dialect};
+use super::reply::{Block, ErrorReply};
+use super::request::{Api, ModelRequest};
 
-/// What an answer is said to have used; the tests look for these figures.
+/// Usage that each reply reports; tests look for these figures.
 pub(crate) const INPUT_TOKENS: u64 = 1200;
 pub(crate) const OUTPUT_TOKENS: u64 = 85;
 
@@ -23,18 +23,18 @@ const PIECE: usize = 24;
 const LONG_PIECE: usize = 2000;
 const LONG_TEXT: usize = 20_000;
 
-pub(super) fn speak(
-    asked: &Asked,
+pub(super) fn write_reply(
+    request: &ModelRequest,
     blocks: &[Block],
     connection: &mut Connection,
     open: impl Fn() -> bool,
 ) -> io::Result<()> {
-    if !asked.streaming {
-        let whole = match asked.dialect {
-            Dialect::Messages => messages::whole(asked, blocks),
-            Dialect::Chat => chat::whole(asked, blocks),
-            Dialect::Gemini => gemini::whole(asked, blocks),
-            Dialect::Responses => responses::whole(asked, blocks),
+    if !request.streaming {
+        let whole = match request.api_kind {
+            Api::Messages => messages::whole(request, blocks),
+            Api::Chat => chat::whole(request, blocks),
+            Api::Gemini => gemini::whole(request, blocks),
+            Api::Responses => responses::whole(request, blocks),
         };
         return connection.json(200, &[], &whole);
     }
@@ -43,16 +43,16 @@ pub(super) fn speak(
         connection,
         open: &open,
     };
-    match asked.dialect {
-        Dialect::Messages => messages::stream(asked, blocks, &mut stream),
-        Dialect::Responses => responses::stream(asked, blocks, &mut stream),
-        Dialect::Chat => chat::stream(asked, blocks, &mut stream),
-        Dialect::Gemini => gemini::stream(asked, blocks, &mut stream),
+    match request.api_kind {
+        Api::Messages => messages::stream(request, blocks, &mut stream),
+        Api::Responses => responses::stream(request, blocks, &mut stream),
+        Api::Chat => chat::stream(request, blocks, &mut stream),
+        Api::Gemini => gemini::stream(request, blocks, &mut stream),
     }?;
     stream.connection.end_events()
 }
 
-/// An answer on its way.
+/// A streamed reply.
 struct Stream<'a> {
     connection: &'a mut Connection,
     open: &'a dyn Fn() -> bool,
@@ -67,8 +67,8 @@ impl Stream<'_> {
         self.connection.data(&data.to_string())
     }
 
-    /// Blocks that are no words: true if this was one.
-    fn waits(&mut self, block: &Block) -> io::Result<bool> {
+    /// Executes a pause or a hang; returns whether the block was one.
+    fn pause(&mut self, block: &Block) -> io::Result<bool> {
         match block {
             Block::Pause(time) => {
                 thread::sleep(*time);
@@ -93,7 +93,7 @@ fn calls_a_tool(blocks: &[Block]) -> bool {
     blocks.iter().any(|block| matches!(block, Block::Call(_)))
 }
 
-/// The text of an answer that is given in one piece.
+/// Returns the text of a reply that is not streamed.
 fn text_of(blocks: &[Block]) -> String {
     let text = |block: &Block| match block {
         Block::Say(text) => text.clone(),
@@ -102,26 +102,30 @@ fn text_of(blocks: &[Block]) -> String {
     blocks.iter().map(text).collect()
 }
 
-/// Different for each answer, and within an answer for each part of it.
-fn id(prefix: &str, asked: &Asked, part: usize) -> String {
-    format!("{prefix}_{:04}_{part:02}", asked.number)
+/// Returns an id that is unique for each reply and each part of it.
+fn id(prefix: &str, request: &ModelRequest, part: usize) -> String {
+    format!("{prefix}_{:04}_{part:02}", request.number)
 }
 
-pub(super) fn refuse(asked: &Asked, trouble: &Trouble, connection: &mut Connection) -> io::Result<()> {
-    let words = |usual: &str| trouble.message.clone().unwrap_or_else(|| usual.to_owned());
-    let mut body = match asked.dialect {
-        Dialect::Messages => messages::error(trouble.status, words),
-        Dialect::Responses | Dialect::Chat => chat::error(trouble.status, words),
-        Dialect::Gemini => gemini::error(trouble.status, words),
+pub(super) fn write_error(
+    request: &ModelRequest,
+    error: &ErrorReply,
+    connection: &mut Connection,
+) -> io::Result<()> {
+    let message = |default: &str| error.message.clone().unwrap_or_else(|| default.to_owned());
+    let mut body = match request.api_kind {
+        Api::Messages => messages::error(error.status, message),
+        Api::Responses | Api::Chat => chat::error(error.status, message),
+        Api::Gemini => gemini::error(error.status, message),
     };
-    for (name, value) in &trouble.fields {
+    for (name, value) in &error.fields {
         body["error"][name] = value.clone();
     }
-    connection.json(trouble.status, &trouble.headers, &body)
+    connection.json(error.status, &error.headers, &body)
 }
 
-/// What programs ask beside the work: a title, a topic, which model is to answer.
-pub(super) fn aside(body: &Value) -> String {
+/// Answers side requests: a title, a topic, the choice of a model.
+pub(super) fn side_reply(body: &Value) -> String {
     let text = body.to_string();
     if text.contains("model_choice") || text.contains("complexity_score") {
         return json!({ "complexity_reasoning": "simple", "complexity_score": 10, "reasoning": "simple",
@@ -148,7 +152,7 @@ pub(super) fn answer_other(request: &Request, connection: &mut Connection) -> io
     }
     if path.ends_with("/models") {
         let model = json!({ "id": "loopback", "object": "model", "type": "model", "display_name": "Loopback",
-                            "created": 1_700_000_000, "created_at": "2024-01-01T00:00:00Z", "owned_by": "nobody" });
+                            "created": 1_700_000_000, "created_at": "2024-01-01T00:00:00Z", "owned_by": "tests" });
         return connection.json(
             200,
             &[],

@@ -1,13 +1,13 @@
-//! OpenAI's Responses.
+//! OpenAI's Responses API.
 
 use std::io;
 
 use serde_json::{Map, Value, json};
 
 use super::super::reply::Arguments;
-use super::{Asked, Block, INPUT_TOKENS, OUTPUT_TOKENS, Stream, id, pieces, text_of};
+use super::{Block, INPUT_TOKENS, ModelRequest, OUTPUT_TOKENS, Stream, id, pieces, text_of};
 
-/// Every event is numbered.
+/// Numbers the events of a stream.
 struct Numbered<'a, 'b> {
     out: &'a mut Stream<'b>,
     next: u64,
@@ -23,23 +23,23 @@ impl Numbered<'_, '_> {
     }
 }
 
-pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
+pub(super) fn stream(request: &ModelRequest, blocks: &[Block], out: &mut Stream<'_>) -> io::Result<()> {
     let mut out = Numbered { out, next: 0 };
-    let mut response = empty(asked);
+    let mut response = empty(request);
     out.event("response.created", json!({ "response": response }))?;
     out.event("response.in_progress", json!({ "response": response }))?;
     let mut items = Vec::new();
     for block in blocks {
-        if out.out.waits(block)? {
+        if out.out.pause(block)? {
             continue;
         }
         let index = items.len();
         let item = match block {
-            Block::Think(text) => reasoning(asked, index, text, &mut out)?,
-            Block::Say(text) => message(asked, index, text, &mut out)?,
+            Block::Think(text) => reasoning(request, index, text, &mut out)?,
+            Block::Say(text) => message(request, index, text, &mut out)?,
             Block::Call(tool) => {
-                let call = tool.named(&asked.tools);
-                tool_call(asked, index, &call.name, &call.arguments, &mut out)?
+                let call = tool.named(&request.tools);
+                tool_call(request, index, &call.name, &call.arguments, &mut out)?
             }
             Block::Pause(_) | Block::Hang => continue,
         };
@@ -53,14 +53,19 @@ pub(super) fn stream(asked: &Asked, blocks: &[Block], out: &mut Stream<'_>) -> i
     out.event("response.completed", json!({ "response": response }))
 }
 
-fn reasoning(asked: &Asked, index: usize, text: &str, out: &mut Numbered<'_, '_>) -> io::Result<Value> {
-    let id = id("rs", asked, index);
+fn reasoning(
+    request: &ModelRequest,
+    index: usize,
+    text: &str,
+    out: &mut Numbered<'_, '_>,
+) -> io::Result<Value> {
+    let id = id("rs", request, index);
     let item = json!({ "id": id, "type": "reasoning", "summary": [] });
     out.event(
         "response.output_item.added",
         json!({ "output_index": index, "item": item }),
     )?;
-    let place = |key: &str, value: Value| {
+    let fields = |key: &str, value: Value| {
         let mut fields = json!({ "item_id": id, "output_index": index, "summary_index": 0 });
         fields[key] = value;
         fields
@@ -68,44 +73,52 @@ fn reasoning(asked: &Asked, index: usize, text: &str, out: &mut Numbered<'_, '_>
     let part = json!({ "type": "summary_text", "text": text });
     out.event(
         "response.reasoning_summary_part.added",
-        place("part", json!({ "type": "summary_text", "text": "" })),
+        fields("part", json!({ "type": "summary_text", "text": "" })),
     )?;
     for piece in pieces(text) {
         out.event(
             "response.reasoning_summary_text.delta",
-            place("delta", piece.into()),
+            fields("delta", piece.into()),
         )?;
     }
-    out.event("response.reasoning_summary_text.done", place("text", text.into()))?;
+    out.event(
+        "response.reasoning_summary_text.done",
+        fields("text", text.into()),
+    )?;
     out.event(
         "response.reasoning_summary_part.done",
-        place("part", part.clone()),
+        fields("part", part.clone()),
     )?;
     Ok(json!({ "id": id, "type": "reasoning", "summary": [part], "encrypted_content": "c2VjcmV0" }))
 }
 
-fn message(asked: &Asked, index: usize, text: &str, out: &mut Numbered<'_, '_>) -> io::Result<Value> {
-    let id = id("msg", asked, index);
+fn message(
+    request: &ModelRequest,
+    index: usize,
+    text: &str,
+    out: &mut Numbered<'_, '_>,
+) -> io::Result<Value> {
+    let id = id("msg", request, index);
     let item = |status: &str, content: Value| json!({ "id": id, "type": "message", "status": status, "role": "assistant", "content": content });
     let added = json!({ "output_index": index, "item": item("in_progress", json!([])) });
     out.event("response.output_item.added", added)?;
-    let place = |key: &str, value: Value| {
+    let fields = |key: &str, value: Value| {
         let mut fields = json!({ "item_id": id, "output_index": index, "content_index": 0 });
         fields[key] = value;
         fields
     };
     let part = |text: &str| json!({ "type": "output_text", "text": text, "annotations": [] });
-    out.event("response.content_part.added", place("part", part("")))?;
+    out.event("response.content_part.added", fields("part", part("")))?;
     for piece in pieces(text) {
-        out.event("response.output_text.delta", place("delta", piece.into()))?;
+        out.event("response.output_text.delta", fields("delta", piece.into()))?;
     }
-    out.event("response.output_text.done", place("text", text.into()))?;
-    out.event("response.content_part.done", place("part", part(text)))?;
+    out.event("response.output_text.done", fields("text", text.into()))?;
+    out.event("response.content_part.done", fields("part", part(text)))?;
     Ok(item("completed", json!([part(text)])))
 }
 
 fn tool_call(
-    asked: &Asked,
+    request: &ModelRequest,
     index: usize,
     name: &str,
     arguments: &Arguments,
@@ -125,9 +138,9 @@ fn tool_call(
             text.clone(),
         ),
     };
-    let id = id("item", asked, index);
+    let id = id("item", request, index);
     let item = |status: &str, text: &str| {
-        let call_id = super::id("call", asked, index);
+        let call_id = super::id("call", request, index);
         let mut item = json!({ "id": id, "type": kind, "status": status, "call_id": call_id, "name": name });
         item[key] = text.into();
         item
@@ -144,19 +157,19 @@ fn tool_call(
     Ok(item("completed", &text))
 }
 
-pub(super) fn whole(asked: &Asked, blocks: &[Block]) -> Value {
+pub(super) fn whole(request: &ModelRequest, blocks: &[Block]) -> Value {
     let part = json!({ "type": "output_text", "text": text_of(blocks), "annotations": [] });
-    let mut response = empty(asked);
+    let mut response = empty(request);
     response["status"] = "completed".into();
-    response["output"] = json!([{ "id": id("msg", asked, 0), "type": "message", "status": "completed",
+    response["output"] = json!([{ "id": id("msg", request, 0), "type": "message", "status": "completed",
                                   "role": "assistant", "content": [part] }]);
     response["usage"] = usage();
     response
 }
 
-fn empty(asked: &Asked) -> Value {
-    json!({ "id": id("resp", asked, 0), "object": "response", "created_at": 1_700_000_000, "status": "in_progress",
-            "model": asked.model, "output": [], "error": null, "incomplete_details": null, "usage": null })
+fn empty(request: &ModelRequest) -> Value {
+    json!({ "id": id("resp", request, 0), "object": "response", "created_at": 1_700_000_000, "status": "in_progress",
+            "model": request.model, "output": [], "error": null, "incomplete_details": null, "usage": null })
 }
 
 fn usage() -> Value {

@@ -1,11 +1,11 @@
-//! Keys that nobody knows, or that stand in the wrong place.
+//! Unknown keys and keys in the wrong section.
 
 use super::*;
 
 #[test]
 fn unknown_top_level_key() {
-    insta::assert_snapshot!(complaint_about("clii:\n  model: x\n"), @r"
-    `clii` is not a known key
+    insta::assert_snapshot!(error_for("clii:\n  model: x\n"), @r"
+    `clii`: unknown key
      --> /tmp/x/project/ralph.yml:1:1
       |
     1 | clii:
@@ -17,8 +17,8 @@ fn unknown_top_level_key() {
 
 #[test]
 fn unknown_key_in_a_section() {
-    insta::assert_snapshot!(complaint_about("event_loop:\n  max_iteration: 5\n"), @r"
-    `event_loop.max_iteration` is not a known key
+    insta::assert_snapshot!(error_for("event_loop:\n  max_iteration: 5\n"), @r"
+    `event_loop.max_iteration`: unknown key
      --> /tmp/x/project/ralph.yml:2:3
       |
     2 |   max_iteration: 5
@@ -30,8 +30,8 @@ fn unknown_key_in_a_section() {
 
 #[test]
 fn unknown_key_in_an_adapter() {
-    insta::assert_snapshot!(complaint_about("adapters:\n  claude:\n    timout: 5\n"), @r"
-    `adapters.claude.timout` is not a known key
+    insta::assert_snapshot!(error_for("adapters:\n  claude:\n    timout: 5\n"), @r"
+    `adapters.claude.timout`: unknown key
      --> /tmp/x/project/ralph.yml:3:5
       |
     3 |     timout: 5
@@ -43,8 +43,8 @@ fn unknown_key_in_an_adapter() {
 
 #[test]
 fn unknown_key_in_a_gate() {
-    insta::assert_snapshot!(complaint_about("gates:\n  - name: tests\n    runs: make test\n"), @r"
-    `gates[0].runs` is not a known key
+    insta::assert_snapshot!(error_for("gates:\n  - name: tests\n    runs: make test\n"), @r"
+    `gates[0].runs`: unknown key
      --> /tmp/x/project/ralph.yml:3:5
       |
     3 |     runs: make test
@@ -56,8 +56,8 @@ fn unknown_key_in_a_gate() {
 
 #[test]
 fn unknown_key_in_a_hat() {
-    insta::assert_snapshot!(complaint_about("hats:\n  builder:\n    trigger: [plan]\n"), @r"
-    `hats.builder.trigger` is not a known key
+    insta::assert_snapshot!(error_for("hats:\n  builder:\n    trigger: [plan]\n"), @r"
+    `hats.builder.trigger`: unknown key
      --> /tmp/x/project/ralph.yml:3:5
       |
     3 |     trigger: [plan]
@@ -68,22 +68,22 @@ fn unknown_key_in_a_hat() {
 }
 
 #[test]
-fn unknown_key_that_resembles_nothing() {
-    insta::assert_snapshot!(complaint_about("cli:\n  banana: 1\n"), @"
-    `cli.banana` is not a known key
+fn unknown_key_without_a_similar_key() {
+    insta::assert_snapshot!(error_for("cli:\n  banana: 1\n"), @"
+    `cli.banana`: unknown key
      --> /tmp/x/project/ralph.yml:2:3
       |
     2 |   banana: 1
       |   ^^^^^^
       |
-      = help: known here: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model
+      = help: expected one of: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model
     ");
 }
 
 #[test]
-fn known_key_in_the_wrong_place() {
-    insta::assert_snapshot!(complaint_about("max_iterations: 5\n"), @r"
-    `max_iterations` is not a known key
+fn known_key_in_the_wrong_section() {
+    insta::assert_snapshot!(error_for("max_iterations: 5\n"), @r"
+    `max_iterations`: unknown key
      --> /tmp/x/project/ralph.yml:1:1
       |
     1 | max_iterations: 5
@@ -95,8 +95,8 @@ fn known_key_in_the_wrong_place() {
 
 #[test]
 fn unknown_agent_under_adapters() {
-    insta::assert_snapshot!(complaint_about("adapters:\n  claud:\n    enabled: false\n"), @r"
-    `adapters.claud` is not a known agent
+    insta::assert_snapshot!(error_for("adapters:\n  claud:\n    enabled: false\n"), @r"
+    `adapters.claud`: unknown agent
      --> /tmp/x/project/ralph.yml:2:3
       |
     2 |   claud:

@@ -1,10 +1,10 @@
-//! The cases: how an agent's output is read, what it says, and whether that means done.
+//! Test cases: output format, transcript and expected outcome.
 
-use super::Done::{self, *};
-use super::Format::{self, *};
+use super::CaseOutcome::{self, *};
+use super::OutputFormat::{self, *};
 
-pub(super) const CASES: &[(Format, &str, Done)] = &[
-    // A marker as it should be.
+pub(super) const CASES: &[(OutputFormat, &str, CaseOutcome)] = &[
+    // Valid markers.
     (Structured, "ai LOOP_COMPLETE", Yes),
     (Structured, "ai All tests pass.\\n\\nLOOP_COMPLETE", Yes),
     (Structured, "ai LOOP_COMPLETE\\n\\nI changed three files.", Yes),
@@ -17,7 +17,7 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
     (Structured, "ai All green. <promise>COMPLETE</promise>", Yes),
     (Structured, "ai <<<RALPHEX:COMPLETED>>>", Yes),
     (Structured, "ai <<<RALPHEX:ALL_TASKS_DONE>>>", Yes),
-    // Split over the stream.
+    // Markers split over stream events.
     (Structured, "ai done\\nLOOP_\n+COMPLETE", Yes),
     (Structured, "ai L\n+OOP\n+_COMP\n+LETE", Yes),
     (Structured, "ai <promise>COMP\n+LETE</promise>", Yes),
@@ -25,9 +25,9 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
     (
         Structured,
         "ai done\\n\n+LOOP_COMPLETE\n+ it will be",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
-    // Attempt before the final message is as it should be; after it, it was not final.
+    // Tool calls may precede the final message. If they follow it, it was not final.
     (Structured, "tool\nout ok\nend\nai LOOP_COMPLETE", Yes),
     (Structured, "ai Now the tests.\ntool\nend\nai LOOP_COMPLETE", Yes),
     (
@@ -47,34 +47,34 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
     ),
     (Structured, "tool\nai LOOP_COMPLETE\nend", Yes),
     (Structured, "ai LOOP_COMPLETE\nthink Was that all?", Yes),
-    // Named, not given.
+    // Markers that are mentioned, quoted or part of an event.
     (
         Structured,
         "ai I will print LOOP_COMPLETE when the tests pass.",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
     (
         Structured,
         "ai Shall I print LOOP_COMPLETE?",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
-    (Structured, "ai LOOP_COMPLETE?", Ignored("middle of a sentence")),
+    (Structured, "ai LOOP_COMPLETE?", Ignored("alone on its own line")),
     (
         Structured,
         "ai Not LOOP_COMPLETE yet.",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
-    (Structured, "ai - LOOP_COMPLETE", Ignored("middle of a sentence")),
-    (Structured, "ai > LOOP_COMPLETE", Ignored("middle of a sentence")),
+    (Structured, "ai - LOOP_COMPLETE", Ignored("alone on its own line")),
+    (Structured, "ai > LOOP_COMPLETE", Ignored("alone on its own line")),
     (
         Structured,
         "ai Status: LOOP_COMPLETE",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
     (
         Structured,
         "ai Say <promise>COMPLETE</promise>\\nwhen you are done.",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
     (Structured, "ai ```\\nLOOP_COMPLETE\\n```", Ignored("code fence")),
     (
@@ -91,32 +91,32 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
     (
         Structured,
         "ai <event topic=\"build.done\">LOOP_COMPLETE</event>",
-        Ignored("event's payload"),
+        Ignored("event payload"),
     ),
     (
         Structured,
         "ai <event topic=\"a\">\\nLOOP_COMPLETE\\n</event>",
-        Ignored("event's payload"),
+        Ignored("event payload"),
     ),
     (
         Structured,
         "ai <event topic=\"build.done\">ok</event>\\nLOOP_COMPLETE",
         Yes,
     ),
-    // Words that only look like it.
+    // Texts that only resemble a marker.
     (Structured, "ai incomplete", No),
     (Structured, "ai The task is complete.", No),
     (Structured, "ai COMPLETE", No),
     (Structured, "ai loop_complete", No),
-    (Structured, "ai LOOP_COMPLETED", Ignored("middle of a sentence")),
+    (Structured, "ai LOOP_COMPLETED", Ignored("alone on its own line")),
     (
         Structured,
         "ai NOT_LOOP_COMPLETE",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
     (Structured, "ai EXIT_SIGNAL: true", No),
     (Structured, "ai tests: pass", No),
-    // Somebody else's words.
+    // Markers outside the assistant's messages.
     (Structured, "think LOOP_COMPLETE\nai Not yet.", No),
     (Structured, "prompt LOOP_COMPLETE\nai Not yet.", No),
     (Structured, "user LOOP_COMPLETE\nai Not yet.", No),
@@ -137,8 +137,13 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
         No,
     ),
     (Structured, "ai Working.\nstderr LOOP_COMPLETE", No),
-    // The terminal event repeats the final message; it is the final message.
-    (Structured, "ai Working.\nok done\\nLOOP_COMPLETE", Yes),
+    // The copy of the final message in the terminal event is ignored: the message is also a text.
+    (Structured, "ai Working.\nok done\\nLOOP_COMPLETE", No),
+    (
+        Structured,
+        "ai Working.\nai done\\nLOOP_COMPLETE\nok done\\nLOOP_COMPLETE",
+        Yes,
+    ),
     (Structured, "ai LOOP_COMPLETE\nok LOOP_COMPLETE", Yes),
     (Structured, "ai LOOP_COMPLETE\nok", Yes),
     (Structured, "ok first\nai LOOP_COMPLETE\nok", Yes),
@@ -154,7 +159,7 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
         "ai LOOP_COMPLETE\nok LOOP_COMPLETE\nai There is more to do.",
         Ignored("earlier message"),
     ),
-    // Words that ended good runs elsewhere: a ticket, a dependency, a log. None of them is the agent's failure.
+    // Error texts in tickets, dependencies and logs are not failures of the agent.
     (
         Structured,
         "tool\nout error: API Error: 429 rate limit exceeded\nend\nai LOOP_COMPLETE",
@@ -171,7 +176,7 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
         Yes,
     ),
     (Structured, "ai Ticket: API Error: login shows 401", No),
-    // A status block, in whatever form, is not a marker; the last word is the last message's.
+    // Status blocks are not markers; only the last message counts.
     (
         Structured,
         "ai STATUS: COMPLETE\\nEXIT_SIGNAL: true\\nTASKS: incomplete",
@@ -187,7 +192,7 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
         "ai Not yet.\nok Not yet.\nai LOOP_COMPLETE\nok LOOP_COMPLETE",
         Yes,
     ),
-    // What the last run said, read back from its log.
+    // Output of a previous run, read back from its log.
     (
         Structured,
         "tool\nout RALPH: LOOP_COMPLETE\\n<promise>COMPLETE</promise>\nend\nai The last run says that it was done.",
@@ -199,11 +204,15 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
         "tool\nout <<<RALPHEX:FAILED>>>\nend\nai LOOP_COMPLETE",
         Yes,
     ),
-    // Half a line is a whole one when nothing follows; spaces of any kind are no words.
+    // Unterminated lines and unusual whitespace.
     (Structured, "ai done\\n\u{a0}LOOP_COMPLETE\u{a0}", Yes),
-    (Structured, "ai ✅ LOOP_COMPLETE", Ignored("middle of a sentence")),
+    (
+        Structured,
+        "ai ✅ LOOP_COMPLETE",
+        Ignored("alone on its own line"),
+    ),
     (Structured, "ai __LOOP_COMPLETE__!", Yes),
-    // Who failed has not finished, whatever was said.
+    // A failed agent is not done, whatever its messages contain.
     (Structured, "ai LOOP_COMPLETE\nbad", Failed),
     (Structured, "ai LOOP_COMPLETE\nok\nexit 1", Failed),
     (Structured, "ai LOOP_COMPLETE\nok\nexit 143", Failed),
@@ -215,20 +224,28 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
     ),
     (Structured, "", Failed),
     (Structured, "think LOOP_COMPLETE\nexit 1", Failed),
-    (Structured, "ai <<<RALPHEX:FAILED>>>", GaveUp),
+    (Structured, "ai <<<RALPHEX:FAILED>>>", DeclaredFailure),
     (
         Structured,
         "ai I cannot do this. <<<RALPHEX:TASK_FAILED>>>",
-        GaveUp,
+        DeclaredFailure,
     ),
-    (Structured, "ai LOOP_COMPLETE\\n<<<RALPHEX:FAILED>>>", GaveUp),
-    (Structured, "ai <<<RALPHEX:FAILED>>>\\nLOOP_COMPLETE", GaveUp),
+    (
+        Structured,
+        "ai LOOP_COMPLETE\\n<<<RALPHEX:FAILED>>>",
+        DeclaredFailure,
+    ),
+    (
+        Structured,
+        "ai <<<RALPHEX:FAILED>>>\\nLOOP_COMPLETE",
+        DeclaredFailure,
+    ),
     (
         Structured,
         "ai I would say <<<RALPHEX:FAILED>>> if it did not work.",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
-    // Lines only: the last twenty count, an echoed prompt does not.
+    // Formats with lines only: the last 20 lines count, an echoed prompt does not.
     (Plain, "line working\nline LOOP_COMPLETE", Yes),
     (Plain, "line LOOP_COMPLETE\nline tokens used: 1,234", Yes),
     (Plain, "line done. <promise>COMPLETE</promise>", Yes),
@@ -245,7 +262,7 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
     (
         Plain,
         "line I print LOOP_COMPLETE at the end",
-        Ignored("middle of a sentence"),
+        Ignored("alone on its own line"),
     ),
     (
         Plain,
@@ -262,7 +279,7 @@ pub(super) const CASES: &[(Format, &str, Done)] = &[
     (Plain, "stderr LOOP_COMPLETE\nline hm", No),
     (Plain, "stderr LOOP_COMPLETE", Failed),
     (Plain, "", Failed),
-    (Plain, "line <<<RALPHEX:FAILED>>>", GaveUp),
+    (Plain, "line <<<RALPHEX:FAILED>>>", DeclaredFailure),
     (Plain, "line incomplete", No),
     (
         Plain,

@@ -1,28 +1,28 @@
-//! What can happen in a random world, by a number each.
+//! Generates inputs for random simulations; each number selects a variant.
 
 use super::*;
 
 pub(super) fn launched() -> Input {
-    Input::Launched {
-        pid: 1,
+    Input::AgentStarted {
+        identity: AgentIdentity::Process { pid: 1 },
         command: Vec::new(),
     }
 }
 
-pub(super) fn key(form: u8) -> Key {
+pub(super) fn key(form: u8) -> Input {
     match form % 16 {
-        0 => Key::Kill,
-        1..=4 => Key::Interrupt,
-        _ => Key::Any,
+        0 => command(Command::Kill),
+        1..=4 => Input::KeyTyped(InteractiveKey::Interrupt),
+        _ => Input::KeyTyped(InteractiveKey::Other),
     }
 }
 
 pub(super) fn answered(form: u8) -> Input {
-    Input::Answered(match form % 8 {
+    answer(match form % 8 {
         0 => Answer::Quit,
-        1 => Answer::GoOnWithoutAsking,
+        1 => Answer::ContinueWithoutAsking,
         2..=4 => Answer::Done,
-        _ => Answer::GoOn,
+        _ => Answer::Continue,
     })
 }
 
@@ -35,8 +35,8 @@ fn process_end(form: u8) -> ProcessEnd {
 }
 
 pub(super) fn exited(form: u8) -> Input {
-    Input::Exited {
-        end: process_end(form),
+    Input::AgentEnded {
+        end: process_end(form).into(),
         swept: 0,
     }
 }
@@ -48,7 +48,7 @@ pub(super) fn gate_ended(form: u8) -> Input {
     }
 }
 
-fn said(text: &str, flow: Flow) -> TranscriptEvent {
+fn message(text: &str, flow: Flow) -> TranscriptEvent {
     TranscriptEvent::Text {
         tag: Tag::Ai,
         text: text.into(),
@@ -75,24 +75,24 @@ fn error(class: ErrorClass) -> TranscriptEvent {
     })
 }
 
-fn used(scope: UsageScope) -> TranscriptEvent {
+fn usage(scope: UsageScope) -> TranscriptEvent {
     TranscriptEvent::usage(Usage {
         total_tokens: Some(600),
-        cost_usd: Some(0.6),
+        cost_usd: crate::event::Usd::new(0.6),
         scope,
         ..Usage::default()
     })
 }
 
-/// One of the things that an agent may say or do.
-pub(super) fn heard(form: u8) -> TranscriptEvent {
+/// A transcript event of the agent.
+pub(super) fn agent_event(form: u8) -> TranscriptEvent {
     match form % 20 {
-        0..=2 => said("done\nLOOP_COMPLETE", Flow::Message),
-        3 => said("LOOP_", Flow::Delta),
-        4 => said("COMPLETE", Flow::Delta),
-        5 => said("<<<RALPHEX:FAILED>>>", Flow::Message),
-        6 => said("<event topic=\"plan.ready\">x</event>", Flow::Message),
-        7 => said("<event topic=\"odd\" target=\"nobody\">x</event>", Flow::Line),
+        0..=2 => message("done\nLOOP_COMPLETE", Flow::Message),
+        3 => message("LOOP_", Flow::Delta),
+        4 => message("COMPLETE", Flow::Delta),
+        5 => message("<<<RALPHEX:FAILED>>>", Flow::Message),
+        6 => message("<event topic=\"plan.ready\">x</event>", Flow::Message),
+        7 => message("<event topic=\"odd\" target=\"missing\">x</event>", Flow::Line),
         8 => TranscriptEvent::ToolStart {
             tool: ToolStart {
                 id: "t".into(),
@@ -113,8 +113,8 @@ pub(super) fn heard(form: u8) -> TranscriptEvent {
         14 => error(ErrorClass::Other),
         15 => error(ErrorClass::RateLimit),
         16 => error(ErrorClass::Auth),
-        17 => used(UsageScope::Step),
-        18 => used(UsageScope::Iteration),
+        17 => usage(UsageScope::Step),
+        18 => usage(UsageScope::Iteration),
         _ => TranscriptEvent::meta(Meta::RateLimit {
             status: RateLimitStatus::Rejected,
             resets_at: Timestamp::from_second(3600).ok(),

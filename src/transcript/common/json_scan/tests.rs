@@ -1,4 +1,4 @@
-//! Skimming against serde: what both take, and what neither does.
+//! Compares the scanner with serde.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,34 +6,34 @@ use serde_json::{Value, json};
 use super::*;
 
 #[derive(Debug, Default, PartialEq)]
-struct Sample<'a> {
+struct ScanSample<'a> {
     name: Field<'a>,
     age: Field<'a>,
     inner: Option<Box<Self>>,
     content: Vec<Self>,
-    words: Option<String>,
+    text: Option<String>,
     rest: Option<&'a str>,
 }
 
-impl<'a> Scanned<'a> for Sample<'a> {
-    fn take(&mut self, name: &str, value: &mut JsonScan<'a>) -> Option<()> {
+impl<'a> FromScan<'a> for ScanSample<'a> {
+    fn read_field(&mut self, name: &str, value: &mut JsonScanner<'a>) -> Option<()> {
         match name {
             "name" => self.name = value.field()?,
             "age" => self.age = value.field()?,
             "inner" => value.nested(self.inner.get_or_insert_default().as_mut())?,
             "content" => match value.content()? {
                 Content::Absent => {}
-                Content::Words(words) => self.words = Some(words.into_owned()),
+                Content::Text(text) => self.text = Some(text.into_owned()),
                 Content::Blocks(blocks) => self.content = blocks,
             },
             "rest" => self.rest = value.raw()?.map(RawValue::get),
-            _ => drop(value.pass()?),
+            _ => drop(value.skip_value()?),
         }
         Some(())
     }
 }
 
-/// The same by way of a tree.
+/// The expected fields, taken from a parsed `Value`.
 fn expected(value: &Value, raw: &mut Vec<String>) -> Expected {
     let field = |name: &str| match &value[name] {
         Value::Null | Value::Array(_) | Value::Object(_) => Field::Absent,
@@ -52,7 +52,7 @@ fn expected(value: &Value, raw: &mut Vec<String>) -> Expected {
         age: field("age"),
         inner: value.get("inner").map(|inner| Box::new(expected(inner, raw))),
         content: blocks.iter().map(|block| expected(block, raw)).collect(),
-        words: value["content"].as_str().map(str::to_owned),
+        text: value["content"].as_str().map(str::to_owned),
     }
 }
 
@@ -62,10 +62,10 @@ struct Expected {
     age: Field<'static>,
     inner: Option<Box<Self>>,
     content: Vec<Self>,
-    words: Option<String>,
+    text: Option<String>,
 }
 
-fn owned(sample: Sample<'_>, raw: &mut Vec<String>) -> Expected {
+fn owned(sample: ScanSample<'_>, raw: &mut Vec<String>) -> Expected {
     let field = |field: Field<'_>| match field {
         Field::Text(text) => Field::Text(Cow::Owned(text.into_owned())),
         Field::Absent => Field::Absent,
@@ -86,7 +86,7 @@ fn owned(sample: Sample<'_>, raw: &mut Vec<String>) -> Expected {
             .into_iter()
             .map(|block| owned(block, raw))
             .collect(),
-        words: sample.words,
+        text: sample.text,
     }
 }
 
@@ -119,12 +119,12 @@ fn values() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_skimmed_is_what_serde_reads(value in values(), pretty in any::<bool>()) {
+    fn scanned_fields_equal_serde_result(value in values(), pretty in any::<bool>()) {
         let object = json!({ "inner": value, "name": "n" });
         let text = if pretty { serde_json::to_string_pretty(&object).unwrap() } else { object.to_string() };
-        // A fraction may have lost its last digit on the way.
+        // Serialization may change the last digit of a fraction.
         let object: Value = serde_json::from_str(&text).unwrap();
-        let scanned: Sample<'_> = JsonScan::object(&text).unwrap();
+        let scanned: ScanSample<'_> = JsonScanner::object(&text).unwrap();
         let (mut raw, mut expected_raw) = (Vec::new(), Vec::new());
         let scanned = owned(scanned, &mut raw);
         prop_assert_eq!(scanned, expected(&object, &mut expected_raw));
@@ -134,28 +134,28 @@ proptest! {
     }
 
     #[test]
-    fn half_a_line_is_none(value in values(), part in 0.0..1.0_f64) {
+    fn truncated_line_is_rejected(value in values(), part in 0.0..1.0_f64) {
         let text = json!({ "inner": value, "name": "né" }).to_string();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the text")]
         let cut = text.floor_char_boundary((text.len() as f64 * part) as usize);
-        prop_assert!(JsonScan::object::<Sample<'_>>(&text[..cut]).is_none());
+        prop_assert!(JsonScanner::object::<ScanSample<'_>>(&text[..cut]).is_none());
     }
 
     #[test]
-    fn what_serde_refuses_is_refused(value in values(), at in any::<prop::sample::Index>(), piece in "[{}\\[\\]\",:\\\\u0-9a \u{0}-\u{1f}]{0,2}") {
+    fn invalid_json_is_rejected(value in values(), at in any::<prop::sample::Index>(), piece in "[{}\\[\\]\",:\\\\u0-9a \u{0}-\u{1f}]{0,2}") {
         let mut text = json!({ "inner": value, "name": "n" }).to_string();
         let from = text.floor_char_boundary(at.index(text.len()));
         let to = text.ceil_char_boundary((from + 1).min(text.len()));
         text.replace_range(from..to, &piece);
-        let skimmed = JsonScan::object::<Sample<'_>>(&text);
-        let takes = serde_json::from_str::<serde_json::Map<String, Value>>(&text).is_ok();
-        prop_assert!(skimmed.is_none() || serde_json::from_str::<IgnoredAny>(&text).is_ok(), "{}", text);
-        prop_assert!(skimmed.is_some() || !takes, "{}", text);
+        let scanned = JsonScanner::object::<ScanSample<'_>>(&text);
+        let serde_accepts = serde_json::from_str::<serde_json::Map<String, Value>>(&text).is_ok();
+        prop_assert!(scanned.is_none() || serde_json::from_str::<IgnoredAny>(&text).is_ok(), "{}", text);
+        prop_assert!(scanned.is_some() || !serde_accepts, "{}", text);
     }
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn non_objects_are_rejected() {
     for text in [
         "",
         "{",
@@ -178,21 +178,21 @@ fn what_is_no_object_is_refused() {
         r#"{"rest":{"a":tru}}"#,
         "{\"name\":\"a\u{1b}[0m\"}",
     ] {
-        assert!(JsonScan::object::<Sample<'_>>(text).is_none(), "{text}");
+        assert!(JsonScanner::object::<ScanSample<'_>>(text).is_none(), "{text}");
     }
 }
 
 #[test]
-fn half_a_character_is_replaced_in_words_and_refused_in_what_stays_as_it_came() {
-    let read: Sample<'_> = JsonScan::object(r#"{"name":"a\ud83d\n","other":"\ud83d"}"#).unwrap();
+fn lone_surrogate_is_replaced_in_text_and_rejected_in_raw_values() {
+    let read: ScanSample<'_> = JsonScanner::object(r#"{"name":"a\ud83d\n","other":"\ud83d"}"#).unwrap();
     assert_eq!(read.name.text(), Some("a\u{fffd}\n"));
-    assert!(JsonScan::object::<Sample<'_>>(r#"{"rest":{"a":"\ud83d"}}"#).is_none());
-    assert!(JsonScan::object::<Sample<'_>>(r#"{"name":"\q"}"#).is_none());
+    assert!(JsonScanner::object::<ScanSample<'_>>(r#"{"rest":{"a":"\ud83d"}}"#).is_none());
+    assert!(JsonScanner::object::<ScanSample<'_>>(r#"{"name":"\q"}"#).is_none());
 }
 
 #[test]
-fn words_without_escapes_are_borrowed() {
-    let read: Sample<'_> = JsonScan::object(r#"{ "name" : "plain" , "age" : "a\nb" }"#).unwrap();
+fn text_without_escapes_is_borrowed() {
+    let read: ScanSample<'_> = JsonScanner::object(r#"{ "name" : "plain" , "age" : "a\nb" }"#).unwrap();
     assert!(matches!(read.name, Field::Text(Cow::Borrowed("plain"))));
     assert_eq!(read.age.text(), Some("a\nb"));
 }

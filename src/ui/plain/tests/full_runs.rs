@@ -1,23 +1,23 @@
-//! Longer stories: gates, trouble, many tools at once.
+//! Runs with gates, failures and parallel tool calls.
 
 use super::*;
 
 #[test]
-fn a_gate_refuses_and_then_passes() {
-    let text = told(PLAIN, |story| {
-        story.iteration(1, 1, Some("builder"));
-        story.said(TranscriptEvent::message(Tag::Ai, "Done.\n\nLOOP_COMPLETE"));
-        story.end_agent(exit(0), 2);
+fn gate_fails_and_then_passes() {
+    let text = rendered(PLAIN, |scenario| {
+        scenario.iteration(1, 1, Some("builder"));
+        scenario.transcript(TranscriptEvent::message(Tag::Ai, "Done.\n\nLOOP_COMPLETE"));
+        scenario.end_agent(exit(0), 2);
         let output: String = (1..=20).map(|line| format!("line {line}\n")).collect();
-        story.gate(GateResult::Failed { end: exit(101) }, &output);
-        story.end_iteration(
+        scenario.gate(GateResult::Failed { end: exit(101) }, &output);
+        scenario.end_iteration(
             IterationOutcome::Continued {
                 rejected_by: Some("tests".into()),
             },
             usage(),
         );
-        story.iteration(2, 1, Some("builder"));
-        story.tell(RunEvent::Topic {
+        scenario.iteration(2, 1, Some("builder"));
+        scenario.emit(RunEvent::Topic {
             iteration: 2,
             event: TopicEvent {
                 topic: "build.done".into(),
@@ -25,18 +25,18 @@ fn a_gate_refuses_and_then_passes() {
                 payload: "the last test\npasses now".into(),
             },
         });
-        story.tell(RunEvent::TopicRerouted {
+        scenario.emit(RunEvent::TopicRerouted {
             iteration: 2,
             topic: "odd\x1b[2J".into(),
             hat: Some("planner".into()),
             reason: "no hat claims it".into(),
         });
-        story.said(TranscriptEvent::message(
+        scenario.transcript(TranscriptEvent::message(
             Tag::Ai,
             "Now it is really done.\n\nLOOP_COMPLETE",
         ));
-        story.gate(GateResult::Passed, "ok\n");
-        story.end_iteration(
+        scenario.gate(GateResult::Passed, "ok\n");
+        scenario.end_iteration(
             IterationOutcome::Completed {
                 marker: "LOOP_COMPLETE".into(),
             },
@@ -44,7 +44,7 @@ fn a_gate_refuses_and_then_passes() {
         );
         let mut sum = usage();
         sum.add(&usage());
-        story.end(complete(), sum);
+        scenario.end(complete(), sum);
     });
     insta::assert_snapshot!(text, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
@@ -57,7 +57,7 @@ fn a_gate_refuses_and_then_passes() {
          AI │ Done.
             │
             │ LOOP_COMPLETE
-        SYS │ stopped 2 processes that the agent had left behind
+        SYS │ the agent ended with exit code 0 after 1m01s; stopped 2 processes left behind by the agent
        GATE │ ▸ tests cargo test --quiet
        GATE │ ✗ tests · 4.2s · exit code 101
             │   … 8 lines above
@@ -74,8 +74,8 @@ fn a_gate_refuses_and_then_passes() {
             │   line 19
             │   line 20
             │
-     REPORT │ ✗ rejected: the agent reported done, but the gate tests failed
-            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+     REPORT │ ✗ rejected: the agent reported done, but gate `tests` failed
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 4.2s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ── iteration 2/100 · builder ───────────────────────────────────────── 08:00 ──
@@ -88,89 +88,89 @@ fn a_gate_refuses_and_then_passes() {
        GATE │ ✓ tests · 4.2s
             │
      REPORT │ ✓ done: the agent printed LOOP_COMPLETE
-            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 8.4s · 92.4k tokens (76.0k cached) · $0.25 of $20.00
 
     ✓ Done. All gates passed (tests).
       iterations  1 of 100
       time        1m10s
-      tokens      92,400 (90,000 in, 76,000 of them cached; 2,400 out)
-      cost        $0.25 reported, of $20.00
+      tokens      92,400 (90,000 input, 76,000 of them cached; 2,400 output)
+      cost        $0.25 of $20.00 (reported)
       gates       tests passed ×1, failed ×1
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn a_night_of_trouble() {
-    let text = told(PLAIN, |story| {
-        story.iteration(3, 1, None);
-        story.tell(RunEvent::Stderr {
+fn failures_timeouts_and_rate_limits() {
+    let text = rendered(PLAIN, |scenario| {
+        scenario.iteration(3, 1, None);
+        scenario.emit(RunEvent::Stderr {
             iteration: 3,
             text: "warning: config is old\n".into(),
         });
-        story.tell(RunEvent::Stderr {
+        scenario.emit(RunEvent::Stderr {
             iteration: 3,
             text: "Error: connection reset".into(),
         });
-        story.end_agent(exit(1), 1);
-        story.end_iteration(
+        scenario.end_agent(exit(1), 1);
+        scenario.end_iteration(
             IterationOutcome::Failed {
-                failure: Failure::Exit {
-                    end: exit(1),
+                failure: IterationFailure::Exit {
+                    end: exit(1).into(),
                     message: "connection reset".into(),
                 },
             },
             Usage::default(),
         );
-        story.tell(RunEvent::Waiting {
-            why: Pause::Backoff,
+        scenario.emit(RunEvent::Waiting {
+            why: WaitReason::Backoff,
             wait_ms: 8000,
         });
-        story.wait(8000);
-        story.tell(RunEvent::WaitEnded);
-        story.iteration(3, 2, None);
-        story.end_iteration(
+        scenario.wait(8000);
+        scenario.emit(RunEvent::WaitEnded);
+        scenario.iteration(3, 2, None);
+        scenario.end_iteration(
             IterationOutcome::TimedOut {
                 limit: TimeLimit::Idle,
                 after_seconds: 600,
             },
             Usage::default(),
         );
-        story.iteration(3, 3, None);
-        story.said(TranscriptEvent::line(Tag::Ai, "a line"));
-        story.said(TranscriptEvent::line(Tag::Ai, ""));
-        story.said(TranscriptEvent::line(Tag::Ai, "  and another"));
-        story.tell(RunEvent::MarkerIgnored {
+        scenario.iteration(3, 3, None);
+        scenario.transcript(TranscriptEvent::line(Tag::Ai, "a line"));
+        scenario.transcript(TranscriptEvent::line(Tag::Ai, ""));
+        scenario.transcript(TranscriptEvent::line(Tag::Ai, "  and another"));
+        scenario.emit(RunEvent::MarkerIgnored {
             iteration: 3,
             marker: "LOOP_COMPLETE".into(),
-            reason: "it stands inside a code fence".into(),
+            reason: "it is inside a code fence".into(),
         });
-        story.end_iteration(
+        scenario.end_iteration(
             IterationOutcome::RateLimited {
                 resets_at: Some(start() + SignedDuration::from_mins(20)),
                 message: "usage limit reached".into(),
             },
             Usage::default(),
         );
-        story.tell(RunEvent::Waiting {
-            why: Pause::RateLimit,
+        scenario.emit(RunEvent::Waiting {
+            why: WaitReason::RateLimit,
             wait_ms: 1_192_000,
         });
-        story.wait(60_000);
-        story.tell(RunEvent::WaitEnded);
-        story.tell(RunEvent::Waiting {
-            why: Pause::Cooldown,
+        scenario.wait(60_000);
+        scenario.emit(RunEvent::WaitEnded);
+        scenario.emit(RunEvent::Waiting {
+            why: WaitReason::Cooldown,
             wait_ms: 500,
         });
-        story.tell(RunEvent::Notice {
-            level: Level::Info,
+        scenario.emit(RunEvent::Notice {
+            level: NoticeLevel::Info,
             text: "no git here".into(),
         });
-        story.tell(RunEvent::Stopping {
+        scenario.emit(RunEvent::Stopping {
             reason: "Ctrl-C".into(),
         });
-        story.end(RunOutcome::Interrupted { by: Interrupt::Int }, Usage::default());
+        scenario.end(RunOutcome::Interrupted { by: Interrupt::Int }, Usage::default());
     });
     insta::assert_snapshot!(text, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
@@ -182,8 +182,7 @@ fn a_night_of_trouble() {
     ── iteration 3/100 ─────────────────────────────────────────────────── 08:00 ──
         ERR │ warning: config is old
             │ Error: connection reset
-        SYS │ the agent ended with exit code 1 after 1m01s
-        SYS │ stopped one process that the agent had left behind
+        SYS │ the agent ended with exit code 1 after 1m01s; stopped 1 process left behind by the agent
             │
      REPORT │ ✗ failed: the agent ended with exit code 1: connection reset
             │ 1m05s
@@ -200,13 +199,13 @@ fn a_night_of_trouble() {
          AI │ a line
             │
             │   and another
-       WARN │ LOOP_COMPLETE does not count: it stands inside a code fence
+       WARN │ LOOP_COMPLETE ignored: it is inside a code fence
             │
      REPORT │ ! rate limited until 08:20, not counted: usage limit reached
             │ 1m05s
             │ so far: 8.0s
        WAIT │ rate limit: waiting 19m52s, until 08:20
-       WAIT │ woken 18m52s early, going on
+       WAIT │ woken 18m52s early, continuing
        WAIT │ cooldown: waiting 500ms, until 08:01
        NOTE │ no git here
        WARN │ stopping: Ctrl-C
@@ -214,34 +213,34 @@ fn a_night_of_trouble() {
     ! Interrupted by Ctrl-C.
       iterations  1 of 100
       time        1m10s
-      cost        unknown; the limit of $20.00 was not enforced
-      gates       none ran
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      cost        not reported; the budget of $20.00 was not enforced
+      gates       none
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
       next        to resume: ralph run --continue 20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn parallel_tools_stay_told_apart() {
-    let text = told(PLAIN, |story| {
-        story.iteration(1, 1, None);
-        story.start_tool("a", "Read", json!({"file_path": "src/a.rs"}));
-        story.start_tool("b", "Read", json!({"file_path": "src/b.rs"}));
-        story.start_tool("c", "Task", json!({"description": "Find the bug", "prompt": "…"}));
-        story.start_tool_in(Some("c"), "d", "Grep", json!({"pattern": "todo", "path": "src"}));
-        story.wait(40);
-        story.end_tool("d", ToolStatus::Ok, None);
-        story.said(TranscriptEvent::Text {
+fn parallel_tool_calls_are_labelled() {
+    let text = rendered(PLAIN, |scenario| {
+        scenario.iteration(1, 1, None);
+        scenario.start_tool("a", "Read", json!({"file_path": "src/a.rs"}));
+        scenario.start_tool("b", "Read", json!({"file_path": "src/b.rs"}));
+        scenario.start_tool("c", "Task", json!({"description": "Find the bug", "prompt": "…"}));
+        scenario.start_tool_in(Some("c"), "d", "Grep", json!({"pattern": "todo", "path": "src"}));
+        scenario.wait(40);
+        scenario.end_tool("d", ToolStatus::Ok, None);
+        scenario.transcript(TranscriptEvent::Text {
             tag: Tag::Ai,
             text: "Found it.".into(),
             flow: Flow::Message,
             parent: Some("c".into()),
         });
-        story.tool_output("b", "x\n");
-        story.end_tool("b", ToolStatus::Ok, Some(5));
-        story.end_tool("a", ToolStatus::Fail, Some(7));
-        story.end_tool("zzz", ToolStatus::Unknown, None);
-        story.end_iteration(
+        scenario.tool_output("b", "x\n");
+        scenario.end_tool("b", ToolStatus::Ok, Some(5));
+        scenario.end_tool("a", ToolStatus::Fail, Some(7));
+        scenario.end_tool("zzz", ToolStatus::Unknown, None);
+        scenario.end_iteration(
             IterationOutcome::Continued { rejected_by: None },
             Usage::default(),
         );
@@ -275,12 +274,12 @@ fn parallel_tools_stay_told_apart() {
 }
 
 #[test]
-fn many_tools_are_counted_and_failures_listed() {
-    let text = told(PLAIN, |story| {
-        story.iteration(1, 1, None);
+fn many_tool_calls_are_counted_and_failures_listed() {
+    let text = rendered(PLAIN, |scenario| {
+        scenario.iteration(1, 1, None);
         for call in 0..30 {
             let id = call.to_string();
-            story.start_tool(
+            scenario.start_tool(
                 &id,
                 if call % 3 == 0 { "Bash" } else { "Edit" },
                 json!({"command": id}),
@@ -290,9 +289,9 @@ fn many_tools_are_counted_and_failures_listed() {
             } else {
                 ToolStatus::Ok
             };
-            story.end_tool(&id, status, Some(1000));
+            scenario.end_tool(&id, status, Some(1000));
         }
-        story.end_iteration(
+        scenario.end_iteration(
             IterationOutcome::Continued { rejected_by: None },
             Usage::default(),
         );

@@ -1,9 +1,9 @@
-//! What moves: text in pieces, and the line that says what is going on.
+//! Streamed text and the status line.
 
 use super::*;
 
-fn deltas(story: &mut Story<'_>) {
-    story.iteration(1, 1, None);
+fn deltas(scenario: &mut PlainScenario<'_>) {
+    scenario.iteration(1, 1, None);
     for piece in [
         "I will",
         " now look at every fi",
@@ -12,7 +12,7 @@ fn deltas(story: &mut Story<'_>) {
         "space and then de",
         "cide.\n",
     ] {
-        story.delta(Tag::Ai, piece);
+        scenario.delta(Tag::Ai, piece);
     }
     for piece in [
         "\n1. fir",
@@ -20,16 +20,16 @@ fn deltas(story: &mut Story<'_>) {
         "ond",
         "\n\n",
     ] {
-        story.delta(Tag::Ai, piece);
+        scenario.delta(Tag::Ai, piece);
     }
-    story.delta(Tag::Think, "Hm");
-    story.delta(Tag::Think, "m.");
-    story.delta(Tag::Ai, "Done.");
+    scenario.delta(Tag::Think, "Hm");
+    scenario.delta(Tag::Think, "m.");
+    scenario.delta(Tag::Ai, "Done.");
 }
 
 #[test]
 fn deltas_join_to_lines() {
-    insta::assert_snapshot!(told(PLAIN, deltas), @"
+    insta::assert_snapshot!(rendered(PLAIN, deltas), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
       limits      100 iterations · 4h00m · $20.00
@@ -47,9 +47,9 @@ fn deltas_join_to_lines() {
 }
 
 #[test]
-fn deltas_show_at_once_on_a_terminal_and_wrap_whole_words() {
-    let text = told(PlainOptions { width: 40, ..LIVE }, deltas);
-    insta::assert_snapshot!(shown(&text), @"
+fn deltas_are_shown_immediately_on_a_terminal_and_wrap_between_words() {
+    let text = rendered(PlainOptions { width: 40, ..LIVE }, deltas);
+    insta::assert_snapshot!(visible(&text), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
       limits      100 iterations · 4h00m · $20.00
@@ -70,52 +70,55 @@ fn deltas_show_at_once_on_a_terminal_and_wrap_whole_words() {
 }
 
 #[test]
-fn a_pipe_sees_whole_lines_only() {
+fn pipe_receives_complete_lines_only() {
     let mut out = Vec::new();
-    let mut story = Story::new(PLAIN, &mut out);
-    story.iteration(1, 1, None);
-    story.delta(Tag::Ai, "half");
-    story.delta(Tag::Ai, " a line");
-    assert!(story.face.writer.ends_with(b"\n"));
-    let before = story.face.writer.len();
-    story.delta(Tag::Ai, "\n");
-    assert_eq!(&story.face.writer[before..], "     AI │ half a line\n".as_bytes());
+    let mut scenario = PlainScenario::new(PLAIN, &mut out);
+    scenario.iteration(1, 1, None);
+    scenario.delta(Tag::Ai, "half");
+    scenario.delta(Tag::Ai, " a line");
+    assert!(scenario.front_end.writer.ends_with(b"\n"));
+    let before = scenario.front_end.writer.len();
+    scenario.delta(Tag::Ai, "\n");
+    assert_eq!(
+        &scenario.front_end.writer[before..],
+        "     AI │ half a line\n".as_bytes()
+    );
 }
 
 #[test]
-fn the_status_line_comes_and_goes() {
+fn status_line_is_drawn_and_removed() {
     let mut out = Vec::new();
-    let mut story = Story::new(LIVE, &mut out);
-    assert_eq!(story.face.wants_tick(), None);
-    story.iteration(1, 1, None);
-    assert_eq!(story.face.wants_tick(), Some(Duration::from_millis(250)));
-    story.face.writer.clear();
-    story.wait(83_500);
-    story.tick();
-    story.delta(Tag::Ai, "Hello");
-    story.wait(250);
-    story.tick();
-    story.delta(Tag::Ai, " world");
-    story.start_tool("a", "Bash", json!({"command": "cargo test"}));
-    story.said(TranscriptEvent::usage(usage()));
-    story.tick();
-    story.start_tool("b", "Read", json!({"file_path": "a"}));
-    story.end_iteration(
+    let mut scenario = PlainScenario::new(LIVE, &mut out);
+    assert_eq!(scenario.front_end.next_tick(), None);
+    scenario.iteration(1, 1, None);
+    assert_eq!(scenario.front_end.next_tick(), Some(Duration::from_millis(250)));
+    scenario.front_end.writer.clear();
+    scenario.wait(83_500);
+    scenario.tick();
+    scenario.delta(Tag::Ai, "Hello");
+    scenario.wait(250);
+    scenario.tick();
+    scenario.delta(Tag::Ai, " world");
+    scenario.start_tool("a", "Bash", json!({"command": "cargo test"}));
+    scenario.transcript(TranscriptEvent::usage(usage()));
+    scenario.tick();
+    scenario.start_tool("b", "Read", json!({"file_path": "a"}));
+    scenario.end_iteration(
         IterationOutcome::Continued { rejected_by: None },
         Usage::default(),
     );
-    story.tick();
-    story.tell(RunEvent::Waiting {
-        why: Pause::RateLimit,
+    scenario.tick();
+    scenario.emit(RunEvent::Waiting {
+        why: WaitReason::RateLimit,
         wait_ms: 754_000,
     });
-    assert_eq!(story.face.wants_tick(), Some(Duration::from_secs(1)));
-    story.wait(1000);
-    story.tick();
-    story.wait(753_000);
-    story.tell(RunEvent::WaitEnded);
-    assert_eq!(story.face.wants_tick(), None);
-    let text = shown(&String::from_utf8_lossy(story.face.writer));
+    assert_eq!(scenario.front_end.next_tick(), Some(Duration::from_secs(1)));
+    scenario.wait(1000);
+    scenario.tick();
+    scenario.wait(753_000);
+    scenario.emit(RunEvent::WaitEnded);
+    assert_eq!(scenario.front_end.next_tick(), None);
+    let text = visible(&String::from_utf8_lossy(scenario.front_end.writer));
     insta::assert_snapshot!(text, @"
     ⠼ 1:23 · working␍␛[K     AI │ Hello
     ⠼ 1:23 · working␍␛[K␛[A␛[16G
@@ -129,50 +132,50 @@ fn the_status_line_comes_and_goes() {
      REPORT │ → not done yet
             │ 1m05s
        WAIT │ rate limit: waiting 12m34s, until 08:13
-    rate limit: 12:33 left, resumes 08:13 · Ctrl-C stops␍␛[K
+    rate limit: 12:33 left, resumes 08:13 · Ctrl-C to stop␍␛[K
     ");
 }
 
 #[test]
-fn the_status_line_names_gates_and_stopping() {
+fn status_line_shows_gates_and_stopping() {
     let mut out = Vec::new();
-    let mut story = Story::new(LIVE, &mut out);
-    story.iteration(1, 1, None);
-    story.tell(RunEvent::GateStarted {
+    let mut scenario = PlainScenario::new(LIVE, &mut out);
+    scenario.iteration(1, 1, None);
+    scenario.emit(RunEvent::GateStarted {
         iteration: 1,
         name: "tests".into(),
         command: "cargo test".into(),
     });
-    let line = |story: &Story<'_>| story.face.face.status_line(story.at);
-    assert_eq!(line(&story).as_deref(), Some("⠋ 0:00 · gate tests"));
-    story.tell(RunEvent::Stopping {
+    let line = |scenario: &PlainScenario<'_>| scenario.front_end.renderer.status_line(scenario.at);
+    assert_eq!(line(&scenario).as_deref(), Some("⠋ 0:00 · gate tests"));
+    scenario.emit(RunEvent::Stopping {
         reason: "Ctrl-C".into(),
     });
     assert_eq!(
-        line(&story).as_deref(),
-        Some("⠋ 0:00 · stopping · Ctrl-C again kills")
+        line(&scenario).as_deref(),
+        Some("⠋ 0:00 · stopping · Ctrl-C again to kill")
     );
-    story.end(RunOutcome::Interrupted { by: Interrupt::Int }, Usage::default());
-    assert_eq!(line(&story), None);
+    scenario.end(RunOutcome::Interrupted { by: Interrupt::Int }, Usage::default());
+    assert_eq!(line(&scenario), None);
 }
 
 #[test]
-fn a_face_that_is_dropped_leaves_no_status_line() {
-    let text = told(LIVE, |story| {
-        story.iteration(1, 1, None);
-        story.tick();
+fn dropping_the_front_end_removes_the_status_line() {
+    let text = rendered(LIVE, |scenario| {
+        scenario.iteration(1, 1, None);
+        scenario.tick();
     });
     assert!(text.ends_with("\r\x1b[K"), "{text:?}");
 }
 
 #[test]
-fn a_face_that_is_not_live_never_moves_the_cursor() {
-    let text = told(PLAIN, |story| {
-        story.iteration(1, 1, None);
-        story.tick();
-        assert_eq!(story.face.wants_tick(), None);
-        deltas(story);
-        story.tick();
+fn without_a_terminal_the_cursor_is_never_moved() {
+    let text = rendered(PLAIN, |scenario| {
+        scenario.iteration(1, 1, None);
+        scenario.tick();
+        assert_eq!(scenario.front_end.next_tick(), None);
+        deltas(scenario);
+        scenario.tick();
     });
     assert!(!text.contains(['\x1b', '\r']));
 }

@@ -1,7 +1,7 @@
-//! Whole small sessions, told by records with a fixed clock, as they look on the page.
+//! Renders records with fixed timestamps and compares the output with snapshots.
 #![expect(
     clippy::too_many_lines,
-    reason = "a story and the page that it gives are read together"
+    reason = "a scenario and its output are read together"
 )]
 
 mod full_runs;
@@ -27,33 +27,35 @@ const PLAIN: PlainOptions = PlainOptions {
 };
 const LIVE: PlainOptions = PlainOptions { live: true, ..PLAIN };
 
-/// Tells a face what happens, one thing after the other.
-struct Story<'a> {
-    face: Plain<&'a mut Vec<u8>>,
+/// Sends events to a plain front end.
+struct PlainScenario<'a> {
+    front_end: Plain<&'a mut Vec<u8>>,
     seq: u64,
     at: Timestamp,
 }
 
-impl<'a> Story<'a> {
+impl<'a> PlainScenario<'a> {
     fn new(options: PlainOptions, out: &'a mut Vec<u8>) -> Self {
-        let mut story = Self {
-            face: Plain::new(out, options).in_zone(TimeZone::UTC),
+        let mut scenario = Self {
+            front_end: Plain::new(out, options).in_zone(TimeZone::UTC),
             seq: 0,
             at: start(),
         };
-        story.tell(RunEvent::RunStarted(Box::new(header())));
-        story
+        scenario.emit(RunEvent::RunStarted(Box::new(header())));
+        scenario
     }
 
-    fn tell(&mut self, event: RunEvent) {
+    fn emit(&mut self, event: RunEvent) {
         self.seq += 1;
         let record = Record {
             seq: self.seq,
             at: self.at,
             event,
         };
-        self.face.accept(&record).expect("memory can be written");
-        self.face.flush().expect("memory can be flushed");
+        self.front_end
+            .accept(&record)
+            .expect("writing to memory succeeds");
+        self.front_end.flush().expect("flushing memory succeeds");
     }
 
     fn wait(&mut self, millis: i64) {
@@ -61,33 +63,34 @@ impl<'a> Story<'a> {
     }
 
     fn tick(&mut self) {
-        self.face.tick(self.at).expect("memory can be written");
+        self.front_end.tick(self.at).expect("writing to memory succeeds");
     }
 
     fn iteration(&mut self, iteration: u64, attempt: u64, hat: Option<&str>) {
-        self.tell(RunEvent::IterationStarted {
+        self.emit(RunEvent::IterationStarted {
             iteration,
             attempt,
             hat: hat.map(str::to_owned),
             prompt_bytes: 1200,
         });
-        self.tell(RunEvent::AgentStarted {
+        self.emit(RunEvent::AgentStarted {
             iteration,
-            pid: 4242,
+            identity: None,
+            pid: Some(4242),
             command: vec!["claude".into(), "-p".into(), "Fix it".into()],
         });
     }
 
-    fn said(&mut self, event: TranscriptEvent) {
-        self.tell(RunEvent::Transcript { iteration: 1, event });
+    fn transcript(&mut self, event: TranscriptEvent) {
+        self.emit(RunEvent::Transcript { iteration: 1, event });
     }
 
     fn meta(&mut self, meta: Meta) {
-        self.said(TranscriptEvent::meta(meta));
+        self.transcript(TranscriptEvent::meta(meta));
     }
 
     fn delta(&mut self, tag: Tag, text: &str) {
-        self.said(TranscriptEvent::Text {
+        self.transcript(TranscriptEvent::Text {
             tag,
             text: text.into(),
             flow: Flow::Delta,
@@ -108,7 +111,7 @@ impl<'a> Story<'a> {
     }
 
     fn start_tool_in(&mut self, parent: Option<&str>, id: &str, name: &str, input: serde_json::Value) {
-        self.said(TranscriptEvent::ToolStart {
+        self.transcript(TranscriptEvent::ToolStart {
             tool: ToolStart {
                 id: id.into(),
                 name: name.into(),
@@ -119,14 +122,14 @@ impl<'a> Story<'a> {
     }
 
     fn tool_output(&mut self, id: &str, text: &str) {
-        self.said(TranscriptEvent::ToolOutput {
+        self.transcript(TranscriptEvent::ToolOutput {
             tool: ToolRef { id: id.into() },
             text: text.into(),
         });
     }
 
     fn end_tool(&mut self, id: &str, status: ToolStatus, duration_ms: Option<u64>) {
-        self.said(TranscriptEvent::ToolEnd {
+        self.transcript(TranscriptEvent::ToolEnd {
             tool: ToolEnd {
                 id: id.into(),
                 status,
@@ -136,22 +139,22 @@ impl<'a> Story<'a> {
     }
 
     fn end_agent(&mut self, end: ProcessEnd, swept: u64) {
-        self.tell(RunEvent::AgentEnded {
+        self.emit(RunEvent::AgentEnded {
             iteration: 1,
-            end,
+            end: end.into(),
             duration_ms: 61_000,
             swept,
         });
     }
 
     fn gate(&mut self, result: GateResult, output: &str) {
-        self.tell(RunEvent::GateStarted {
+        self.emit(RunEvent::GateStarted {
             iteration: 1,
             name: "tests".into(),
             command: "cargo test --quiet".into(),
         });
         self.wait(4200);
-        self.tell(RunEvent::GateEnded {
+        self.emit(RunEvent::GateEnded {
             iteration: 1,
             name: "tests".into(),
             result,
@@ -161,7 +164,7 @@ impl<'a> Story<'a> {
     }
 
     fn end_iteration(&mut self, outcome: IterationOutcome, usage: Usage) {
-        self.tell(RunEvent::IterationEnded {
+        self.emit(RunEvent::IterationEnded {
             iteration: 1,
             attempt: 1,
             outcome,
@@ -171,7 +174,7 @@ impl<'a> Story<'a> {
     }
 
     fn end(&mut self, outcome: RunOutcome, usage: Usage) {
-        self.tell(RunEvent::RunEnded {
+        self.emit(RunEvent::RunEnded {
             outcome,
             iterations: 1,
             duration_ms: 70_000,
@@ -181,7 +184,7 @@ impl<'a> Story<'a> {
 }
 
 fn start() -> Timestamp {
-    Timestamp::from_second(1_772_352_000).expect("a time of our days")
+    Timestamp::from_second(1_772_352_000).expect("valid timestamp")
 }
 
 fn header() -> RunHeader {
@@ -193,6 +196,8 @@ fn header() -> RunHeader {
         agent_version: Some("2.1.0".into()),
         transcript: "claude".into(),
         workspace: "/home/me/parser".into(),
+        project_root: Some("/home/me/parser".into()),
+        directory: Some("/home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a".into()),
         max_iterations: 100,
         max_runtime_seconds: Some(14_400),
         max_tokens: None,
@@ -205,20 +210,20 @@ fn usage() -> Usage {
         prompt_tokens: Some(45_000),
         completion_tokens: Some(1_200),
         cached_tokens: Some(38_000),
-        cost_usd: Some(0.1234),
+        cost_usd: crate::event::Usd::new(0.1234),
         cost_source: Some(CostSource::Reported),
         ..Usage::default()
     }
 }
 
-fn told(options: PlainOptions, tell: impl FnOnce(&mut Story<'_>)) -> String {
+fn rendered(options: PlainOptions, run: impl FnOnce(&mut PlainScenario<'_>)) -> String {
     let mut out = Vec::new();
-    tell(&mut Story::new(options, &mut out));
-    String::from_utf8(out).expect("a face writes text")
+    run(&mut PlainScenario::new(options, &mut out));
+    String::from_utf8(out).expect("output is UTF-8")
 }
 
-/// Escape codes made visible.
-fn shown(text: &str) -> String {
+/// Replaces escape characters with visible symbols.
+fn visible(text: &str) -> String {
     text.replace('\x1b', "␛").replace('\r', "␍")
 }
 
@@ -232,67 +237,72 @@ fn exit(code: i32) -> ProcessEnd {
     ProcessEnd::Exited { code }
 }
 
-fn solo(story: &mut Story<'_>) {
-    story.iteration(1, 1, None);
-    story.session();
-    story.said(TranscriptEvent::message(
+fn single_iteration(scenario: &mut PlainScenario<'_>) {
+    scenario.iteration(1, 1, None);
+    scenario.session();
+    scenario.transcript(TranscriptEvent::message(
         Tag::Think,
         "The parser drops the last line when it has no newline. I should look at the reader first. \
          Then I will write a test that fails, and only then change the code, because the bug may well \
          be somewhere else entirely and a test tells me so at once. Let me begin.",
     ));
-    story.said(TranscriptEvent::message(
+    scenario.transcript(TranscriptEvent::message(
         Tag::Ai,
         "I'll look at the code first.\n\nThree things matter:\n- the reader, which cuts the stream into lines and keeps the rest\n- the parser",
     ));
-    story.start_tool("t1", "Read", json!({"file_path": "/home/me/parser/src/lib.rs"}));
-    story.wait(12);
-    story.tool_output("t1", "one\ntwo\nthree");
-    story.end_tool("t1", ToolStatus::Ok, None);
-    story.start_tool(
+    scenario.start_tool("t1", "Read", json!({"file_path": "/home/me/parser/src/lib.rs"}));
+    scenario.wait(12);
+    scenario.tool_output("t1", "one\ntwo\nthree");
+    scenario.end_tool("t1", ToolStatus::Ok, None);
+    scenario.start_tool(
         "t2",
         "Bash",
         json!({"command": "cargo test --workspace --all-features -- --test-threads=1 --nocapture 2>&1 | tail -50"}),
     );
-    story.wait(48_000);
-    story.tool_output("t2", "running 3 tests\nfailed\n");
-    story.end_tool("t2", ToolStatus::Fail, Some(48_123));
-    story.said(TranscriptEvent::message(Tag::Ai, "Fixed.\n\nLOOP_COMPLETE\n"));
-    story.meta(Meta::Finished {
+    scenario.wait(48_000);
+    scenario.tool_output("t2", "running 3 tests\nfailed\n");
+    scenario.end_tool("t2", ToolStatus::Fail, Some(48_123));
+    scenario.transcript(TranscriptEvent::message(Tag::Ai, "Fixed.\n\nLOOP_COMPLETE\n"));
+    scenario.meta(Meta::Finished {
         success: true,
         reason: Some("end_turn".into()),
         text: Some("Fixed.\n\nLOOP_COMPLETE".into()),
         turns: Some(3),
         duration_ms: None,
     });
-    story.end_agent(exit(0), 0);
-    story.end_iteration(
+    scenario.end_agent(exit(0), 0);
+    scenario.end_iteration(
         IterationOutcome::Completed {
             marker: "LOOP_COMPLETE".into(),
         },
         usage(),
     );
-    story.end(complete(), usage());
+    scenario.end(complete(), usage());
 }
 
 #[test]
-fn a_resumed_run_goes_on_with_its_totals() {
-    let mut out = Vec::new();
-    let (seq, at) = (0, start());
-    let face = Plain::new(&mut out, PLAIN).having_used(&usage());
-    let mut story = Story { face, seq, at };
-    story.tell(RunEvent::RunStarted(Box::new(header())));
-    story.iteration(2, 1, None);
-    story.end_iteration(IterationOutcome::Continued { rejected_by: None }, usage());
-    let text = String::from_utf8_lossy(story.face.writer).into_owned();
-    assert!(text.contains("$0.25 of $20.00"), "{text}");
+fn resumed_run_continues_its_totals() {
+    let page = rendered(PLAIN, |scenario| {
+        scenario.emit(RunEvent::RunResumed(Box::new(Resumption {
+            header: header(),
+            iteration: 2,
+            attempt: 1,
+            iterations: 1,
+            usage: usage(),
+            elapsed_ms: 60_000,
+            changed: Vec::new(),
+        })));
+        scenario.iteration(2, 1, None);
+        scenario.end_iteration(IterationOutcome::Continued { rejected_by: None }, usage());
+    });
+    assert!(page.contains("$0.25 of $20.00"), "{page}");
 }
 
 #[test]
-fn a_resumed_run_counts_the_time_that_it_took_before_and_not_the_night_between() {
-    let page = told(PLAIN, |story| {
-        story.wait(3_600_000);
-        story.tell(RunEvent::RunResumed(Box::new(Resumption {
+fn resumed_run_counts_earlier_time_but_not_the_time_between() {
+    let page = rendered(PLAIN, |scenario| {
+        scenario.wait(3_600_000);
+        scenario.emit(RunEvent::RunResumed(Box::new(Resumption {
             header: header(),
             iteration: 4,
             attempt: 1,
@@ -301,9 +311,9 @@ fn a_resumed_run_counts_the_time_that_it_took_before_and_not_the_night_between()
             elapsed_ms: 60_000,
             changed: Vec::new(),
         })));
-        story.iteration(4, 1, None);
-        story.wait(5_000);
-        story.end_iteration(
+        scenario.iteration(4, 1, None);
+        scenario.wait(5_000);
+        scenario.end_iteration(
             IterationOutcome::Continued { rejected_by: None },
             Usage::default(),
         );
@@ -312,9 +322,9 @@ fn a_resumed_run_counts_the_time_that_it_took_before_and_not_the_night_between()
 }
 
 #[test]
-fn a_run_that_goes_on_and_listens_to_its_user() {
-    let page = told(PLAIN, |story| {
-        story.tell(RunEvent::RunResumed(Box::new(Resumption {
+fn resumed_run_shows_changes_and_user_commands() {
+    let page = rendered(PLAIN, |scenario| {
+        scenario.emit(RunEvent::RunResumed(Box::new(Resumption {
             header: header(),
             iteration: 4,
             attempt: 2,
@@ -323,7 +333,7 @@ fn a_run_that_goes_on_and_listens_to_its_user() {
             elapsed_ms: 0,
             changed: vec!["event_loop.max_iterations: 10 → 20".into()],
         })));
-        for order in [
+        for command in [
             Command::Message {
                 text: "use the \u{1b}[2Jnew API".into(),
             },
@@ -332,21 +342,21 @@ fn a_run_that_goes_on_and_listens_to_its_user() {
             Command::Wake,
             Command::StopIteration,
         ] {
-            story.tell(RunEvent::CommandReceived {
+            scenario.emit(RunEvent::CommandReceived {
                 id: "1.json".into(),
-                order,
+                command,
             });
         }
         for unchanged in [0, 1, 2] {
-            story.tell(RunEvent::Progress {
+            scenario.emit(RunEvent::Progress {
                 iteration: 4,
                 fingerprint: "0123".into(),
                 unchanged,
             });
         }
-        story.tell(RunEvent::Paused);
-        story.tell(RunEvent::WaitEnded);
-        story.tell(RunEvent::Asking);
+        scenario.emit(RunEvent::Paused);
+        scenario.emit(RunEvent::WaitEnded);
+        scenario.emit(RunEvent::Asking);
     });
     insta::assert_snapshot!(page, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
@@ -359,16 +369,16 @@ fn a_run_that_goes_on_and_listens_to_its_user() {
       limits      100 iterations · 4h00m · $20.00
       workspace   /home/me/parser
       started     2026-03-01 08:00
-       NOTE │ going on with iteration 4
-       NOTE │ changed: event_loop.max_iterations: 10 → 20
+       NOTE │ resuming with iteration 4, attempt 2
+            │ changed: event_loop.max_iterations: 10 → 20
        USER │ use the new API
        USER │ pause after this iteration
-       USER │ go on
-       USER │ wait no longer
-       USER │ stop this iteration, go on with the next
-       WARN │ nothing has changed in the last iteration
-       WARN │ nothing has changed in the last 2 iterations
-       WAIT │ paused; to go on: ralph tell --resume
-       WAIT │ go on? Enter: yes · a: yes, and do not ask again · q: quit
+       USER │ resume
+       USER │ end the wait
+       USER │ stop this iteration, continue with the next
+       WARN │ no changes in the last iteration
+       WARN │ no changes in the last 2 iterations
+       WAIT │ paused; to resume: ralph tell --resume
+       WAIT │ continue? Enter: yes · a: yes, do not ask again · q: quit
     ");
 }

@@ -1,10 +1,10 @@
-//! The same small session under every setting.
+//! The same iteration with all options.
 
 use super::*;
 
 #[test]
-fn a_solo_run_with_tools() {
-    insta::assert_snapshot!(told(PLAIN, solo), @"
+fn single_iteration_with_tools() {
+    insta::assert_snapshot!(rendered(PLAIN, single_iteration), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
       limits      100 iterations · 4h00m · $20.00
@@ -35,22 +35,22 @@ fn a_solo_run_with_tools() {
     ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
      REPORT │ ✓ done: the agent printed LOOP_COMPLETE
-            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
-      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 reported, of $20.00
-      gates       none ran
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      tokens      46,200 (45,000 input, 38,000 of them cached; 1,200 output)
+      cost        $0.12 of $20.00 (reported)
+      gates       none
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn a_terminal_gets_wrapped_lines() {
-    insta::assert_snapshot!(told(LIVE, solo), @"
+fn terminal_output_is_wrapped() {
+    insta::assert_snapshot!(rendered(LIVE, single_iteration), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
       limits      100 iterations · 4h00m · $20.00
@@ -81,22 +81,22 @@ fn a_terminal_gets_wrapped_lines() {
     ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
      REPORT │ ✓ done: the agent printed LOOP_COMPLETE
-            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
-      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 reported, of $20.00
-      gates       none ran
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      tokens      46,200 (45,000 input, 38,000 of them cached; 1,200 output)
+      cost        $0.12 of $20.00 (reported)
+      gates       none
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn forty_columns_are_enough() {
-    insta::assert_snapshot!(told(PlainOptions { width: 40, ..LIVE }, solo), @"
+fn output_fits_40_columns() {
+    insta::assert_snapshot!(rendered(PlainOptions { width: 40, ..LIVE }, single_iteration), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
       limits      100 iterations · 4h00m · $20.00
@@ -132,7 +132,7 @@ fn forty_columns_are_enough() {
      REPORT │ ✓ done: the agent printed
             │ LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k
-            │ cached) · $0.12 reported
+            │ cached) · $0.12 (reported)
             │ so far: 48.0s · 46.2k tokens
             │ (38.0k cached) · $0.12 of
             │ $20.00
@@ -140,20 +140,20 @@ fn forty_columns_are_enough() {
     ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
-      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 reported, of $20.00
-      gates       none ran
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      tokens      46,200 (45,000 input, 38,000 of them cached; 1,200 output)
+      cost        $0.12 of $20.00 (reported)
+      gates       none
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn verbose_shows_input_output_and_thoughts_in_full() {
+fn verbose_shows_input_output_and_reasoning_in_full() {
     let options = PlainOptions {
         verbosity: Verbosity::Verbose,
         ..LIVE
     };
-    insta::assert_snapshot!(told(options, solo), @"
+    insta::assert_snapshot!(rendered(options, single_iteration), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
       limits      100 iterations · 4h00m · $20.00
@@ -161,7 +161,7 @@ fn verbose_shows_input_output_and_thoughts_in_full() {
       started     2026-03-01 08:00
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
-        SYS │ started as process 4242: claude -p Fix it
+        SYS │ started process 4242: claude -p Fix it
         SYS │ session 3f2a91bc · claude-opus-4
       THINK │ The parser drops the last line when it has no newline. I should look
             │ at the reader first. Then I will write a test that fails, and only
@@ -194,40 +194,40 @@ fn verbose_shows_input_output_and_thoughts_in_full() {
     ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
             │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
      REPORT │ ✓ done: the agent printed LOOP_COMPLETE
-            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+            │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
 
     ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
-      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 reported, of $20.00
-      gates       none ran
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      tokens      46,200 (45,000 input, 38,000 of them cached; 1,200 output)
+      cost        $0.12 of $20.00 (reported)
+      gates       none
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn quiet_leaves_only_the_final_report() {
+fn quiet_prints_only_the_final_report() {
     let options = PlainOptions {
         verbosity: Verbosity::Quiet,
         ..LIVE
     };
-    insta::assert_snapshot!(told(options, solo), @"
+    insta::assert_snapshot!(rendered(options, single_iteration), @"
     ✓ Done, but unverified: no gates are configured.
       iterations  1 of 100
       time        1m10s
-      tokens      46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-      cost        $0.12 reported, of $20.00
-      gates       none ran
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      tokens      46,200 (45,000 input, 38,000 of them cached; 1,200 output)
+      cost        $0.12 of $20.00 (reported)
+      gates       none
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn colours_mark_what_words_already_say() {
-    let text = told(PlainOptions { colour: true, ..LIVE }, solo);
-    insta::assert_snapshot!(shown(&text), @"
+fn colours_do_not_change_the_text() {
+    let text = rendered(PlainOptions { colour: true, ..LIVE }, single_iteration);
+    insta::assert_snapshot!(visible(&text), @"
     ␛[1mralph 0.1.0 · run 20260301-080000-3f2a␛[0m
     ␛[2m  agent       ␛[0mclaude 2.1.0
     ␛[2m  limits      ␛[0m100 iterations · 4h00m · $20.00
@@ -258,17 +258,17 @@ fn colours_mark_what_words_already_say() {
     ␛[1mACTIONS␛[0m␛[2m │␛[0m ␛[32m✓␛[0m ␛[36mRead␛[0m src/lib.rs ␛[2m· 12ms · 3 lines␛[0m
            ␛[2m │␛[0m ␛[1m␛[31m✗␛[0m ␛[36mBash␛[0m cargo test --workspace --all-features -- -… ␛[2m· 48.1s · 2 lines␛[0m
      ␛[1mREPORT␛[0m␛[2m │␛[0m ␛[32m✓␛[0m done: the agent printed LOOP_COMPLETE
-           ␛[2m │␛[0m 1m05s · 46.2k tokens (38.0k cached) · $0.12 reported
+           ␛[2m │␛[0m 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
            ␛[2m │␛[0m ␛[2mso far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00␛[0m
 
     ␛[32m✓␛[0m␛[1m Done, but unverified: no gates are configured.␛[0m
     ␛[2m  iterations  ␛[0m1 of 100
     ␛[2m  time        ␛[0m1m10s
-    ␛[2m  tokens      ␛[0m46,200 (45,000 in, 38,000 of them cached; 1,200 out)
-    ␛[2m  cost        ␛[0m$0.12 reported, of $20.00
-    ␛[2m  gates       ␛[0mnone ran
-    ␛[2m  journal     ␛[0m/home/me/parser/.agent/runs/20260301-080000-3f2a
+    ␛[2m  tokens      ␛[0m46,200 (45,000 input, 38,000 of them cached; 1,200 output)
+    ␛[2m  cost        ␛[0m$0.12 of $20.00 (reported)
+    ␛[2m  gates       ␛[0mnone
+    ␛[2m  journal     ␛[0m/home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
     ");
     let bare = anstream::adapter::strip_str(&text).to_string();
-    assert_eq!(bare, told(LIVE, solo));
+    assert_eq!(bare, rendered(LIVE, single_iteration));
 }

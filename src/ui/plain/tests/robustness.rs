@@ -1,46 +1,46 @@
-//! Whatever comes: hostile text, every kind of meta, text of any shape and length.
+//! Hostile text, every kind of meta event, and text of any length.
 
 use super::*;
 
 #[test]
-fn hostile_text_is_only_text() {
+fn hostile_text_is_cleaned() {
     let hostile = "\x1b]0;owned\x07\x1b[2Jfine\r\x1b]52;c;c2VjcmV0\x07over\u{202e}txt.exe\u{9b}31m\x08\0";
-    let text = told(LIVE, |story| {
-        story.iteration(1, 1, Some(hostile));
-        story.meta(Meta::Session {
+    let text = rendered(LIVE, |scenario| {
+        scenario.iteration(1, 1, Some(hostile));
+        scenario.meta(Meta::Session {
             session_id: hostile.into(),
             model: Some(hostile.into()),
             version: None,
         });
-        story.said(TranscriptEvent::message(Tag::Ai, hostile));
-        story.start_tool(hostile, hostile, json!({"command": hostile}));
-        story.tick();
-        story.end_tool(hostile, ToolStatus::Fail, None);
-        story.tell(RunEvent::Notice {
-            level: Level::Error,
+        scenario.transcript(TranscriptEvent::message(Tag::Ai, hostile));
+        scenario.start_tool(hostile, hostile, json!({"command": hostile}));
+        scenario.tick();
+        scenario.end_tool(hostile, ToolStatus::Fail, None);
+        scenario.emit(RunEvent::Notice {
+            level: NoticeLevel::Error,
             text: hostile.into(),
         });
-        story.gate(GateResult::TimedOut, hostile);
-        story.meta(Meta::Plan {
+        scenario.gate(GateResult::TimedOut, hostile);
+        scenario.meta(Meta::Plan {
             items: vec![PlanItem {
                 text: hostile.into(),
                 status: PlanStatus::Active,
             }],
         });
-        story.end_iteration(
+        scenario.end_iteration(
             IterationOutcome::AuthRequired {
                 message: hostile.into(),
             },
             Usage::default(),
         );
-        story.end(
+        scenario.end(
             RunOutcome::Failed {
                 reason: hostile.into(),
             },
             Usage::default(),
         );
     });
-    insta::assert_snapshot!(shown(&text), @"
+    insta::assert_snapshot!(visible(&text), @"
     ralph 0.1.0 · run 20260301-080000-3f2a
       agent       claude 2.1.0
       limits      100 iterations · 4h00m · $20.00
@@ -48,7 +48,7 @@ fn hostile_text_is_only_text() {
       started     2026-03-01 08:00
 
     ── iteration 1/100 · fine overtxt.exe ──────────────────────────────── 08:00 ──
-        SYS │ session fine ove · fine overtxt.exe
+        SYS │ session ]0;owned · fine overtxt.exe
          AI │ fine
             │ overtxt.exe
        TOOL │ ▸ fine overtxt.exe fine overtxt.exe
@@ -70,19 +70,19 @@ fn hostile_text_is_only_text() {
     ✗ Failed: fine overtxt.exe.
       iterations  1 of 100
       time        1m10s
-      cost        unknown; the limit of $20.00 was not enforced
+      cost        not reported; the budget of $20.00 was not enforced
       gates       tests failed ×1
-      journal     /home/me/parser/.agent/runs/20260301-080000-3f2a
+      journal     /home/me/.local/state/ralph/projects/parser-12/runs/20260301-080000-3f2a
       next        to resume: ralph run --continue 20260301-080000-3f2a
     ");
 }
 
 #[test]
-fn every_kind_of_meta_is_shown() {
-    let text = told(PLAIN, |story| {
-        story.iteration(1, 1, None);
-        story.session();
-        story.session();
+fn every_kind_of_meta_event_is_shown() {
+    let text = rendered(PLAIN, |scenario| {
+        scenario.iteration(1, 1, None);
+        scenario.session();
+        scenario.session();
         let other = json!({"message": "warming up", "step": 1});
         let item = |text: &str, status| PlanItem {
             text: text.into(),
@@ -97,7 +97,7 @@ fn every_kind_of_meta_is_shown() {
             Meta::Finished {
                 success: false,
                 reason: Some("error_max_turns".into()),
-                text: Some("Only said at the end.".into()),
+                text: Some("The copy of the final message.".into()),
                 turns: None,
                 duration_ms: None,
             },
@@ -142,12 +142,12 @@ fn every_kind_of_meta_is_shown() {
             Meta::Cut { bytes: 300_000_000 },
             Meta::Other(other.as_object().cloned().unwrap_or_default()),
         ] {
-            story.meta(meta);
+            scenario.meta(meta);
         }
         for tag in [Tag::Sys, Tag::Tool, Tag::Prompt, Tag::User] {
-            story.said(TranscriptEvent::message(tag, "one\ntwo\nthree\nfour\nfive"));
+            scenario.transcript(TranscriptEvent::message(tag, "one\ntwo\nthree\nfour\nfive"));
         }
-        story.end_iteration(IterationOutcome::Interrupted, Usage::default());
+        scenario.end_iteration(IterationOutcome::Interrupted, Usage::default());
     });
     insta::assert_snapshot!(text, @"
     ralph 0.1.0 · run 20260301-080000-3f2a
@@ -158,19 +158,18 @@ fn every_kind_of_meta_is_shown() {
 
     ── iteration 1/100 ─────────────────────────────────────────────────── 08:00 ──
         SYS │ session 3f2a91bc · claude-opus-4
-         AI │ Only said at the end.
-      ERROR │ the agent says that it failed: error_max_turns
+      ERROR │ the agent reported a failure: error_max_turns
       ERROR │ service overloaded (HTTP 529): try later
-       WARN │ the agent tries again in 1.5s, attempt 2 of 10: network: connection reset
+       WARN │ the agent is retrying in 1.5s (attempt 2 of 10): network error: connection reset
        WARN │ usage limit five_hour almost reached, resets Mon 2 Mar 04:00
       ERROR │ usage limit five_hour reached, resets Mon 2 Mar 04:00
        PLAN │ 1 of 3 done · next: write
        FILE │ added src/a.rs
        FILE │ changed src/b.rs
        FILE │ deleted src/c.rs
-       WARN │ the agent was not permitted to use Bash
-       WARN │ unreadable line: expected value at column 1
-       WARN │ a line of 300.0 MB was cut; the raw file has all of it
+       WARN │ the agent was denied permission to use Bash
+       WARN │ could not parse a line of output: expected value at column 1
+       WARN │ truncated a line of 300.0 MB; the run directory has the full output
         SYS │ warming up
         SYS │ one
             │ two
@@ -199,28 +198,29 @@ fn every_kind_of_meta_is_shown() {
     ");
 }
 
-fn live_face(out: &mut Vec<u8>) -> Plain<&mut Vec<u8>> {
+fn live_front_end(out: &mut Vec<u8>) -> Plain<&mut Vec<u8>> {
     Plain::new(out, PlainOptions { width: 40, ..LIVE })
 }
 
-/// The pieces as deltas of one text, nothing of it written before its end.
-fn flowed(pieces: &[&str]) -> String {
+/// Renders the chunks as deltas of one text.
+fn render_deltas(chunks: &[&str]) -> String {
     let mut out = Vec::new();
-    let mut face = live_face(&mut out);
-    for piece in pieces {
+    let mut front_end = live_front_end(&mut out);
+    for chunk in chunks {
         let event = TranscriptEvent::Text {
             tag: Tag::Ai,
-            text: (*piece).into(),
+            text: (*chunk).into(),
             flow: Flow::Delta,
             parent: None,
         };
         let event = RunEvent::Transcript { iteration: 1, event };
         let (seq, at) = (1, start());
-        face.accept(&Record { seq, at, event })
-            .expect("memory can be written");
+        front_end
+            .accept(&Record { seq, at, event })
+            .expect("writing to memory succeeds");
     }
-    drop(face);
-    String::from_utf8(out).expect("a face writes text")
+    drop(front_end);
+    String::from_utf8(out).expect("output is UTF-8")
 }
 
 fn without_blanks(text: &str) -> String {
@@ -229,8 +229,8 @@ fn without_blanks(text: &str) -> String {
 
 proptest::proptest! {
     #[test]
-    fn wrapping_loses_nothing_and_fits(text in "([a-z]{1,40}|[ \n\t]{1,3}|日本|- |é|👩‍💻){0,60}") {
-        let page = flowed(&[&text]);
+    fn wrapping_keeps_all_text_and_fits_the_width(text in "([a-z]{1,40}|[ \n\t]{1,3}|日本|- |é|👩‍💻){0,60}") {
+        let page = render_deltas(&[&text]);
         let mut body = String::new();
         for row in page.lines() {
             proptest::prop_assert!(row.width() < 40, "{row:?}");
@@ -241,45 +241,46 @@ proptest::proptest! {
     }
 
     #[test]
-    fn pieces_look_like_the_whole(words in proptest::collection::vec("[a-zé]{0,12}[ \n]?", 0..40)) {
-        let pieces: Vec<&str> = words.iter().map(String::as_str).collect();
+    fn deltas_render_like_the_whole_text(words in proptest::collection::vec("[a-zé]{0,12}[ \n]?", 0..40)) {
+        let chunks: Vec<&str> = words.iter().map(String::as_str).collect();
         let whole = words.concat();
         let longest = whole.split_whitespace().map(str::len).max().unwrap_or(0);
         proptest::prop_assume!(longest < 29);
-        proptest::prop_assert_eq!(flowed(&pieces), flowed(&[&whole]));
+        proptest::prop_assert_eq!(render_deltas(&chunks), render_deltas(&[&whole]));
     }
 }
 
 #[test]
-fn a_huge_message_gives_its_memory_back() {
+fn memory_of_a_huge_message_is_freed() {
     let mut out = Vec::new();
-    let mut story = Story::new(PLAIN, &mut out);
-    story.said(TranscriptEvent::message(Tag::Ai, "x".repeat(3 << 20)));
-    story.said(TranscriptEvent::message(Tag::Ai, "next"));
-    assert!(story.face.face.page.out.capacity() <= 1 << 20);
+    let mut scenario = PlainScenario::new(PLAIN, &mut out);
+    scenario.transcript(TranscriptEvent::message(Tag::Ai, "x".repeat(3 << 20)));
+    scenario.transcript(TranscriptEvent::message(Tag::Ai, "next"));
+    assert!(scenario.front_end.renderer.page.out.capacity() <= 1 << 20);
 }
 
 #[test]
-fn memory_does_not_grow_with_the_stream() {
-    let mut story_out = Vec::new();
-    let mut story = Story::new(PLAIN, &mut story_out);
-    story.iteration(1, 1, None);
+fn memory_is_bounded_for_long_streams() {
+    let mut out = Vec::new();
+    let mut scenario = PlainScenario::new(PLAIN, &mut out);
+    scenario.iteration(1, 1, None);
     for call in 0..2000 {
-        story.delta(Tag::Think, "a thought that never ends ");
-        story.delta(Tag::Ai, "a line that never ends ");
-        story.start_tool(
+        scenario.delta(Tag::Think, "a thought that never ends ");
+        scenario.delta(Tag::Ai, "a line that never ends ");
+        scenario.start_tool(
             &call.to_string(),
             &format!("tool{call}"),
             json!({"command": "x".repeat(9000)}),
         );
-        story.face.writer.clear();
+        scenario.front_end.writer.clear();
     }
-    let face = &story.face.face;
-    assert!(face.page.out.len() <= super::super::MOST_BUFFERED);
-    assert!(face.iteration.thought.len() <= 600);
-    assert!(face.iteration.tools.open.len() <= 64);
+    let renderer = &scenario.front_end.renderer;
+    assert!(renderer.page.out.len() <= super::super::MAX_BUFFERED_BYTES);
+    assert!(renderer.iteration.reasoning.len() <= 600);
+    assert!(renderer.iteration.tools.open.len() <= 64);
     assert!(
-        face.iteration
+        renderer
+            .iteration
             .tools
             .open
             .iter()

@@ -1,4 +1,4 @@
-//! The middle of the screen: the document of the view, or an emulated terminal.
+//! Draws the main area: the document of the open tab, or the agent's screen.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -12,14 +12,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Scene, pages, spinner};
+use super::{DrawContext, pages, spinner};
 use crate::ui::tui::document::{Document, matches};
 use crate::ui::tui::text::Row;
 use crate::ui::tui::view::{Tab, View};
 use crate::ui::{Tone, units};
 
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &mut View) {
-    // A column of air before the list beside it.
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, view: &mut View) {
+    // Leave one column free before the side list.
     let width = usize::from(area.width).saturating_sub(1);
     let area = match view.tab {
         Tab::Tools => heading(frame, area, pages::tools_heading(), view),
@@ -29,20 +29,20 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &
     view.height = usize::from(area.height);
     let document = match view.tab {
         Tab::Transcript => {
-            let whose = scene.entry(view).map(|entry| entry.which).unwrap_or_default();
-            view.lay_out(scene.transcript(view), whose, width)
+            let id = context.entry(view).map(|entry| entry.id).unwrap_or_default();
+            view.lay_out(context.transcript(view), id, width)
         }
-        Tab::Tools => pages::tools(scene.transcript(view), view, width),
-        Tab::Events => pages::events(scene.state, view, width),
-        Tab::Prompt => pages::prompt(scene.files.prompt(), view, width),
-        Tab::Usage => pages::usage(scene.state, view, width),
+        Tab::Tools => pages::tools(context.transcript(view), view, width),
+        Tab::Events => pages::events(context.state, view, width),
+        Tab::Prompt => pages::prompt(context.files.prompt(), view, width),
+        Tab::Usage => pages::usage(context.state, view, width),
         Tab::Terminal => Document::default(),
     };
     view.document = Rc::new(document);
-    match scene.files.screen().filter(|_| view.tab == Tab::Terminal) {
+    match context.files.screen().filter(|_| view.tab == Tab::Terminal) {
         Some(screen) => screen.draw(frame, area, view.pan, view.theme),
-        None if view.document.total() == 0 => nothing(frame, area, scene, view),
-        None => rows(frame.buffer_mut(), area, scene.now, view),
+        None if view.document.total() == 0 => placeholder(frame, area, context, view),
+        None => rows(frame.buffer_mut(), area, context.now, view),
     }
 }
 
@@ -56,16 +56,17 @@ fn heading(frame: &mut Frame<'_>, area: Rect, text: String, view: &View) -> Rect
     }
 }
 
-fn nothing(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
+fn placeholder(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, view: &View) {
     let text = match view.tab {
-        Tab::Transcript => "The agent has said nothing yet.",
-        Tab::Tools => "No tool was called in this iteration.",
-        Tab::Events => "Nothing has happened yet.",
-        Tab::Prompt => scene.files.trouble().unwrap_or("No prompt was sent yet."),
-        Tab::Terminal => scene.files.trouble().unwrap_or(
-            "This agent draws no screen: it prints a stream of events, which the transcript shows.",
-        ),
-        Tab::Usage => "No iteration has begun yet.",
+        Tab::Transcript => "No output yet.",
+        Tab::Tools => "No tool calls in this iteration.",
+        Tab::Events => "No events yet.",
+        Tab::Prompt => context.files.error().unwrap_or("No prompt sent yet."),
+        Tab::Terminal => context
+            .files
+            .error()
+            .unwrap_or("This agent has no screen of its own. Its output is in the transcript."),
+        Tab::Usage => "No iterations yet.",
     };
     let area = Rect {
         x: area.x + 1,
@@ -79,7 +80,7 @@ fn nothing(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
 
 fn rows(buffer: &mut Buffer, area: Rect, now: Timestamp, view: &View) {
     let top = view.document.top(view.scroll(), view.height);
-    let chosen = match view.tab {
+    let selected = match view.tab {
         Tab::Tools => view.tool,
         Tab::Transcript => view.selected,
         Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => None,
@@ -89,14 +90,14 @@ fn rows(buffer: &mut Buffer, area: Rect, now: Timestamp, view: &View) {
         let line = Rect { y, height: 1, ..area };
         let shown = live(row, now, line.width, view);
         buffer.set_line(line.x, y, &shown, line.width);
-        if chosen == Some(id) && row.line.width() > 0 {
+        if selected == Some(id) && row.line.width() > 0 {
             buffer.set_string(line.x, y, "▌", view.theme.tone(Tone::Accent));
         }
         highlight(buffer, line, &shown, view);
     }
 }
 
-/// A row about something that is going on shows since when.
+/// Adds the spinner and the elapsed time to the row of a running tool or gate.
 fn live<'a>(row: &'a Row, now: Timestamp, width: u16, view: &View) -> Cow<'a, Line<'static>> {
     let Some(since) = row.live else {
         return Cow::Borrowed(&row.line);
@@ -122,7 +123,7 @@ fn highlight(buffer: &mut Buffer, area: Rect, line: &Line<'_>, view: &View) {
         let columns = u16::try_from(text[found].width()).unwrap_or(0);
         if column < area.width {
             let width = columns.min(area.width - column);
-            let style: Style = view.theme.found();
+            let style: Style = view.theme.search_match();
             buffer.set_style(
                 Rect {
                     x: area.x + column,

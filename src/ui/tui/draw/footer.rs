@@ -1,44 +1,43 @@
-//! The line at the bottom: the keys that work now, or what is being typed, or what was just done.
+//! Draws the bottom line: available keys, text input, or a short status message.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Scene, both_ends};
+use super::{DrawContext, both_ends};
 use crate::ui::Tone;
-use crate::ui::tui::commands::UserCommandKind;
-use crate::ui::tui::model::Activity;
-use crate::ui::tui::view::{Overlay, Role, Tab, View};
+use crate::ui::tui::model::RunActivity;
+use crate::ui::tui::view::{CommandAccess, Overlay, Role, Tab, View};
 
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>, view: &View) {
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, view: &View) {
     let line = match &view.overlay {
         Overlay::Search(text) => return input(frame, area, " search: ", text, view),
-        Overlay::Message(text) => return input(frame, area, " for the next prompt: ", text, view),
-        Overlay::AskStop => Line::styled(
-            " Stop the run?  y stop the agent and end the run   any other key: go on".to_owned(),
+        Overlay::Message(text) => return input(frame, area, " message for the next prompt: ", text, view),
+        Overlay::ConfirmStop => Line::styled(
+            " Stop the run?  y: stop the agent and end the run   any other key: continue".to_owned(),
             view.theme.tone(Tone::Warning),
         ),
         Overlay::Help(_) => Line::styled(
-            " ↑↓ more   any other key: back".to_owned(),
+            " ↑↓ scroll   any other key: close".to_owned(),
             view.theme.tone(Tone::Faint),
         ),
         Overlay::None => match &view.flash {
             Some((text, _)) => Line::styled(format!(" {text}"), view.theme.tone(Tone::Strong)),
-            None => keys_line(area.width, scene, view),
+            None => keys_line(area.width, context, view),
         },
     };
     frame.render_widget(line, area);
 }
 
-fn keys_line(width: u16, scene: &Scene<'_>, view: &View) -> Line<'static> {
+fn keys_line(width: u16, context: &DrawContext<'_>, view: &View) -> Line<'static> {
     let mut left = vec![Span::raw(" ")];
-    for (key, word) in keys(scene, view) {
+    for (key, word) in keys(context, view) {
         left.push(Span::styled(key, view.theme.tone(Tone::Strong)));
         left.push(Span::styled(format!(" {word}  "), view.theme.tone(Tone::Faint)));
     }
-    let leave = if view.role == Role::Viewer || scene.state.is_over() {
-        "leave"
+    let quit = if view.role == Role::Viewer || context.state.is_over() {
+        "quit"
     } else {
         "stop"
     };
@@ -46,15 +45,15 @@ fn keys_line(width: u16, scene: &Scene<'_>, view: &View) -> Line<'static> {
         Span::styled("?", view.theme.tone(Tone::Strong)),
         Span::styled(" help  ", view.theme.tone(Tone::Faint)),
         Span::styled("q", view.theme.tone(Tone::Strong)),
-        Span::styled(format!(" {leave} "), view.theme.tone(Tone::Faint)),
+        Span::styled(format!(" {quit} "), view.theme.tone(Tone::Faint)),
     ];
-    let room = usize::from(width).saturating_sub(right.iter().map(Span::width).sum::<usize>() + 2);
-    // Whole keys only; the most useful ones come first.
+    let available = usize::from(width).saturating_sub(right.iter().map(Span::width).sum::<usize>() + 2);
+    // Drop the keys that do not fit; the most useful ones come first.
     let mut used = 0;
     let mut fitting = 0;
     for (index, span) in left.iter().enumerate() {
         used += span.width();
-        if index % 2 == 0 && used <= room {
+        if index % 2 == 0 && used <= available {
             fitting = index + 1;
         }
     }
@@ -62,49 +61,44 @@ fn keys_line(width: u16, scene: &Scene<'_>, view: &View) -> Line<'static> {
     both_ends(&left, right, width)
 }
 
-/// The keys that do something now.
-fn keys(scene: &Scene<'_>, view: &View) -> Vec<(&'static str, &'static str)> {
-    let state = scene.state;
-    let can = |kind| view.powers.has(kind) && !state.is_over();
-    let waiting = matches!(state.activity, Activity::Waiting { .. });
+/// The keys that have an effect now.
+fn keys(context: &DrawContext<'_>, view: &View) -> Vec<(&'static str, &'static str)> {
+    let state = context.state;
+    let accepts_commands = view.commands == CommandAccess::Available && !state.is_over();
+    let waiting = matches!(state.activity, RunActivity::Waiting { .. });
     let mut keys = Vec::new();
-    if let Activity::Asking { .. } = state.activity {
-        if can(UserCommandKind::GoOn) {
-            keys.push(("c", "go on"));
-        }
-        if can(UserCommandKind::GoOnWithoutAsking) {
-            keys.push(("a", "go on without asking"));
-        }
+    if accepts_commands && matches!(state.activity, RunActivity::AwaitingConfirmation { .. }) {
+        keys.extend([("c", "continue"), ("a", "continue without asking")]);
     }
-    if can(UserCommandKind::Resume) && matches!(state.activity, Activity::Paused { .. }) {
-        keys.push(("p", "go on"));
+    if accepts_commands && matches!(state.activity, RunActivity::Paused { .. }) {
+        keys.push(("p", "resume"));
     }
-    if waiting && can(UserCommandKind::Wake) {
+    if waiting && accepts_commands {
         keys.push(("w", "wake now"));
     }
     if !view.query.is_empty() {
-        keys.push(("n N", "next, previous"));
+        keys.push(("n N", "next, previous match"));
     }
     keys.push(("Tab", "view"));
     match view.tab {
-        Tab::Transcript => keys.extend([("j k", "choose"), ("Enter", "unfold")]),
-        Tab::Tools => keys.extend([("↑↓", "choose"), ("Enter", "show"), ("o", "order")]),
-        Tab::Terminal => keys.extend([("< >", "sideways")]),
+        Tab::Transcript => keys.extend([("j k", "select"), ("Enter", "unfold")]),
+        Tab::Tools => keys.extend([("↑↓", "select"), ("Enter", "open"), ("o", "sort")]),
+        Tab::Terminal => keys.extend([("< >", "scroll sideways")]),
         Tab::Events | Tab::Prompt | Tab::Usage => {}
     }
     if state.entries.len() > 1 {
         keys.push(("←→", "iteration"));
     }
-    if can(UserCommandKind::Pause) && !state.pausing {
+    if accepts_commands && !state.pausing {
         keys.push(("p", "pause"));
     }
-    if can(UserCommandKind::Resume) && state.pausing && !matches!(state.activity, Activity::Paused { .. }) {
-        keys.push(("p", "no pause"));
+    if accepts_commands && state.pausing && !matches!(state.activity, RunActivity::Paused { .. }) {
+        keys.push(("p", "unpause"));
     }
-    if can(UserCommandKind::StopIteration) && state.is_working() {
+    if accepts_commands && state.is_working() {
         keys.push(("s", "skip"));
     }
-    if can(UserCommandKind::Tell) {
+    if accepts_commands {
         keys.push(("m", "message"));
     }
     keys.push(("/", "search"));
@@ -119,10 +113,10 @@ fn keys(scene: &Scene<'_>, view: &View) -> Vec<(&'static str, &'static str)> {
 }
 
 fn input(frame: &mut Frame<'_>, area: Rect, label: &'static str, text: &str, view: &View) {
-    let room = usize::from(area.width).saturating_sub(label.width() + 2);
-    // The end of what is typed is what one wants to see.
+    let available = usize::from(area.width).saturating_sub(label.width() + 2);
+    // Show the end of the text, where the cursor is.
     let mut shown = crate::ui::clean::clean(text).into_owned();
-    while shown.width() > room {
+    while shown.width() > available {
         shown.remove(0);
     }
     let column = area.x + u16::try_from(label.width() + shown.width()).unwrap_or(0);

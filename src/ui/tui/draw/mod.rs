@@ -1,4 +1,4 @@
-//! The screen, drawn from what is known and where the watcher is. Pure: time and files come as arguments.
+//! Draws a frame from the state and the view. Pure: time and files are arguments.
 
 mod body;
 mod footer;
@@ -7,7 +7,7 @@ mod help;
 mod pages;
 mod side;
 
-pub(super) use pages::left_out;
+pub(super) use pages::dropped_blocks_item;
 
 use jiff::Timestamp;
 use ratatui::Frame;
@@ -15,26 +15,26 @@ use ratatui::layout::{Alignment, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::files::Files;
-use super::model::{Entry, State, Transcript};
+use super::loaded_files::LoadedFiles;
+use super::model::{AttemptEntry, Transcript, TuiState};
 use super::view::{Overlay, Tab, View};
 use crate::ui::Tone;
 
-/// Less than this is too little to be of use.
-const SMALLEST: (u16, u16) = (40, 10);
-/// From here on there is room for the list of iterations.
-const WIDE: u16 = 100;
+/// Minimum size in columns and rows.
+const MIN_SIZE: (u16, u16) = (40, 10);
+/// Minimum width for the list of iterations.
+const SIDE_MIN_WIDTH: u16 = 100;
 
-/// All that is shown.
-pub(super) struct Scene<'a> {
-    pub(super) state: &'a State,
-    pub(super) files: &'a Files,
+/// The data that a frame shows.
+pub(super) struct DrawContext<'a> {
+    pub(super) state: &'a TuiState,
+    pub(super) files: &'a LoadedFiles,
     pub(super) now: Timestamp,
 }
 
-impl Scene<'_> {
-    /// The entry that is looked at.
-    fn entry(&self, view: &View) -> Option<&Entry> {
+impl DrawContext<'_> {
+    /// The displayed entry.
+    fn entry(&self, view: &View) -> Option<&AttemptEntry> {
         self.state.entries.get(view.entry_index(self.state)?)
     }
 
@@ -43,12 +43,12 @@ impl Scene<'_> {
     }
 }
 
-pub(super) fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>, view: &mut View) {
+pub(super) fn draw(frame: &mut Frame<'_>, context: &DrawContext<'_>, view: &mut View) {
     let area = frame.area();
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         return too_small(frame, area);
     }
-    // By hand: solving for it would take a third of the time of a frame.
+    // Computed by hand: ratatui's layout solver would take a third of the frame time.
     let band = |below: u16, height: u16| Rect {
         y: area.y + below,
         height,
@@ -64,14 +64,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>, view: &mut View) {
         width: side_width,
         ..middle
     };
-    header::draw(frame, head, scene, view);
-    body::draw(frame, main, scene, view);
-    header::tabs(frame, tabs, scene, view);
-    divide(frame, rule, side_width, view);
+    header::draw(frame, head, context, view);
+    body::draw(frame, main, context, view);
+    header::tabs(frame, tabs, context, view);
+    divider(frame, rule, side_width, view);
     if side_width > 0 {
-        side::draw(frame, side, scene, view);
+        side::draw(frame, side, context, view);
     }
-    footer::draw(frame, foot, scene, view);
+    footer::draw(frame, foot, context, view);
     if let Overlay::Help(first) = view.overlay {
         help::draw(frame, middle, first, view);
     }
@@ -79,13 +79,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>, view: &mut View) {
 
 fn side_width(width: u16) -> u16 {
     match width {
-        0..WIDE => 0,
-        WIDE..160 => 32,
+        0..SIDE_MIN_WIDTH => 0,
+        SIDE_MIN_WIDTH..160 => 32,
         _ => 40,
     }
 }
 
-fn divide(frame: &mut Frame<'_>, area: Rect, side: u16, view: &View) {
+fn divider(frame: &mut Frame<'_>, area: Rect, side: u16, view: &View) {
     let mut rule = "─".repeat(usize::from(area.width));
     if side > 0 {
         let left = usize::from(area.width - side);
@@ -95,15 +95,15 @@ fn divide(frame: &mut Frame<'_>, area: Rect, side: u16, view: &View) {
 }
 
 fn too_small(frame: &mut Frame<'_>, area: Rect) {
-    let (width, height) = SMALLEST;
+    let (width, height) = MIN_SIZE;
     let text = vec![
         Line::from(if area.width > 20 {
-            "ralph needs more room"
+            "terminal too small"
         } else {
-            "needs more room"
+            "too small"
         }),
-        Line::from(format!("{width}×{height}, not {}×{}", area.width, area.height)),
-        Line::from("the run goes on"),
+        Line::from(format!("{}×{}, needs {width}×{height}", area.width, area.height)),
+        Line::from("the run continues"),
     ];
     let top = area.height.saturating_sub(3) / 2;
     let middle = Rect {
@@ -114,27 +114,27 @@ fn too_small(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(text).alignment(Alignment::Center), middle);
 }
 
-/// A line with something on the left and something on the right, which is the last to give way.
+/// A line with left- and right-aligned parts. The left part is clipped first.
 fn both_ends(left: &[Span<'static>], right: Vec<Span<'static>>, width: u16) -> Line<'static> {
     let width = usize::from(width);
     let right = super::text::clip(&right, width);
-    let taken: usize = right.iter().map(Span::width).sum();
-    let mut spans = super::text::clip(left, width.saturating_sub(taken + 2));
+    let right_width: usize = right.iter().map(Span::width).sum();
+    let mut spans = super::text::clip(left, width.saturating_sub(right_width + 2));
     let used: usize = spans.iter().map(Span::width).sum();
-    spans.push(Span::raw(" ".repeat(width.saturating_sub(used + taken))));
+    spans.push(Span::raw(" ".repeat(width.saturating_sub(used + right_width))));
     spans.extend(right);
     Line::from(spans)
 }
 
-/// What turns while something is going on; one step a second.
+/// The spinner of a running activity, two steps per second.
 fn spinner(now: Timestamp) -> &'static str {
     const STEPS: [&str; 4] = ["◐", "◓", "◑", "◒"];
     let half_seconds = now.as_millisecond() / 500;
     STEPS[usize::try_from(half_seconds.rem_euclid(4)).unwrap_or(0)]
 }
 
-/// Whether this view is about one iteration.
-fn is_about_one(tab: Tab) -> bool {
+/// Whether this tab shows a single iteration.
+fn is_per_iteration(tab: Tab) -> bool {
     match tab {
         Tab::Transcript | Tab::Tools | Tab::Prompt | Tab::Terminal => true,
         Tab::Events | Tab::Usage => false,

@@ -1,4 +1,4 @@
-//! The documents of the views other than the transcript.
+//! Builds the documents of the tools, events, prompt and usage tabs.
 
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -10,22 +10,22 @@ use ratatui::text::{Line, Span};
 use crate::event::ToolStatus;
 use crate::ui::clean::clean;
 use crate::ui::plain::one_line;
-use crate::ui::tui::document::{Document, Piece};
-use crate::ui::tui::model::{Block, State, Tool, ToolState, Transcript};
+use crate::ui::tui::document::{Document, DocumentItem};
+use crate::ui::tui::model::{ToolCall, ToolState, Transcript, TranscriptBlock, TuiState};
 use crate::ui::tui::text::{Margin, Row, clip, markdown, note_rows};
 use crate::ui::tui::theme::Theme;
 use crate::ui::tui::view::{ToolOrder, View};
 use crate::ui::{Tone, units};
 
-fn piece(id: u64, rows: Vec<Row>) -> Rc<Piece> {
-    Rc::new(Piece { id, rows })
+fn item(id: u64, rows: Vec<Row>) -> Rc<DocumentItem> {
+    Rc::new(DocumentItem { id, rows })
 }
 
-/// What stands at the beginning of a transcript that is too long to be kept whole.
-pub(in crate::ui::tui) fn left_out(pieces: u64, theme: Theme) -> Rc<Piece> {
-    let pieces = units::count(pieces, "earlier piece");
-    let text = format!("   … {pieces} no longer kept here; the journal has all of it");
-    piece(0, vec![Row::from(Line::styled(text, theme.tone(Tone::Faint)))])
+/// The first line of a transcript from which blocks were dropped.
+pub(in crate::ui::tui) fn dropped_blocks_item(count: u64, theme: Theme) -> Rc<DocumentItem> {
+    let blocks = units::count(count, "earlier block");
+    let text = format!("   … {blocks} omitted; see the journal for the full transcript");
+    item(0, vec![Row::from(Line::styled(text, theme.tone(Tone::Faint)))])
 }
 
 pub(super) fn tools_heading() -> String {
@@ -34,15 +34,15 @@ pub(super) fn tools_heading() -> String {
 
 pub(super) fn tools(transcript: &Transcript, view: &View, width: usize) -> Document {
     let first = transcript.tools().next().map(|(_, tool)| tool.started);
-    let mut tools: Vec<(&Block, &Tool)> = transcript.tools().collect();
+    let mut tools: Vec<(&TranscriptBlock, &ToolCall)> = transcript.tools().collect();
     match view.order {
         ToolOrder::Started => {}
         ToolOrder::Longest => tools.sort_by_key(|(_, tool)| Reverse(took(tool))),
     }
-    let row = |(block, tool): (&Block, &Tool)| {
+    let row = |(block, tool): (&TranscriptBlock, &ToolCall)| {
         let (mark, tone) = match tool.state {
             ToolState::Running => ("◌", Tone::Accent),
-            ToolState::Lost => ("?", Tone::Warning),
+            ToolState::Unfinished => ("?", Tone::Warning),
             ToolState::Ended { status, .. } => match status {
                 ToolStatus::Ok => ("✓", Tone::Good),
                 ToolStatus::Fail => ("✗", Tone::Bad),
@@ -67,29 +67,29 @@ pub(super) fn tools(transcript: &Transcript, view: &View, width: usize) -> Docum
         ];
         let mut row = Row::from(Line::from(clip(&spans, width.saturating_sub(8))));
         row.live = (tool.state == ToolState::Running).then_some(tool.started);
-        piece(block.id, vec![row])
+        item(block.id, vec![row])
     };
     Document::new(tools.into_iter().map(row).collect())
 }
 
-fn took(tool: &Tool) -> Option<Duration> {
+fn took(tool: &ToolCall) -> Option<Duration> {
     match tool.state {
         ToolState::Ended { took, .. } => took,
-        ToolState::Running | ToolState::Lost => None,
+        ToolState::Running | ToolState::Unfinished => None,
     }
 }
 
-pub(super) fn events(state: &State, view: &View, width: usize) -> Document {
-    let zone = &state.setting.zone;
-    let pieces = state.events.iter().map(|event| {
+pub(super) fn events(state: &TuiState, view: &View, width: usize) -> Document {
+    let zone = &state.context.zone;
+    let items = state.events.iter().map(|event| {
         let time = event.at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
         let mut rows = note_rows(&event.note, 10, width, view.theme);
         if let Some(first) = rows.first_mut().and_then(|row| row.line.spans.first_mut()) {
             *first = Span::styled(format!(" {time} "), view.theme.tone(Tone::Faint));
         }
-        piece(event.id, rows)
+        item(event.id, rows)
     });
-    Document::new(pieces.collect())
+    Document::new(items.collect())
 }
 
 pub(super) fn prompt(text: Option<&str>, view: &View, width: usize) -> Document {
@@ -102,7 +102,7 @@ pub(super) fn prompt(text: Option<&str>, view: &View, width: usize) -> Document 
         rest: blank(),
     };
     let rows = markdown(&clean(text), &margin, width, view.theme);
-    Document::new(vec![piece(1, rows.into_iter().map(Row::from).collect())])
+    Document::new(vec![item(1, rows.into_iter().map(Row::from).collect())])
 }
 
 pub(super) fn usage_heading(width: usize) -> String {
@@ -113,27 +113,27 @@ pub(super) fn usage_heading(width: usize) -> String {
     }
 }
 
-pub(super) fn usage(state: &State, view: &View, width: usize) -> Document {
-    let most = state
+pub(super) fn usage(state: &TuiState, view: &View, width: usize) -> Document {
+    let max = state
         .entries
         .iter()
         .filter_map(|entry| entry.usage.tokens())
         .max()
         .unwrap_or(0);
     let figure = |count: Option<u64>| count.map(units::tokens).unwrap_or_else(|| "–".to_owned());
-    let mut pieces: Vec<Rc<Piece>> = Vec::new();
+    let mut items: Vec<Rc<DocumentItem>> = Vec::new();
     for (index, entry) in state.entries.iter().enumerate() {
         let (mark, tone, took) = match &entry.end {
             Some(end) => (end.mark, end.tone, units::duration(end.took)),
             None => ("▸", Tone::Accent, "…".to_owned()),
         };
         let usage = &entry.usage;
-        let again = if entry.which.attempt > 1 {
-            format!(".{}", entry.which.attempt)
+        let attempt = if entry.id.attempt > 1 {
+            format!(".{}", entry.id.attempt)
         } else {
             String::new()
         };
-        let name = format!("{}{again}", entry.which.iteration);
+        let name = format!("{}{attempt}", entry.id.iteration);
         let cost = usage.cost_usd.map_or_else(|| "–".to_owned(), units::dollars);
         let mut text = format!(" {name:>9}  {took:>8} {:>8}", figure(usage.tokens()));
         if width >= 76 {
@@ -146,21 +146,21 @@ pub(super) fn usage(state: &State, view: &View, width: usize) -> Document {
             text += &parts.map(|part| format!(" {:>8}", figure(part))).concat();
         }
         text += &format!(" {cost:>10}  ");
-        let room = width.saturating_sub(text.chars().count() + 4).min(40);
-        let bar = bar(usage.tokens().unwrap_or(0), most, room);
+        let bar_width = width.saturating_sub(text.chars().count() + 4).min(40);
+        let bar = bar(usage.tokens().unwrap_or(0), max, bar_width);
         let spans = vec![
             Span::raw(" "),
             Span::styled(mark, view.theme.tone(tone)),
             Span::raw(text),
             Span::styled(bar, view.theme.tone(Tone::Accent)),
         ];
-        pieces.push(piece(index as u64 + 1, vec![Row::from(Line::from(spans))]));
+        items.push(item(index as u64 + 1, vec![Row::from(Line::from(spans))]));
     }
-    pieces.extend(totals(state, view).map(|rows| piece(u64::MAX, rows)));
-    Document::new(pieces)
+    items.extend(totals(state, view).map(|rows| item(u64::MAX, rows)));
+    Document::new(items)
 }
 
-fn totals(state: &State, view: &View) -> Option<Vec<Row>> {
+fn totals(state: &TuiState, view: &View) -> Option<Vec<Row>> {
     state.entries.first()?;
     let used = state.used();
     let line = |name: &str, value: String| {
@@ -176,7 +176,7 @@ fn totals(state: &State, view: &View) -> Option<Vec<Row>> {
     let budget = state.header.as_ref().and_then(|header| header.max_cost_usd);
     match (used.cost_usd, budget) {
         (Some(cost), Some(budget)) => {
-            let share = (cost / budget.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+            let share = (cost.get() / budget.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -186,8 +186,8 @@ fn totals(state: &State, view: &View) -> Option<Vec<Row>> {
             let text = format!("{} of {}  {filled}", units::dollars(cost), units::dollars(budget));
             rows.push(line("cost", text));
         }
-        (Some(cost), None) => rows.push(line("cost", format!("{}, no limit set", units::dollars(cost)))),
-        (None, _) => rows.push(line("cost", "the agent does not tell it".to_owned())),
+        (Some(cost), None) => rows.push(line("cost", format!("{}, no budget set", units::dollars(cost)))),
+        (None, _) => rows.push(line("cost", "not reported by this agent".to_owned())),
     }
     if let Some(model) = &used.model {
         rows.push(line("model", one_line(model, 60).0));
@@ -195,14 +195,14 @@ fn totals(state: &State, view: &View) -> Option<Vec<Row>> {
     Some(rows)
 }
 
-/// A bar of eighths.
-fn bar(part: u64, whole: u64, room: usize) -> String {
+/// A horizontal bar with a resolution of an eighth of a column.
+fn bar(part: u64, whole: u64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = part
-        .saturating_mul(room as u64 * 8)
+        .saturating_mul(width as u64 * 8)
         .checked_div(whole)
         .unwrap_or(0);
-    let eighths = usize::try_from(eighths).unwrap_or(0).min(room * 8);
-    let least = usize::from(part > 0 && eighths == 0);
-    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[(eighths + least) % 8])
+    let eighths = usize::try_from(eighths).unwrap_or(0).min(width * 8);
+    let minimum = usize::from(part > 0 && eighths == 0);
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[(eighths + minimum) % 8])
 }

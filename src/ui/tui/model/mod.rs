@@ -1,13 +1,13 @@
-//! What the screen knows of a run: a fold over its records, pure, bounded, and cheap to share: a copy for the one
-//! who draws is a handful of pointers, so that drawing never holds up what happens.
+//! The state of a run as the TUI shows it: a pure, bounded fold over its records.
+//!
+//! A clone costs a few reference counts, so the render thread works on a snapshot and never blocks the fold.
 
 mod block;
-mod meta;
 mod notes;
 mod transcript;
 
-pub(super) use block::{Block, Body, Gate, Note, Said, Tool, ToolState};
-pub(super) use transcript::{Setting, Transcript};
+pub(super) use block::{BlockBody, GateBlock, Note, TextBlock, ToolCall, ToolState, TranscriptBlock};
+pub(super) use transcript::{Transcript, TranscriptContext};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,37 +15,36 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::run_files::Attempt;
+use super::run_files::AttemptId;
 use crate::event::{
-    Command, IterationOutcome, Meta, Pause, Record, Resumption, RunEvent, RunHeader, RunOutcome,
-    TranscriptEvent, Usage, UsageScope,
+    Command, Detail, IterationOutcome, Meta, Record, Resumption, RunEvent, RunHeader, RunOutcome,
+    TranscriptEvent, Usage, WaitReason, later,
 };
 use crate::ui::{Tone, iteration_verdict, units};
 
-/// Events beyond this many are in the journal only.
-const MOST_EVENTS: usize = 2000;
+/// Older events are only in the journal.
+const MAX_EVENTS: usize = 2000;
 
 #[derive(Debug, Clone)]
-pub(super) struct State {
+pub(super) struct TuiState {
     pub(super) header: Option<Arc<RunHeader>>,
-    pub(super) setting: Setting,
+    pub(super) context: TranscriptContext,
     pub(super) started: Timestamp,
-    pub(super) activity: Activity,
-    /// It was told to pause, and has not been told to go on.
+    pub(super) activity: RunActivity,
+    /// The user requested a pause and has not resumed the run.
     pub(super) pausing: bool,
-    /// Every try of every iteration, in order.
-    pub(super) entries: Arc<Vec<Entry>>,
-    /// The transcript of the newest one. The others are read back when somebody wants to see them.
+    /// Every attempt of every iteration, in order.
+    pub(super) entries: Arc<Vec<AttemptEntry>>,
+    /// The transcript of the newest attempt. The others are read from the journal on demand.
     pub(super) transcript: Arc<Transcript>,
-    pub(super) events: Arc<VecDeque<Event>>,
-    /// What the ended iterations used.
+    pub(super) events: Arc<VecDeque<EventLine>>,
+    /// Usage of the ended iterations.
     used: Usage,
-    session: Session,
 }
 
-/// What the run is doing.
+/// The current activity of the run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Activity {
+pub(super) enum RunActivity {
     Starting,
     Working {
         since: Timestamp,
@@ -55,15 +54,15 @@ pub(super) enum Activity {
         since: Timestamp,
     },
     Waiting {
-        why: Pause,
+        why: WaitReason,
         until: Timestamp,
     },
-    /// Until the user lets it go on.
+    /// Paused until the user resumes it.
     Paused {
         since: Timestamp,
     },
-    /// The user is asked whether it is to go on.
-    Asking {
+    /// Waiting for the user to confirm the next iteration.
+    AwaitingConfirmation {
         since: Timestamp,
     },
     Stopping {
@@ -73,67 +72,59 @@ pub(super) enum Activity {
         outcome: RunOutcome,
         took: Duration,
     },
-    /// Its process is gone, and left no word about the end.
-    Lost,
+    /// The process that drove the run died without recording an end.
+    Died,
 }
 
-/// One try of one iteration, as it stands in the list.
+/// One attempt of one iteration, as shown in the list of iterations.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) which: Attempt,
+pub(super) struct AttemptEntry {
+    pub(super) id: AttemptId,
     pub(super) hat: Option<String>,
     pub(super) model: Option<String>,
     pub(super) started: Timestamp,
-    /// The records that belong to it.
+    /// Sequence numbers of its first and last record.
     pub(super) first_seq: u64,
     pub(super) last_seq: u64,
     pub(super) usage: Usage,
     pub(super) tool_calls: u64,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<AttemptEnd>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct End {
+pub(super) struct AttemptEnd {
     pub(super) mark: &'static str,
     pub(super) tone: Tone,
     pub(super) took: Duration,
 }
 
-/// Something for the list of events.
+/// A line of the events tab.
 #[derive(Debug, Clone)]
-pub(super) struct Event {
+pub(super) struct EventLine {
     pub(super) id: u64,
     pub(super) at: Timestamp,
     pub(super) note: Note,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Session {
-    id: String,
-    before: Usage,
-    latest: Usage,
-}
-
-impl State {
+impl TuiState {
     pub(super) fn new(zone: TimeZone) -> Self {
         Self {
             header: None,
-            setting: Setting {
+            context: TranscriptContext {
                 workspace: Arc::from(""),
                 zone,
             },
             started: Timestamp::UNIX_EPOCH,
-            activity: Activity::Starting,
+            activity: RunActivity::Starting,
             pausing: false,
             entries: Arc::default(),
             transcript: Arc::default(),
             events: Arc::default(),
             used: Usage::default(),
-            session: Session::default(),
         }
     }
 
-    /// What was used so far, the running iteration included.
+    /// Usage so far, including the running iteration.
     pub(super) fn used(&self) -> Usage {
         let mut used = self.used.clone();
         if let Some(entry) = self.entries.last().filter(|entry| entry.end.is_none()) {
@@ -143,22 +134,25 @@ impl State {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.activity, Activity::Ended { .. } | Activity::Lost)
+        matches!(self.activity, RunActivity::Ended { .. } | RunActivity::Died)
     }
 
-    /// Whether there is an iteration that could be stopped.
+    /// Whether an iteration is running that can be stopped.
     pub(super) fn is_working(&self) -> bool {
-        matches!(self.activity, Activity::Working { .. } | Activity::Gate { .. })
+        matches!(
+            self.activity,
+            RunActivity::Working { .. } | RunActivity::Gate { .. }
+        )
     }
 
-    /// Whoever drove the run is gone.
-    pub(super) fn lose(&mut self) {
+    /// Marks the run as died, unless it has ended.
+    pub(super) fn mark_died(&mut self) {
         if !self.is_over() {
-            self.activity = Activity::Lost;
+            self.activity = RunActivity::Died;
         }
     }
 
-    /// Folds one record in.
+    /// Applies one record.
     pub(super) fn apply(&mut self, record: &Record) {
         let at = record.at;
         match &record.event {
@@ -170,20 +164,20 @@ impl State {
                 hat,
                 ..
             } => {
-                let which = Attempt {
+                let id = AttemptId {
                     iteration: *iteration,
                     attempt: *attempt,
                 };
-                self.iteration_started(which, hat.clone(), record);
+                self.iteration_started(id, hat.clone(), record);
             }
-            RunEvent::Transcript { event, .. } => self.count(event),
+            RunEvent::Transcript { event, .. } => self.apply_transcript_event(event),
             RunEvent::GateStarted { name, .. } => {
-                self.activity = Activity::Gate {
+                self.activity = RunActivity::Gate {
                     name: Arc::from(name.as_str()),
                     since: at,
                 };
             }
-            RunEvent::GateEnded { .. } => self.activity = Activity::Working { since: at },
+            RunEvent::GateEnded { .. } => self.activity = RunActivity::Working { since: at },
             RunEvent::IterationEnded {
                 outcome,
                 duration_ms,
@@ -193,80 +187,78 @@ impl State {
                 self.iteration_ended(outcome, *duration_ms, usage, at);
             }
             RunEvent::Waiting { why, wait_ms } => {
-                let until = notes::later(at, Duration::from_millis(*wait_ms));
-                self.activity = Activity::Waiting { why: *why, until };
+                let until = later(at, Duration::from_millis(*wait_ms));
+                self.activity = RunActivity::Waiting { why: *why, until };
             }
             RunEvent::WaitEnded => self.wait_ended(),
-            RunEvent::CommandReceived { order, .. } => self.told(order),
-            RunEvent::Paused => self.activity = Activity::Paused { since: at },
-            RunEvent::Asking => self.activity = Activity::Asking { since: at },
-            RunEvent::Stopping { .. } => self.activity = Activity::Stopping { since: at },
+            RunEvent::CommandReceived { command: order, .. } => self.command_received(order),
+            RunEvent::Paused => self.activity = RunActivity::Paused { since: at },
+            RunEvent::Asking => self.activity = RunActivity::AwaitingConfirmation { since: at },
+            RunEvent::Stopping { .. } => self.activity = RunActivity::Stopping { since: at },
             RunEvent::RunEnded {
                 outcome, duration_ms, ..
             } => {
-                self.activity = Activity::Ended {
+                self.activity = RunActivity::Ended {
                     outcome: outcome.clone(),
                     took: Duration::from_millis(*duration_ms),
                 };
             }
-            RunEvent::AgentStarted { .. }
-            | RunEvent::Stderr { .. }
-            | RunEvent::MarkerIgnored { .. }
-            | RunEvent::Topic { .. }
-            | RunEvent::TopicRerouted { .. }
-            | RunEvent::Progress { .. }
-            | RunEvent::AgentEnded { .. }
-            | RunEvent::Notice { .. } => {}
+            // All others only add lines.
+            _ => {}
         }
-        Arc::make_mut(&mut self.transcript).apply(record, &self.setting);
-        self.remember(record);
+        Arc::make_mut(&mut self.transcript).apply(record, &self.context);
+        self.add_event_line(record);
     }
 
     fn run_started(&mut self, header: &RunHeader, at: Timestamp) {
-        self.setting.workspace = Arc::from(header.workspace.as_str());
-        // A run that goes on after an end counts from its first beginning.
+        self.context.workspace = Arc::from(header.workspace.as_str());
+        // The elapsed time of a resumed run counts from its first start.
         if self.header.is_none() {
             self.started = at;
         }
         self.header = Some(Arc::new(header.clone()));
-        self.activity = Activity::Starting;
+        self.activity = RunActivity::Starting;
     }
 
-    /// The time in between does not count, and neither does what was left unfinished.
+    /// Excludes the time between the two processes and the usage of the unfinished iteration.
     fn run_resumed(&mut self, resumption: &Resumption, at: Timestamp) {
-        let paused_since = self.events.back().map(|last| last.at);
-        let missing = self.header.is_none();
+        let stopped_at = self.events.back().map(|last| last.at);
+        let first_record = self.header.is_none();
         self.run_started(&resumption.header, at);
-        if let Some(since) = paused_since.filter(|_| !missing) {
-            self.started = notes::later(self.started, units::since(since, at));
+        if let Some(since) = stopped_at.filter(|_| !first_record) {
+            self.started = later(self.started, units::since(since, at));
         }
         self.used = resumption.usage.clone();
         self.pausing = false;
     }
 
     fn wait_ended(&mut self) {
-        if let Activity::Paused { .. } | Activity::Asking { .. } = self.activity {
+        if let RunActivity::Paused { .. } | RunActivity::AwaitingConfirmation { .. } = self.activity {
             self.pausing = false;
         }
-        self.activity = Activity::Starting;
+        self.activity = RunActivity::Starting;
     }
 
-    fn told(&mut self, order: &Command) {
+    fn command_received(&mut self, order: &Command) {
         match order {
             Command::Pause => self.pausing = true,
             Command::Resume => self.pausing = false,
-            Command::Message { .. } | Command::Wake | Command::StopIteration => {}
+            Command::Message { .. }
+            | Command::Wake
+            | Command::StopIteration
+            | Command::Stop { .. }
+            | Command::Kill
+            | Command::Answer { .. } => {}
         }
     }
 
-    fn iteration_started(&mut self, which: Attempt, hat: Option<String>, record: &Record) {
-        self.session.before = self.session.latest.clone();
-        self.activity = Activity::Working { since: record.at };
+    fn iteration_started(&mut self, id: AttemptId, hat: Option<String>, record: &Record) {
+        self.activity = RunActivity::Working { since: record.at };
         self.transcript = Arc::default();
-        // What happens between two iterations belongs to the one before.
-        self.change_entry(|entry| entry.last_seq = record.seq.saturating_sub(1));
-        Arc::make_mut(&mut self.entries).push(Entry {
-            which,
+        // Records between two iterations belong to the earlier one.
+        self.update_entry(|entry| entry.last_seq = record.seq.saturating_sub(1));
+        Arc::make_mut(&mut self.entries).push(AttemptEntry {
+            id,
             hat,
             model: None,
             started: record.at,
@@ -285,11 +277,11 @@ impl State {
         usage: &Usage,
         at: Timestamp,
     ) {
-        let verdict = iteration_verdict(outcome, at, &self.setting.zone);
+        let verdict = iteration_verdict(outcome, at, &self.context.zone);
         self.used.add(usage);
-        self.change_entry(|entry| {
+        self.update_entry(|entry| {
             entry.usage.clone_from(usage);
-            entry.end = Some(End {
+            entry.end = Some(AttemptEnd {
                 mark: verdict.mark,
                 tone: verdict.tone,
                 took: Duration::from_millis(duration_ms),
@@ -297,36 +289,18 @@ impl State {
         });
     }
 
-    /// Figures of the running iteration.
-    fn count(&mut self, event: &TranscriptEvent) {
+    /// Updates usage, tool calls and model of the running iteration.
+    fn apply_transcript_event(&mut self, event: &TranscriptEvent) {
         match event {
             TranscriptEvent::Usage { usage } => {
-                let session = usage.since(&self.session.before);
-                if usage.scope == UsageScope::Session {
-                    self.session.latest = (**usage).clone();
-                }
-                self.change_entry(|entry| match usage.scope {
-                    UsageScope::Step => entry.usage.add(usage),
-                    UsageScope::Iteration => entry.usage = (**usage).clone(),
-                    UsageScope::Session => entry.usage = session,
-                });
+                self.update_entry(|entry| entry.usage.accumulate(usage));
             }
-            TranscriptEvent::ToolStart { .. } => self.change_entry(|entry| entry.tool_calls += 1),
+            TranscriptEvent::ToolStart { .. } => self.update_entry(|entry| entry.tool_calls += 1),
             TranscriptEvent::Meta {
                 meta: Meta::Session {
-                    session_id, model, ..
+                    model: Some(model), ..
                 },
-            } => {
-                if self.session.id != *session_id {
-                    self.session = Session {
-                        id: session_id.clone(),
-                        ..Session::default()
-                    };
-                }
-                if let Some(model) = model {
-                    self.change_entry(|entry| entry.model = Some(model.clone()));
-                }
-            }
+            } => self.update_entry(|entry| entry.model = Some(model.clone())),
             TranscriptEvent::Text { .. }
             | TranscriptEvent::ToolOutput { .. }
             | TranscriptEvent::ToolEnd { .. }
@@ -334,29 +308,35 @@ impl State {
         }
     }
 
-    fn remember(&mut self, record: &Record) {
-        let note = notes::of_course(&record.event).or_else(|| {
-            let gates = &self.transcript.passed_gates;
-            notes::of_run(&record.event, record.at, &self.setting.zone, gates)
-        });
-        let Some(note) = note else { return };
+    fn add_event_line(&mut self, record: &Record) {
+        if let RunEvent::Transcript { .. } = record.event {
+            return;
+        }
+        let context = self.context.describe(record.at, &self.transcript.passed_gates);
+        let description = record.event.describe(&context);
+        let Some(note) = description
+            .filter(|description| description.detail <= Detail::Lifecycle)
+            .map(|description| notes::note(&description))
+        else {
+            return;
+        };
         let events = Arc::make_mut(&mut self.events);
-        if events.len() >= MOST_EVENTS {
+        if events.len() >= MAX_EVENTS {
             events.pop_front();
         }
-        events.push_back(Event {
+        events.push_back(EventLine {
             id: record.seq,
             at: record.at,
             note,
         });
     }
 
-    fn change_entry(&mut self, act: impl FnOnce(&mut Entry)) {
+    fn update_entry(&mut self, update: impl FnOnce(&mut AttemptEntry)) {
         if self.entries.is_empty() {
             return;
         }
         if let Some(entry) = Arc::make_mut(&mut self.entries).last_mut() {
-            act(entry);
+            update(entry);
         }
     }
 }

@@ -1,116 +1,127 @@
-//! What keys do.
+//! Tests of key handling.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::fixture::{Story, Watcher};
-use crate::event::{Command, IterationOutcome, RunEvent, RunOutcome, Tag, Usage};
-use crate::ui::tui::commands::{SupportedCommands, UserCommand};
+use super::fixture::{RunFixture, TestTui};
+use crate::event::{Answer, Command, Interrupt, IterationOutcome, RunEvent, RunOutcome, Tag, Usage};
 use crate::ui::tui::document::Scroll;
 use crate::ui::tui::keys::{KeyAction, KeyContext};
-use crate::ui::tui::view::{Overlay, Role, Tab, ToolOrder};
+use crate::ui::tui::view::{CommandAccess, Overlay, Role, Tab, ToolOrder};
+
+fn answer(answer: Answer) -> Command {
+    Command::Answer { answer }
+}
 
 fn ctrl_c() -> Event {
     Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL))
 }
 
 #[test]
-fn ctrl_c_interrupts_each_time_and_q_asks_first() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 24);
+fn ctrl_c_interrupts_and_q_asks_first() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
     assert_eq!(
-        watcher.hear(&ctrl_c()),
-        Some(KeyAction::Send(UserCommand::Interrupt))
+        tui.send(&ctrl_c()),
+        Some(KeyAction::Send(Command::Stop { by: Interrupt::Int }))
     );
     assert_eq!(
-        watcher.hear(&ctrl_c()),
-        Some(KeyAction::Send(UserCommand::Interrupt))
+        tui.send(&ctrl_c()),
+        Some(KeyAction::Send(Command::Stop { by: Interrupt::Int }))
     );
-    assert_eq!(watcher.letters("q"), None);
-    assert_eq!(watcher.letters("n"), None);
-    assert_eq!(watcher.letters("qy"), Some(KeyAction::Send(UserCommand::Quit)));
+    assert_eq!(tui.type_text("q"), None);
+    assert_eq!(tui.type_text("n"), None);
+    assert_eq!(
+        tui.type_text("qy"),
+        Some(KeyAction::Send(Command::Stop { by: Interrupt::Quit }))
+    );
 }
 
 #[test]
-fn a_viewer_leaves_and_never_stops_the_run() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 24);
-    watcher.view.role = Role::Viewer;
-    assert_eq!(watcher.hear(&ctrl_c()), Some(KeyAction::Leave));
-    assert_eq!(watcher.letters("q"), Some(KeyAction::Leave));
+fn viewer_quits_without_stopping_the_run() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
+    tui.view.role = Role::Viewer;
+    assert_eq!(tui.send(&ctrl_c()), Some(KeyAction::Close));
+    assert_eq!(tui.type_text("q"), Some(KeyAction::Close));
 }
 
 #[test]
-fn wishes_are_offered_only_where_they_are_understood() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 24);
-    assert_eq!(watcher.letters("p"), Some(KeyAction::Send(UserCommand::Pause)));
-    assert_eq!(
-        watcher.letters("s"),
-        Some(KeyAction::Send(UserCommand::StopIteration))
-    );
-    assert_eq!(watcher.letters("w"), None, "nothing waits");
-    watcher.letters("m");
-    watcher.hear(&Event::Paste("use\nthe old parser ".into()));
-    let sent = watcher.press(&[KeyCode::Enter]);
+fn commands_are_offered_only_if_they_can_be_sent() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
+    assert_eq!(tui.type_text("p"), Some(KeyAction::Send(Command::Pause)));
+    assert_eq!(tui.type_text("s"), Some(KeyAction::Send(Command::StopIteration)));
+    assert_eq!(tui.type_text("w"), None, "the run is not waiting");
+    tui.type_text("m");
+    tui.send(&Event::Paste("use\nthe old parser ".into()));
+    let sent = tui.press(&[KeyCode::Enter]);
     assert_eq!(
         sent,
-        Some(KeyAction::Send(UserCommand::Tell("use the old parser".into())))
+        Some(KeyAction::Send(Command::Message {
+            text: "use the old parser".into()
+        }))
     );
-    watcher.view.powers = SupportedCommands::default();
+    tui.view.commands = CommandAccess::Unavailable;
     for letter in ["p", "s", "w", "m"] {
-        assert_eq!(watcher.letters(letter), None);
-        assert!(!watcher.look().contains("for the next prompt"));
+        assert_eq!(tui.type_text(letter), None);
+        assert!(!tui.screen().contains("message for the next prompt"));
     }
 }
 
 #[test]
-fn a_pause_is_taken_back_and_left_with_the_same_key() {
-    let mut story = Story::at_work();
-    story.order(Command::Pause);
+fn p_pauses_cancels_a_pause_and_resumes() {
+    let mut run = RunFixture::running();
+    run.command(Command::Pause);
     assert_eq!(
-        Watcher::of(&story, 80, 24).letters("p"),
-        Some(KeyAction::Send(UserCommand::Resume))
+        TestTui::of(&run, 80, 24).type_text("p"),
+        Some(KeyAction::Send(Command::Resume))
     );
-    story.end(2, 1, IterationOutcome::Skipped).tell(RunEvent::Paused);
-    let mut watcher = Watcher::of(&story, 80, 24);
-    assert_eq!(watcher.letters("s"), None, "there is no iteration to stop");
-    assert_eq!(watcher.letters("p"), Some(KeyAction::Send(UserCommand::Resume)));
-    story.order(Command::Resume).tell(RunEvent::WaitEnded);
+    run.end_iteration(2, 1, IterationOutcome::Skipped)
+        .record(RunEvent::Paused);
+    let mut tui = TestTui::of(&run, 80, 24);
+    assert_eq!(tui.type_text("s"), None, "no iteration is running");
+    assert_eq!(tui.type_text("p"), Some(KeyAction::Send(Command::Resume)));
+    run.command(Command::Resume).record(RunEvent::WaitEnded);
     assert_eq!(
-        Watcher::of(&story, 80, 24).letters("p"),
-        Some(KeyAction::Send(UserCommand::Pause))
+        TestTui::of(&run, 80, 24).type_text("p"),
+        Some(KeyAction::Send(Command::Pause))
     );
 }
 
 #[test]
-fn the_question_between_iterations_is_answered_with_one_key() {
-    let mut story = Story::at_work();
-    story
-        .end(2, 1, IterationOutcome::Continued { rejected_by: None })
-        .tell(RunEvent::Asking);
-    let mut watcher = Watcher::of(&story, 80, 24);
-    assert_eq!(watcher.letters("c"), Some(KeyAction::Send(UserCommand::GoOn)));
+fn confirmation_between_iterations_takes_one_key() {
+    let mut run = RunFixture::running();
+    run.end_iteration(2, 1, IterationOutcome::Continued { rejected_by: None })
+        .record(RunEvent::Asking);
+    let mut tui = TestTui::of(&run, 80, 24);
     assert_eq!(
-        watcher.press(&[KeyCode::Enter]),
-        Some(KeyAction::Send(UserCommand::GoOn))
+        tui.type_text("c"),
+        Some(KeyAction::Send(answer(Answer::Continue)))
     );
     assert_eq!(
-        watcher.letters("a"),
-        Some(KeyAction::Send(UserCommand::GoOnWithoutAsking))
+        tui.press(&[KeyCode::Enter]),
+        Some(KeyAction::Send(answer(Answer::Continue)))
     );
-    assert_eq!(watcher.letters("q"), Some(KeyAction::Send(UserCommand::Quit)));
-    watcher.letters("k");
     assert_eq!(
-        watcher.press(&[KeyCode::Enter]),
+        tui.type_text("a"),
+        Some(KeyAction::Send(answer(Answer::ContinueWithoutAsking)))
+    );
+    assert_eq!(
+        tui.type_text("q"),
+        Some(KeyAction::Send(Command::Stop { by: Interrupt::Quit }))
+    );
+    tui.type_text("k");
+    assert_eq!(
+        tui.press(&[KeyCode::Enter]),
         None,
-        "something is chosen: it unfolds"
+        "Enter unfolds the selected block"
     );
 }
 
 #[test]
-fn nothing_can_be_wished_of_a_run_that_is_over() {
-    let mut story = Story::at_work();
-    story.tell(RunEvent::RunEnded {
+fn ended_run_accepts_no_commands() {
+    let mut run = RunFixture::running();
+    run.record(RunEvent::RunEnded {
         outcome: RunOutcome::Complete {
             marker: "LOOP_COMPLETE".into(),
         },
@@ -118,158 +129,154 @@ fn nothing_can_be_wished_of_a_run_that_is_over() {
         duration_ms: 1000,
         usage: Box::new(Usage::default()),
     });
-    let mut watcher = Watcher::of(&story, 80, 24);
+    let mut tui = TestTui::of(&run, 80, 24);
     for letter in ["p", "s", "w", "m"] {
-        assert_eq!(watcher.letters(letter), None);
+        assert_eq!(tui.type_text(letter), None);
     }
-    assert_eq!(watcher.letters("q"), Some(KeyAction::Leave));
+    assert_eq!(tui.type_text("q"), Some(KeyAction::Close));
 }
 
 #[test]
-fn scrolling_leaves_the_end_and_comes_back_to_it() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 24);
-    assert!(!watcher.view.is_reading());
-    watcher.press(&[KeyCode::Up]);
-    assert!(watcher.view.is_reading());
-    watcher.press(&[KeyCode::Down]);
-    assert!(!watcher.view.is_reading(), "at the end again, so it follows");
-    watcher.letters("g");
-    assert!(watcher.look().contains("session 0a1b2c3d"));
-    watcher.press(&[KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown]);
-    assert_eq!(watcher.view.scroll(), Scroll::End);
+fn scrolling_stops_and_resumes_following() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
+    assert!(!tui.view.is_reading());
+    tui.press(&[KeyCode::Up]);
+    assert!(tui.view.is_reading());
+    tui.press(&[KeyCode::Down]);
+    assert!(!tui.view.is_reading(), "it follows the end again");
+    tui.type_text("g");
+    assert!(tui.screen().contains("session 0a1b2c3d"));
+    tui.press(&[KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown]);
+    assert_eq!(tui.view.scroll(), Scroll::End);
 }
 
 #[test]
-fn a_chosen_tool_unfolds_and_can_be_copied() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 40);
-    watcher.letters("kkkkk");
-    watcher.press(&[KeyCode::Enter]);
-    let screen = watcher.look();
+fn selected_tool_unfolds_and_can_be_copied() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 40);
+    tui.type_text("kkkkk");
+    tui.press(&[KeyCode::Enter]);
+    let screen = tui.screen();
     assert!(screen.contains("▌  │ timeout: 60"), "{screen}");
     assert!(screen.contains("│ running 2 tests"), "{screen}");
-    let Some(KeyAction::Copy(text)) = watcher.letters("y") else {
+    let Some(KeyAction::Copy(text)) = tui.type_text("y") else {
         panic!("nothing was copied");
     };
     assert!(
         text.starts_with("Bash cargo test parser") && text.ends_with("parser::quotes"),
         "{text}"
     );
-    watcher.press(&[KeyCode::Enter]);
-    assert!(!watcher.look().contains("timeout: 60"));
+    tui.press(&[KeyCode::Enter]);
+    assert!(!tui.screen().contains("timeout: 60"));
 }
 
 #[test]
-fn the_table_of_tools_sorts_and_leads_to_the_transcript() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 24);
-    watcher.press(&[KeyCode::Tab, KeyCode::Down, KeyCode::Down]);
-    watcher.letters("o");
-    assert_eq!(watcher.view.order, ToolOrder::Longest);
-    watcher.letters("o");
-    watcher.press(&[KeyCode::Enter]);
-    assert_eq!(watcher.view.tab, Tab::Transcript);
-    assert!(watcher.look().contains("new_string: rfind"), "{}", watcher.look());
+fn tools_tab_sorts_and_opens_the_transcript() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
+    tui.press(&[KeyCode::Tab, KeyCode::Down, KeyCode::Down]);
+    tui.type_text("o");
+    assert_eq!(tui.view.order, ToolOrder::Longest);
+    tui.type_text("o");
+    tui.press(&[KeyCode::Enter]);
+    assert_eq!(tui.view.tab, Tab::Transcript);
+    assert!(tui.screen().contains("new_string: rfind"), "{}", tui.screen());
 }
 
 #[test]
-fn a_search_goes_around() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 24);
-    watcher.letters("/quote");
-    watcher.press(&[KeyCode::Enter]);
-    let first = watcher.view.found;
+fn search_wraps_around() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
+    tui.type_text("/quote");
+    tui.press(&[KeyCode::Enter]);
+    let first = tui.view.found;
     assert!(first.is_some());
-    watcher.letters("n");
-    let second = watcher.view.found;
+    tui.type_text("n");
+    let second = tui.view.found;
     assert_ne!(first, second);
-    watcher.letters("N");
-    assert_eq!(watcher.view.found, first);
-    watcher.press(&[KeyCode::Esc]);
-    assert!(watcher.view.query.is_empty());
+    tui.type_text("N");
+    assert_eq!(tui.view.found, first);
+    tui.press(&[KeyCode::Esc]);
+    assert!(tui.view.query.is_empty());
 }
 
-/// An iteration in which so many things were said, each of them once.
-fn long_story(messages: usize) -> Story {
-    let mut story = Story::new();
-    story.begin(1, 1);
+/// A run with one iteration of `messages` messages.
+fn long_run(messages: usize) -> RunFixture {
+    let mut run = RunFixture::new();
+    run.start_iteration(1, 1);
     for number in 0..messages {
-        story.say(Tag::Ai, &format!("message {number}."));
+        run.text(Tag::Ai, &format!("message {number}."));
     }
-    story
+    run
 }
 
 #[test]
-fn whoever_follows_sees_the_end_as_whoever_reads_does() {
-    let story = long_story(500);
-    let mut watcher = Watcher::of(&story, 80, 24);
-    let followed = watcher.look();
+fn following_lays_out_only_the_end() {
+    let run = long_run(500);
+    let mut tui = TestTui::of(&run, 80, 24);
+    let followed = tui.screen();
     assert!(followed.contains("message 499."), "{followed}");
-    assert!(
-        watcher.view.document.total() < 500,
-        "of all that is above, little was laid out"
-    );
-    // Choosing something makes a reader of the watcher, who has all of it.
-    watcher.letters("k");
-    assert!(watcher.view.document.total() >= 500);
-    let read = watcher.look().replace('▌', " ");
+    assert!(tui.view.document.total() < 500, "only the end was laid out");
+    // A selection requires the whole transcript.
+    tui.type_text("k");
+    assert!(tui.view.document.total() >= 500);
+    let read = tui.screen().replace('▌', " ");
     let end = |screen: &str| screen.lines().skip(4).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(end(&followed)[..18], end(&read)[..18]);
 }
 
 #[test]
-fn what_was_never_laid_out_is_found_also_by_keys_that_no_frame_comes_between() {
-    let story = long_story(500);
-    let mut watcher = Watcher::of(&story, 80, 24);
-    watcher.look();
-    let state = story.state();
+fn search_finds_rows_that_no_frame_has_laid_out() {
+    let run = long_run(500);
+    let mut tui = TestTui::of(&run, 80, 24);
+    tui.screen();
+    let state = run.state();
     let transcript = &state.transcript;
-    let desk = KeyContext {
+    let context = KeyContext {
         state: &state,
         transcript,
     };
     for key in "/message 7.".chars().map(KeyCode::Char).chain([KeyCode::Enter]) {
-        watcher
-            .view
-            .hear(&Event::Key(KeyEvent::new(key, KeyModifiers::NONE)), &desk);
+        tui.view
+            .on_event(&Event::Key(KeyEvent::new(key, KeyModifiers::NONE)), &context);
     }
-    let screen = watcher.look();
+    let screen = tui.screen();
     assert!(screen.contains("message 7."), "{screen}");
-    watcher.letters("G");
-    assert!(watcher.look().contains("message 499."));
+    tui.type_text("G");
+    assert!(tui.screen().contains("message 499."));
 }
 
 #[test]
-fn every_view_is_reached_by_its_number_and_by_tab() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 80, 24);
+fn tabs_are_reached_by_number_and_by_tab_key() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
     for (digit, tab) in ('1'..='6').zip(Tab::ALL) {
-        watcher.press(&[KeyCode::Char(digit)]);
-        assert_eq!(watcher.view.tab, tab);
+        tui.press(&[KeyCode::Char(digit)]);
+        assert_eq!(tui.view.tab, tab);
     }
-    watcher.press(&[KeyCode::Tab]);
-    assert_eq!(watcher.view.tab, Tab::Transcript);
-    watcher.press(&[KeyCode::BackTab]);
-    assert_eq!(watcher.view.tab, Tab::Usage);
+    tui.press(&[KeyCode::Tab]);
+    assert_eq!(tui.view.tab, Tab::Transcript);
+    tui.press(&[KeyCode::BackTab]);
+    assert_eq!(tui.view.tab, Tab::Usage);
 }
 
 #[test]
-fn the_page_of_keys_scrolls_where_it_does_not_fit() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 60, 15);
-    watcher.letters("?");
-    assert!(!watcher.look().contains("q Ctrl-C"));
-    watcher.press(&[KeyCode::Down; 20]);
-    assert!(watcher.look().contains("q Ctrl-C"), "{}", watcher.look());
-    watcher.press(&[KeyCode::Esc]);
-    assert_eq!(watcher.view.overlay, Overlay::None);
+fn help_scrolls_if_it_does_not_fit() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 60, 15);
+    tui.type_text("?");
+    assert!(!tui.screen().contains("q Ctrl-C"));
+    tui.press(&[KeyCode::Down; 20]);
+    assert!(tui.screen().contains("q Ctrl-C"), "{}", tui.screen());
+    tui.press(&[KeyCode::Esc]);
+    assert_eq!(tui.view.overlay, Overlay::None);
 }
 
 #[test]
-fn any_keys_in_any_order_are_survived() {
-    let story = Story::at_work();
-    let mut watcher = Watcher::of(&story, 60, 14);
+fn random_keys_do_not_panic() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 60, 14);
     let mut random = fastrand::Rng::with_seed(7);
     let special = [
         KeyCode::Up,
@@ -288,6 +295,6 @@ fn any_keys_in_any_order_are_survived() {
             _ if random.bool() => KeyCode::Tab,
             _ => letter(),
         };
-        watcher.press(&[key]);
+        tui.press(&[key]);
     }
 }

@@ -1,14 +1,15 @@
-//! As much Markdown as a transcript needs: headings, emphasis, code, lists, quotes, fences. What is not understood
-//! stays as it was written; nothing is ever left out but the marks themselves.
+//! Renders a subset of Markdown: headings, emphasis, code, lists, quotes and fences.
+//!
+//! Unsupported syntax is shown as written. Only the markup characters are removed.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::wrap::{Break, Margin, wrap};
+use super::wrap::{LineBreak, Margin, wrap};
 use crate::ui::Tone;
 use crate::ui::tui::theme::Theme;
 
-/// Lays a clean text out in rows.
+/// Lays out a cleaned text as rows.
 pub(in crate::ui::tui) fn markdown(
     text: &str,
     margin: &Margin,
@@ -16,74 +17,74 @@ pub(in crate::ui::tui) fn markdown(
     theme: Theme,
 ) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
-    let sheet = Sheet { margin, width, theme };
-    sheet.go_on(text, &mut rows, Settled::default());
+    let layout = MarkdownLayout { margin, width, theme };
+    layout.extend(text, &mut rows, LayoutCheckpoint::default());
     rows
 }
 
-/// Where a text is laid out.
-pub(super) struct Sheet<'a> {
+/// The parameters of a Markdown layout.
+pub(super) struct MarkdownLayout<'a> {
     pub(super) margin: &'a Margin,
     pub(super) width: usize,
     pub(super) theme: Theme,
 }
 
-/// How far a text that may grow is laid out for good: all but its last line.
+/// The part of a growing text whose layout is final: everything except the last line.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::ui::tui) struct Settled {
+pub(in crate::ui::tui) struct LayoutCheckpoint {
     bytes: usize,
     rows: usize,
     fence: Option<&'static str>,
 }
 
-impl Settled {
-    /// The same, so many rows further down.
+impl LayoutCheckpoint {
+    /// The checkpoint after `rows` rows were inserted above the text.
     #[must_use]
-    pub(in crate::ui::tui) fn below(self, rows: usize) -> Self {
+    pub(in crate::ui::tui) fn shifted_down(self, rows: usize) -> Self {
         Self {
             rows: self.rows + rows,
             ..self
         }
     }
 
-    /// Whether there is anything that need not be laid out again when the text has become this one.
-    pub(super) fn helps_with(self, text: &str) -> bool {
+    /// Whether the layout of `text` can continue from this checkpoint.
+    pub(super) fn is_usable_for(self, text: &str) -> bool {
         self.bytes > 0 && text.get(self.bytes..).is_some()
     }
 }
 
-impl Sheet<'_> {
-    /// Lays out what follows the settled part of a clean text, in place of the rows that were there.
-    pub(super) fn go_on<R: From<Line<'static>>>(
+impl MarkdownLayout<'_> {
+    /// Lays out the text after the checkpoint and replaces the rows after it.
+    pub(super) fn extend<R: From<Line<'static>>>(
         &self,
         text: &str,
         rows: &mut Vec<R>,
-        from: Settled,
-    ) -> Settled {
+        from: LayoutCheckpoint,
+    ) -> LayoutCheckpoint {
         rows.truncate(from.rows);
         let text = text.trim_end();
-        let mut settled = from;
+        let mut checkpoint = from;
         let mut fence = from.fence;
         let mut start = from.bytes;
         for line in text.get(start..).unwrap_or_default().split('\n') {
-            settled = Settled {
+            checkpoint = LayoutCheckpoint {
                 bytes: start,
                 rows: rows.len(),
                 fence,
             };
-            let laid = self.line(line, start == 0, &mut fence);
-            rows.extend(laid.into_iter().map(R::from));
+            let lines = self.line(line, start == 0, &mut fence);
+            rows.extend(lines.into_iter().map(R::from));
             start += line.len() + 1;
         }
-        settled
+        checkpoint
     }
 
-    /// The rows of one line; it may open a fence or close it.
+    /// The rows of one line. The line may open or close a fence.
     fn line(&self, line: &str, is_first: bool, fence: &mut Option<&'static str>) -> Vec<Line<'static>> {
         let (width, theme) = (self.width, self.theme);
         let margin = match is_first {
             true => self.margin.clone(),
-            false => self.margin.further(),
+            false => self.margin.continuation(),
         };
         let trimmed = line.trim_start();
         if let Some(mark) = *fence {
@@ -103,7 +104,7 @@ impl Sheet<'_> {
             return Vec::new();
         }
         let label = [(language.to_owned(), theme.tone(Tone::Faint))];
-        wrap(&label, &margin, width, Break::Words)
+        wrap(&label, &margin, width, LineBreak::Words)
     }
 }
 
@@ -118,7 +119,7 @@ fn code(line: &str, margin: &Margin, width: usize, theme: Theme) -> Vec<Line<'st
         &[(line.to_owned(), theme.code())],
         &margin,
         width,
-        Break::Anywhere,
+        LineBreak::Anywhere,
     )
 }
 
@@ -132,31 +133,36 @@ fn paragraph(line: &str, margin: &Margin, width: usize, theme: Theme) -> Vec<Lin
             theme.heading(),
             theme,
         );
-        return wrap(&text, margin, width, Break::Words);
+        return wrap(&text, margin, width, LineBreak::Words);
     }
     if let Some(quoted) = trimmed.strip_prefix('>') {
         let bar = Span::styled("▏ ", theme.tone(Tone::Faint));
         let margin = margin.with(bar.clone(), bar);
         let text = inline(quoted.trim_start(), theme.tone(Tone::Faint), theme);
-        return wrap(&text, &margin, width, Break::Words);
+        return wrap(&text, &margin, width, LineBreak::Words);
     }
     let columns = indent.min(width / 3);
     if let Some((mark, text)) = list_item(trimmed) {
         let mark = format!("{}{mark} ", " ".repeat(columns));
         let blank = " ".repeat(mark.chars().count());
         let margin = margin.with(Span::styled(mark, theme.tone(Tone::Accent)), Span::raw(blank));
-        return wrap(&inline(text, Style::new(), theme), &margin, width, Break::Words);
+        return wrap(
+            &inline(text, Style::new(), theme),
+            &margin,
+            width,
+            LineBreak::Words,
+        );
     }
     let blank = || Span::raw(" ".repeat(columns));
     wrap(
         &inline(trimmed, Style::new(), theme),
         &margin.with(blank(), blank()),
         width,
-        Break::Words,
+        LineBreak::Words,
     )
 }
 
-/// The mark to show, and the text of a list item.
+/// The bullet to show and the text of a list item.
 fn list_item(line: &str) -> Option<(String, &str)> {
     for (mark, shown) in [
         ("- [ ] ", "☐"),
@@ -179,22 +185,22 @@ fn list_item(line: &str) -> Option<(String, &str)> {
         .then(|| (line[..=digits].to_owned(), text))
 }
 
-/// Emphasis and code inside a line. A mark without its partner is an ordinary character.
+/// Parses emphasis and inline code. An unmatched delimiter is ordinary text.
 fn inline(text: &str, base: Style, theme: Theme) -> Vec<(String, Style)> {
-    let mut pieces = Vec::new();
+    let mut spans = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(['`', '*', '_']) {
         let (before, from) = rest.split_at(at);
         plain.push_str(before);
         let opens = plain.chars().next_back().is_none_or(|c| !c.is_alphanumeric());
-        let found = mark_at(from, opens, base, theme);
+        let found = delimited(from, opens, base, theme);
         match found {
             Some((inside, style, length)) => {
                 if !plain.is_empty() {
-                    pieces.push((std::mem::take(&mut plain), base));
+                    spans.push((std::mem::take(&mut plain), base));
                 }
-                pieces.push((inside.to_owned(), style));
+                spans.push((inside.to_owned(), style));
                 rest = &from[length..];
             }
             None => {
@@ -208,12 +214,12 @@ fn inline(text: &str, base: Style, theme: Theme) -> Vec<(String, Style)> {
         }
     }
     plain.push_str(rest);
-    pieces.push((plain, base));
-    pieces
+    spans.push((plain, base));
+    spans
 }
 
-/// What stands between the mark here and its partner, how it looks, and how long all of it is.
-fn mark_at(from: &str, opens: bool, base: Style, theme: Theme) -> Option<(&str, Style, usize)> {
+/// The text between the delimiter at the start of `from` and its match, the style, and the total length.
+fn delimited(from: &str, opens: bool, base: Style, theme: Theme) -> Option<(&str, Style, usize)> {
     let bold = base.add_modifier(Modifier::BOLD);
     let italic = base.add_modifier(Modifier::ITALIC);
     let marks = [
@@ -245,14 +251,14 @@ fn mark_at(from: &str, opens: bool, base: Style, theme: Theme) -> Option<(&str, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::tui::theme::Colour;
+    use crate::ui::tui::theme::ColourMode;
 
     fn shown(text: &str, width: usize) -> String {
         let margin = Margin {
             first: vec![Span::raw("● ")],
             rest: vec![Span::raw("  ")],
         };
-        let rows = markdown(text, &margin, width, Theme::new(Colour::Used));
+        let rows = markdown(text, &margin, width, Theme::new(ColourMode::On));
         let rows: Vec<String> = rows
             .iter()
             .map(|row| row.to_string().trim_end().to_owned())
@@ -261,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_marks_become_form() {
+    fn common_markdown_is_rendered() {
         let text = "# Plan\n\nUse **bold** and `code`, *this* too.\n- one item that is long enough to wrap\n  - [x] nested\n12. twelve\n> quoted\n```rust\nfn main() {}\n\t**x**\n```\nend";
         insta::assert_snapshot!(shown(text, 28), @"
         ● Plan
@@ -281,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mark_stays_as_written() {
+    fn unsupported_syntax_is_shown_as_written() {
         for text in [
             "snake_case_name",
             "2*3*4",
@@ -298,19 +304,19 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_grows_looks_as_if_it_had_come_at_once() {
+    fn extending_a_text_equals_laying_it_out_at_once() {
         let text = "# Plan\n\n- one item that is long enough to wrap\n```rust\nfn main() {}\n\n```\n\n**end** of it  \n\n";
         let margin = Margin::default();
-        let theme = Theme::new(Colour::Used);
-        let sheet = Sheet {
+        let theme = Theme::new(ColourMode::On);
+        let layout = MarkdownLayout {
             margin: &margin,
             width: 20,
             theme,
         };
         let mut rows: Vec<Line<'_>> = Vec::new();
-        let mut settled = Settled::default();
+        let mut checkpoint = LayoutCheckpoint::default();
         for end in 1..=text.len() {
-            settled = sheet.go_on(&text[..end], &mut rows, settled);
+            checkpoint = layout.extend(&text[..end], &mut rows, checkpoint);
             assert_eq!(
                 rows,
                 markdown(&text[..end], &margin, 20, theme),
@@ -321,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_fence_loses_nothing() {
+    fn unclosed_fence_loses_no_text() {
         assert_eq!(shown("```\nlast", 20), "●\n  │ last");
         assert_eq!(shown("", 20), "●");
     }

@@ -1,9 +1,11 @@
-//! From text to rows: wrapping, a little Markdown, and what each piece of a transcript looks like. Pure.
+//! Turns text into rows: wrapping, a subset of Markdown, and the layout of transcript blocks. Pure.
 
 mod markdown;
 mod rows;
 mod wrap;
 
-pub(super) use markdown::{Settled, markdown};
-pub(super) use rows::{Fold, Laid, Row, Thinking, Way, add_rows, clip, lay_out, note_rows, text_of};
+pub(super) use markdown::{LayoutCheckpoint, markdown};
+pub(super) use rows::{
+    BlockLayout, Fold, LayoutOptions, Row, Thinking, block_text, clip, extend_layout, lay_out, note_rows,
+};
 pub(super) use wrap::Margin;

@@ -1,4 +1,4 @@
-//! What each piece of a transcript looks like, as rows. Everything is cleaned here.
+//! Lays out transcript blocks as rows, and removes control characters from their text.
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::markdown::{Settled, Sheet};
-use super::wrap::{Break, Margin, wrap};
+use super::markdown::{LayoutCheckpoint, MarkdownLayout};
+use super::wrap::{LineBreak, Margin, wrap};
 use crate::event::{GateResult, Json, Tag, ToolStatus};
 use crate::ui::plain::{fields, one_line};
-use crate::ui::tui::model::{Block, Body, Gate, Note, Said, Tool, ToolState};
+use crate::ui::tui::model::{BlockBody, GateBlock, Note, TextBlock, ToolCall, ToolState, TranscriptBlock};
 use crate::ui::tui::theme::Theme;
-use crate::ui::{Tone, clean::clean, describe, units};
+use crate::ui::{Tone, clean::clean, gate_failure, units};
 
 /// One row of a document.
 #[derive(Debug, Clone, Default)]
 pub(in crate::ui::tui) struct Row {
     pub(in crate::ui::tui) line: Line<'static>,
-    /// Something has been going on since then: the mark in the second column turns, and the time is shown.
+    /// Start time of a running tool or gate: the row shows a spinner and the elapsed time.
     pub(in crate::ui::tui) live: Option<Timestamp>,
 }
 
@@ -28,7 +28,7 @@ impl From<Line<'static>> for Row {
     }
 }
 
-/// How much of the agent's reasoning is shown.
+/// How much of the agent's thinking is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(in crate::ui::tui) enum Thinking {
     #[default]
@@ -37,7 +37,7 @@ pub(in crate::ui::tui) enum Thinking {
     Hidden,
 }
 
-/// Whether a piece shows all that it has.
+/// Whether a block shows its full content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(in crate::ui::tui) enum Fold {
     #[default]
@@ -45,92 +45,98 @@ pub(in crate::ui::tui) enum Fold {
     Open,
 }
 
-/// How pieces are shown.
+/// The parameters of a block layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ui::tui) struct Way {
+pub(in crate::ui::tui) struct LayoutOptions {
     pub(in crate::ui::tui) width: usize,
     pub(in crate::ui::tui) theme: Theme,
     pub(in crate::ui::tui) thinking: Thinking,
     pub(in crate::ui::tui) fold: Fold,
 }
 
+/// Rows of thinking in brief mode.
 const BRIEF_ROWS: usize = 3;
-/// What is shown of a failure without being asked.
+/// Rows of a failed tool call's output that are shown while it is folded.
 const FAILURE_ROWS: usize = 4;
+/// Rows of a failed gate's output that are shown while it is folded.
 const GATE_ROWS: usize = 8;
-/// A prompt or a line of the agent's own that is longer than this is shown when asked for.
-const ASIDE_ROWS: usize = 6;
+/// Rows of prompts, system messages and notes that are shown while they are folded.
+const NOTE_ROWS: usize = 6;
 
-/// A piece in rows, and how many of them stay when it grows.
+/// The rows of a block, and the checkpoint from which its layout can be extended.
 #[derive(Debug)]
-pub(in crate::ui::tui) struct Laid {
+pub(in crate::ui::tui) struct BlockLayout {
     pub(in crate::ui::tui) rows: Vec<Row>,
-    pub(in crate::ui::tui) settled: Settled,
+    pub(in crate::ui::tui) checkpoint: LayoutCheckpoint,
 }
 
-impl From<Vec<Row>> for Laid {
+impl From<Vec<Row>> for BlockLayout {
     fn from(rows: Vec<Row>) -> Self {
         Self {
             rows,
-            settled: Settled::default(),
+            checkpoint: LayoutCheckpoint::default(),
         }
     }
 }
 
-pub(in crate::ui::tui) fn lay_out(block: &Block, way: Way) -> Laid {
+pub(in crate::ui::tui) fn lay_out(block: &TranscriptBlock, options: LayoutOptions) -> BlockLayout {
     let indent = indent(block);
     match &block.body {
-        Body::Said(said) => said_rows(said, indent, way),
-        Body::Tool(tool) => tool_rows(tool, indent, way).into(),
-        Body::Gate(gate) => gate_rows(gate, indent, way).into(),
-        Body::Note(note) => {
-            let rows = note_rows(note, indent, way.width, way.theme);
-            shorten(rows, ASIDE_ROWS, way).into()
+        BlockBody::Text(text) => text_rows(text, indent, options),
+        BlockBody::Tool(tool) => tool_rows(tool, indent, options).into(),
+        BlockBody::Gate(gate) => gate_rows(gate, indent, options).into(),
+        BlockBody::Note(note) => {
+            let rows = note_rows(note, indent, options.width, options.theme);
+            truncate(rows, NOTE_ROWS, options).into()
         }
     }
 }
 
-/// Lays out what a piece has grown by. What cannot be done so comes back as `None`, and is to be laid out as a whole.
-pub(in crate::ui::tui) fn add_rows(laid: Laid, block: &Block, way: Way) -> Option<Laid> {
-    let Body::Said(said) = &block.body else {
+/// Extends a layout by the text that was added to its block. Returns `None` if the whole block must be laid out again.
+pub(in crate::ui::tui) fn extend_layout(
+    layout: BlockLayout,
+    block: &TranscriptBlock,
+    options: LayoutOptions,
+) -> Option<BlockLayout> {
+    let BlockBody::Text(text_block) = &block.body else {
         return None;
     };
-    // What is to be cleaned may read otherwise once more of it is there.
-    let (Tag::Ai | Tag::User, Cow::Borrowed(text)) = (said.tag, clean(&said.text)) else {
+    // If cleaning changes the text, more text may change how it is cleaned.
+    let (Tag::Ai | Tag::User, Cow::Borrowed(text)) = (text_block.tag, clean(&text_block.text)) else {
         return None;
     };
-    let Laid { mut rows, settled } = laid;
-    if !settled.helps_with(text) {
+    let BlockLayout { mut rows, checkpoint } = layout;
+    if !checkpoint.is_usable_for(text) {
         return None;
     }
-    let (margin, _) = said_margin(said, indent(block), way.theme);
-    let settled = sheet(&margin, way).go_on(text, &mut rows, settled);
-    Some(Laid { rows, settled })
+    let (margin, _) = text_margin(text_block, indent(block), options.theme);
+    let checkpoint = markdown_layout(&margin, options).extend(text, &mut rows, checkpoint);
+    Some(BlockLayout { rows, checkpoint })
 }
 
-fn indent(block: &Block) -> usize {
+fn indent(block: &TranscriptBlock) -> usize {
     if block.nested { 3 } else { 1 }
 }
 
-fn sheet(margin: &Margin, way: Way) -> Sheet<'_> {
-    Sheet {
+fn markdown_layout(margin: &Margin, options: LayoutOptions) -> MarkdownLayout<'_> {
+    MarkdownLayout {
         margin,
-        width: way.width,
-        theme: way.theme,
+        width: options.width,
+        theme: options.theme,
     }
 }
 
-/// A piece of a transcript as text alone, for copying.
-pub(in crate::ui::tui) fn text_of(body: &Body) -> String {
+/// A block as plain text, for the clipboard.
+pub(in crate::ui::tui) fn block_text(body: &BlockBody) -> String {
     let text = match body {
-        Body::Said(said) => said.text.clone(),
-        Body::Tool(tool) => {
+        BlockBody::Text(block) => block.text.clone(),
+        BlockBody::Tool(tool) => {
             let input = input_lines(&tool.input).join("\n");
             let output = tool.output.text();
             format!("{} {}\n{input}\n{output}", tool.name, tool.argument)
         }
-        Body::Gate(gate) => format!("{}\n{}", gate.command, gate.output.text()),
-        Body::Note(note) => note.text.clone(),
+        BlockBody::Gate(gate) => format!("{}\n{}", gate.command, gate.output.text()),
+        BlockBody::Note(note) => note.text.clone(),
     };
     clean(&text).trim().to_owned()
 }
@@ -147,8 +153,8 @@ fn margin(mark: &'static str, style: Style, indent: usize) -> Margin {
     }
 }
 
-fn said_margin(said: &Said, indent: usize, theme: Theme) -> (Margin, Style) {
-    let (mark, style) = match said.tag {
+fn text_margin(block: &TextBlock, indent: usize, theme: Theme) -> (Margin, Style) {
+    let (mark, style) = match block.tag {
         Tag::Ai => ("●", theme.tone(Tone::Strong)),
         Tag::Think => ("┊", theme.thinking()),
         Tag::Sys => ("·", theme.tone(Tone::Faint)),
@@ -157,35 +163,40 @@ fn said_margin(said: &Said, indent: usize, theme: Theme) -> (Margin, Style) {
         Tag::User => ("❯", theme.tone(Tone::Strong)),
     };
     let margin = margin(mark, style, indent);
-    let margin = if said.continued { margin.further() } else { margin };
+    let margin = if block.continued {
+        margin.continuation()
+    } else {
+        margin
+    };
     (margin, style)
 }
 
-fn said_rows(said: &Said, indent: usize, way: Way) -> Laid {
-    let text = clean(&said.text);
-    let (margin, style) = said_margin(said, indent, way.theme);
-    match said.tag {
-        Tag::Think if way.thinking == Thinking::Hidden => Vec::new().into(),
+fn text_rows(block: &TextBlock, indent: usize, options: LayoutOptions) -> BlockLayout {
+    let text = clean(&block.text);
+    let (margin, style) = text_margin(block, indent, options.theme);
+    match block.tag {
+        Tag::Think if options.thinking == Thinking::Hidden => Vec::new().into(),
         Tag::Think => {
             let bar = Margin {
                 rest: margin.first.clone(),
                 first: margin.first,
             };
-            let rows = plain_rows(text.trim(), &bar, style, way.width);
-            match way.thinking {
+            let rows = plain_rows(text.trim(), &bar, style, options.width);
+            match options.thinking {
                 Thinking::Full => rows.into(),
-                Thinking::Brief | Thinking::Hidden => shorten(rows, BRIEF_ROWS, way).into(),
+                Thinking::Brief | Thinking::Hidden => truncate(rows, BRIEF_ROWS, options).into(),
             }
         }
         Tag::Ai | Tag::User => {
             let mut rows = Vec::new();
-            let settled = sheet(&margin, way).go_on(&text, &mut rows, Settled::default());
-            Laid { rows, settled }
+            let checkpoint =
+                markdown_layout(&margin, options).extend(&text, &mut rows, LayoutCheckpoint::default());
+            BlockLayout { rows, checkpoint }
         }
         Tag::Sys | Tag::Tool | Tag::Prompt => {
-            let faint = way.theme.tone(Tone::Faint);
-            let rows = plain_rows(text.trim_end(), &margin, faint, way.width);
-            shorten(rows, ASIDE_ROWS, way).into()
+            let faint = options.theme.tone(Tone::Faint);
+            let rows = plain_rows(text.trim_end(), &margin, faint, options.width);
+            truncate(rows, NOTE_ROWS, options).into()
         }
     }
 }
@@ -196,28 +207,33 @@ fn plain_rows(text: &str, margin: &Margin, style: Style, width: usize) -> Vec<Ro
         let margin = if rows.is_empty() {
             margin.clone()
         } else {
-            margin.further()
+            margin.continuation()
         };
-        rows.extend(wrap(&[(line.to_owned(), style)], &margin, width, Break::Words));
+        rows.extend(wrap(
+            &[(line.to_owned(), style)],
+            &margin,
+            width,
+            LineBreak::Words,
+        ));
     }
     into_rows(rows)
 }
 
-/// The first rows, and a word about the others, unless the piece was opened.
-fn shorten(mut rows: Vec<Row>, most: usize, way: Way) -> Vec<Row> {
-    if way.fold == Fold::Closed && rows.len() > most + 1 {
-        let hidden = units::count((rows.len() - most) as u64, "more line");
-        rows.truncate(most);
-        rows.push(faint(format!("   … {hidden}"), way.theme));
+/// Truncates the rows of a folded block and adds the number of hidden rows.
+fn truncate(mut rows: Vec<Row>, limit: usize, options: LayoutOptions) -> Vec<Row> {
+    if options.fold == Fold::Closed && rows.len() > limit + 1 {
+        let hidden = units::count((rows.len() - limit) as u64, "more line");
+        rows.truncate(limit);
+        rows.push(faint(format!("   … {hidden}"), options.theme));
     }
     rows
 }
 
-fn tool_rows(tool: &Tool, indent: usize, way: Way) -> Vec<Row> {
-    let theme = way.theme;
+fn tool_rows(tool: &ToolCall, indent: usize, options: LayoutOptions) -> Vec<Row> {
+    let theme = options.theme;
     let (mark, tone, word) = match tool.state {
         ToolState::Running => ("◌", Tone::Accent, None),
-        ToolState::Lost => ("?", Tone::Warning, Some("no end was seen".to_owned())),
+        ToolState::Unfinished => ("?", Tone::Warning, Some("unfinished".to_owned())),
         ToolState::Ended { status, took } => {
             let took = took.map(units::duration);
             match status {
@@ -235,7 +251,7 @@ fn tool_rows(tool: &Tool, indent: usize, way: Way) -> Vec<Row> {
         Span::raw(format!("  {}", tool.argument)),
     ];
     let margin = margin(mark, theme.tone(tone), indent);
-    let mut head = Row::from(headline(&margin, &title, &figures.join(" · "), way));
+    let mut head = Row::from(headline(&margin, &title, &figures.join(" · "), options));
     head.live = (tool.state == ToolState::Running).then_some(tool.started);
     let mut rows = vec![head];
     let failed = matches!(
@@ -245,17 +261,17 @@ fn tool_rows(tool: &Tool, indent: usize, way: Way) -> Vec<Row> {
             ..
         }
     );
-    match way.fold {
+    match options.fold {
         Fold::Open => {
             let faint = theme.tone(Tone::Faint);
             let input = input_lines(&tool.input).join("\n");
-            rows.extend(boxed(&input, faint, indent, way));
-            rows.extend(boxed(&tool.output.text(), Style::new(), indent, way));
+            rows.extend(output_rows(&input, faint, indent, options));
+            rows.extend(output_rows(&tool.output.text(), Style::new(), indent, options));
         }
         Fold::Closed if failed => {
             let output = tool.output.text();
-            rows.extend(last(
-                boxed(&output, Style::new(), indent, way),
+            rows.extend(last_rows(
+                output_rows(&output, Style::new(), indent, options),
                 FAILURE_ROWS,
                 theme,
             ));
@@ -265,12 +281,12 @@ fn tool_rows(tool: &Tool, indent: usize, way: Way) -> Vec<Row> {
     rows
 }
 
-fn gate_rows(gate: &Gate, indent: usize, way: Way) -> Vec<Row> {
-    let theme = way.theme;
+fn gate_rows(gate: &GateBlock, indent: usize, options: LayoutOptions) -> Vec<Row> {
+    let theme = options.theme;
     let (mark, tone, figures) = match gate.end {
         None => ("◌", Tone::Accent, String::new()),
         Some((result, took)) => {
-            let why = describe::gate_words(result)
+            let why = gate_failure(result)
                 .map(|why| format!("{why} · "))
                 .unwrap_or_default();
             let (mark, tone) = match result {
@@ -287,20 +303,25 @@ fn gate_rows(gate: &Gate, indent: usize, way: Way) -> Vec<Row> {
         Span::raw(format!("  {}", gate.command)),
     ];
     let margin = margin(mark, theme.tone(tone), indent);
-    let mut head = Row::from(headline(&margin, &title, &figures, way));
+    let mut head = Row::from(headline(&margin, &title, &figures, options));
     head.live = gate.end.is_none().then_some(gate.started);
     let mut rows = vec![head];
-    let output = boxed(&gate.output.text(), Style::new(), indent, way);
-    match (way.fold, tone) {
+    let output = output_rows(&gate.output.text(), Style::new(), indent, options);
+    match (options.fold, tone) {
         (Fold::Open, _) => rows.extend(output),
-        (Fold::Closed, Tone::Bad) => rows.extend(last(output, GATE_ROWS, theme)),
+        (Fold::Closed, Tone::Bad) => rows.extend(last_rows(output, GATE_ROWS, theme)),
         (Fold::Closed, _) => {}
     }
     rows
 }
 
-/// A row with a title on the left and figures on the right.
-fn headline(margin: &Margin, title: &[Span<'static>], figures: &str, way: Way) -> Line<'static> {
+/// A row with a left-aligned title and right-aligned figures.
+fn headline(
+    margin: &Margin,
+    title: &[Span<'static>],
+    figures: &str,
+    options: LayoutOptions,
+) -> Line<'static> {
     let reserved = margin.columns()
         + if figures.is_empty() {
             1
@@ -308,20 +329,20 @@ fn headline(margin: &Margin, title: &[Span<'static>], figures: &str, way: Way) -
             figures.chars().count() + 2
         };
     let mut spans = margin.first.clone();
-    let left = clip(title, way.width.saturating_sub(reserved));
+    let left = clip(title, options.width.saturating_sub(reserved));
     let used: usize = margin.columns() + left.iter().map(Span::width).sum::<usize>();
     spans.extend(left);
     if !figures.is_empty() {
-        let gap = way.width.saturating_sub(used + figures.chars().count());
+        let gap = options.width.saturating_sub(used + figures.chars().count());
         spans.push(Span::raw(" ".repeat(gap)));
-        spans.push(Span::styled(figures.to_owned(), way.theme.tone(Tone::Faint)));
+        spans.push(Span::styled(figures.to_owned(), options.theme.tone(Tone::Faint)));
     }
     Line::from(spans)
 }
 
-/// The spans as far as there is room; what is cut ends with `…`.
-pub(in crate::ui::tui) fn clip(spans: &[Span<'static>], room: usize) -> Vec<Span<'static>> {
-    let mut left = room;
+/// Clips spans to a width. Clipped text ends with `…`.
+pub(in crate::ui::tui) fn clip(spans: &[Span<'static>], width: usize) -> Vec<Span<'static>> {
+    let mut left = width;
     let mut shown = Vec::new();
     for span in spans {
         let columns = span.width();
@@ -341,27 +362,32 @@ pub(in crate::ui::tui) fn clip(spans: &[Span<'static>], room: usize) -> Vec<Span
     shown
 }
 
-/// Output under a headline, behind a bar.
-fn boxed(text: &str, style: Style, indent: usize, way: Way) -> Vec<Row> {
+/// Output below a headline, with a bar on its left.
+fn output_rows(text: &str, style: Style, indent: usize, options: LayoutOptions) -> Vec<Row> {
     let text = clean(text);
     let text = text.trim_end();
     if text.is_empty() {
         return Vec::new();
     }
-    let bar = Span::styled("│ ", way.theme.tone(Tone::Faint));
+    let bar = Span::styled("│ ", options.theme.tone(Tone::Faint));
     let margin = Margin::default().with(
         Span::raw(" ".repeat(indent + 2)),
         Span::raw(" ".repeat(indent + 2)),
     );
     let margin = margin.with(bar.clone(), bar);
-    let rows = text
-        .split('\n')
-        .flat_map(|line| wrap(&[(line.to_owned(), style)], &margin, way.width, Break::Anywhere));
+    let rows = text.split('\n').flat_map(|line| {
+        wrap(
+            &[(line.to_owned(), style)],
+            &margin,
+            options.width,
+            LineBreak::Anywhere,
+        )
+    });
     into_rows(rows.collect())
 }
 
-fn last(mut rows: Vec<Row>, most: usize, theme: Theme) -> Vec<Row> {
-    let hidden = rows.len().saturating_sub(most);
+fn last_rows(mut rows: Vec<Row>, limit: usize, theme: Theme) -> Vec<Row> {
+    let hidden = rows.len().saturating_sub(limit);
     if hidden > 1 {
         rows.drain(..hidden);
         let above = units::count(hidden as u64, "line");
@@ -370,7 +396,7 @@ fn last(mut rows: Vec<Row>, most: usize, theme: Theme) -> Vec<Row> {
     rows
 }
 
-/// The fields of a tool's input, a line or more each.
+/// The fields of a tool's input, one or more lines each.
 fn input_lines(input: &str) -> Vec<String> {
     let Ok(json) = serde_json::from_str::<&serde_json::value::RawValue>(input).map(Json::from) else {
         return if input.is_empty() {

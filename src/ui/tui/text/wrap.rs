@@ -1,4 +1,4 @@
-//! Styled text in rows of a given width.
+//! Wraps styled text into rows of a given width.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -8,14 +8,14 @@ const TAB_COLUMNS: usize = 4;
 
 /// Where a row may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ui::tui) enum Break {
-    /// Between words, where there is one.
+pub(in crate::ui::tui) enum LineBreak {
+    /// Between words if possible.
     Words,
-    /// Wherever the row is full: code, output.
+    /// Where the row is full; for code and output.
     Anywhere,
 }
 
-/// What stands before the first row, and before each further one. Both are equally wide.
+/// The prefix of the first row and of all others. Both have the same width.
 #[derive(Debug, Clone, Default)]
 pub(in crate::ui::tui) struct Margin {
     pub(in crate::ui::tui) first: Vec<Span<'static>>,
@@ -27,7 +27,7 @@ impl Margin {
         self.first.iter().map(Span::width).sum()
     }
 
-    /// The same margin, with more on its right.
+    /// The margin with an additional span on its right.
     #[must_use]
     pub(in crate::ui::tui) fn with(&self, first: Span<'static>, rest: Span<'static>) -> Self {
         let mut wider = self.clone();
@@ -36,9 +36,9 @@ impl Margin {
         wider
     }
 
-    /// The margin of what follows the first row.
+    /// The margin for text that continues after the first row.
     #[must_use]
-    pub(in crate::ui::tui) fn further(&self) -> Self {
+    pub(in crate::ui::tui) fn continuation(&self) -> Self {
         Self {
             first: self.rest.clone(),
             rest: self.rest.clone(),
@@ -46,92 +46,92 @@ impl Margin {
     }
 }
 
-struct Cell {
+struct StyledChar {
     c: char,
     style: Style,
     columns: usize,
 }
 
-/// Lays one line of styled text out in rows. The text is clean: no control characters but tabs.
+/// Wraps one line of styled text. The text contains no control characters except tabs.
 pub(in crate::ui::tui) fn wrap(
     text: &[(String, Style)],
     margin: &Margin,
     width: usize,
-    at: Break,
+    at: LineBreak,
 ) -> Vec<Line<'static>> {
-    let room = width.saturating_sub(margin.columns()).max(1);
-    let cells = cells(text);
+    let available = width.saturating_sub(margin.columns()).max(1);
+    let chars = chars(text);
     let mut rows = Vec::new();
     let mut from = 0;
     loop {
-        let (end, next) = row_end(&cells, from, room, at);
+        let (end, next) = row_end(&chars, from, available, at);
         let before = if rows.is_empty() {
             &margin.first
         } else {
             &margin.rest
         };
         let mut spans = before.clone();
-        append(&mut spans, &cells[from..end]);
+        append(&mut spans, &chars[from..end]);
         rows.push(Line::from(spans));
-        if next >= cells.len() {
+        if next >= chars.len() {
             return rows;
         }
         from = next;
     }
 }
 
-fn cells(text: &[(String, Style)]) -> Vec<Cell> {
-    let mut cells = Vec::with_capacity(text.iter().map(|(piece, _)| piece.len()).sum());
-    for (piece, style) in text {
-        for c in piece.chars() {
+fn chars(text: &[(String, Style)]) -> Vec<StyledChar> {
+    let mut chars = Vec::with_capacity(text.iter().map(|(part, _)| part.len()).sum());
+    for (part, style) in text {
+        for c in part.chars() {
             let style = *style;
             if c == '\t' {
-                cells.extend((0..TAB_COLUMNS).map(|_| Cell {
+                chars.extend((0..TAB_COLUMNS).map(|_| StyledChar {
                     c: ' ',
                     style,
                     columns: 1,
                 }));
             } else {
                 let columns = c.width().unwrap_or(0);
-                cells.push(Cell { c, style, columns });
+                chars.push(StyledChar { c, style, columns });
             }
         }
     }
-    cells
+    chars
 }
 
-/// Where the row that begins here ends, and where the next one begins.
-fn row_end(cells: &[Cell], from: usize, room: usize, at: Break) -> (usize, usize) {
+/// The end of the row that starts at `from`, and the start of the next row.
+fn row_end(chars: &[StyledChar], from: usize, available: usize, at: LineBreak) -> (usize, usize) {
     let mut columns = 0;
     let mut gap = None;
-    for (index, cell) in cells.iter().enumerate().skip(from) {
-        columns += cell.columns;
-        if columns > room {
-            if cell.c == ' ' && at == Break::Words {
-                return (index, after_spaces(cells, index));
+    for (index, styled) in chars.iter().enumerate().skip(from) {
+        columns += styled.columns;
+        if columns > available {
+            if styled.c == ' ' && at == LineBreak::Words {
+                return (index, after_spaces(chars, index));
             }
-            return match gap.filter(|_| at == Break::Words) {
-                Some(gap) => (gap, after_spaces(cells, gap)),
+            return match gap.filter(|_| at == LineBreak::Words) {
+                Some(gap) => (gap, after_spaces(chars, gap)),
                 None => (index.max(from + 1), index.max(from + 1)),
             };
         }
-        // The indentation of a line is not a place to break it.
-        if cell.c == ' ' && index > from && cells[index - 1].c != ' ' {
+        // Do not break inside the indentation.
+        if styled.c == ' ' && index > from && chars[index - 1].c != ' ' {
             gap = Some(index);
         }
     }
-    (cells.len(), cells.len())
+    (chars.len(), chars.len())
 }
 
-fn after_spaces(cells: &[Cell], from: usize) -> usize {
-    let spaces = cells[from..].iter().take_while(|cell| cell.c == ' ').count();
+fn after_spaces(chars: &[StyledChar], from: usize) -> usize {
+    let spaces = chars[from..].iter().take_while(|styled| styled.c == ' ').count();
     from + spaces
 }
 
-fn append(spans: &mut Vec<Span<'static>>, cells: &[Cell]) {
-    for piece in cells.chunk_by(|a, b| a.style == b.style) {
-        let text: String = piece.iter().map(|cell| cell.c).collect();
-        spans.push(Span::styled(text, piece[0].style));
+fn append(spans: &mut Vec<Span<'static>>, chars: &[StyledChar]) {
+    for run in chars.chunk_by(|a, b| a.style == b.style) {
+        let text: String = run.iter().map(|styled| styled.c).collect();
+        spans.push(Span::styled(text, run[0].style));
     }
 }
 
@@ -139,7 +139,7 @@ fn append(spans: &mut Vec<Span<'static>>, cells: &[Cell]) {
 mod tests {
     use super::*;
 
-    fn rows(text: &str, width: usize, at: Break) -> Vec<String> {
+    fn rows(text: &str, width: usize, at: LineBreak) -> Vec<String> {
         let margin = Margin {
             first: vec![Span::raw("- ")],
             rest: vec![Span::raw("  ")],
@@ -152,26 +152,29 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_whole_where_they_fit() {
+    fn words_are_kept_whole_if_they_fit() {
         assert_eq!(
-            rows("one two three four", 10, Break::Words),
+            rows("one two three four", 10, LineBreak::Words),
             ["- one two", "  three", "  four"]
         );
         assert_eq!(
-            rows("a bbbbbbbbbbbbbb c", 10, Break::Words),
+            rows("a bbbbbbbbbbbbbb c", 10, LineBreak::Words),
             ["- a", "  bbbbbbbb", "  bbbbbb c"]
         );
-        assert_eq!(rows("", 10, Break::Words), ["- "]);
+        assert_eq!(rows("", 10, LineBreak::Words), ["- "]);
     }
 
     #[test]
-    fn code_breaks_anywhere_and_keeps_its_spaces() {
-        assert_eq!(rows("\tif x {", 10, Break::Anywhere), ["-     if x", "   {"]);
+    fn code_breaks_anywhere_and_keeps_spaces() {
+        assert_eq!(rows("\tif x {", 10, LineBreak::Anywhere), ["-     if x", "   {"]);
     }
 
     #[test]
-    fn wide_characters_count_twice_and_nothing_is_too_narrow() {
-        assert_eq!(rows("日本語日本語", 8, Break::Words), ["- 日本語", "  日本語"]);
-        assert_eq!(rows("日本", 1, Break::Words), ["- 日", "  本"]);
+    fn wide_characters_take_two_columns_and_any_width_works() {
+        assert_eq!(
+            rows("日本語日本語", 8, LineBreak::Words),
+            ["- 日本語", "  日本語"]
+        );
+        assert_eq!(rows("日本", 1, LineBreak::Words), ["- 日", "  本"]);
     }
 }

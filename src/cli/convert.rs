@@ -1,0 +1,39 @@
+//! Converts another Ralph's configuration, for `ralph init` and `ralph config convert`.
+
+use std::path::Path;
+
+use crate::agent;
+use crate::config::{ImportSource, ImportedFile, convert_to_yaml, nearest_import, user_directory};
+use crate::files::{self, ReadRule};
+
+use super::args::ImportArgument;
+use super::context::Context;
+use super::error::CliError;
+
+/// Converts another Ralph's configuration to `ralph.yml`.
+pub(super) fn convert(
+    context: &Context,
+    from: ImportArgument,
+    file: Option<&Path>,
+) -> Result<String, CliError> {
+    let format = match from {
+        ImportArgument::Ralphrc => ImportedFile::Ralphrc,
+        ImportArgument::Ralphex => ImportedFile::Ralphex,
+    };
+    let default_file = || nearest_import(format, &context.cwd, user_directory().as_deref());
+    let path = match file {
+        Some(file) => context.cwd.join(file),
+        None => default_file().ok_or(CliError::NothingToConvert { from })?,
+    };
+    let text = files::read(&path, ReadRule::CONFIG).map_err(|error| CliError::Unreadable {
+        path: path.clone(),
+        source: error.into_io(),
+    })?;
+    Ok(convert_to_yaml(&ImportSource {
+        format,
+        path: &path,
+        text: &String::from_utf8_lossy(&text),
+        agents: &agent::names(),
+        base: &context.cwd,
+    }))
+}

@@ -1,0 +1,189 @@
+//! The plan of a run: everything that is resolved before the agent starts.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::agent::{self, Invocation, ResolvedAgent};
+use crate::config::{self, PartialSettings, PriceList, Settings};
+use crate::engine::{AskPolicy, Engine, Hats, RestoredRun, first_prompt};
+use crate::event::{FORMAT_VERSION, RunHeader};
+use crate::policy::Session;
+use crate::run::{self, Beginning, FrontEnds, HookCommands, PromptSource, SavedRun, Setup, Watched};
+use crate::store::Run;
+use crate::transcript::Format;
+use crate::transcript::jq::Filter;
+use crate::ui::Terminal;
+
+use super::agent_mode;
+use super::context::Context;
+use super::error::CliError;
+use super::exit::Exit;
+use super::policy::policy;
+use super::prompt;
+use super::transcript_format::resolve_format;
+
+/// Everything that is resolved before the agent starts.
+pub(super) struct RunPlan {
+    pub(super) settings: Settings,
+    pub(super) agent: ResolvedAgent,
+    pub(super) format: &'static Format,
+    pub(super) filter: Option<Filter>,
+    pub(super) prompt: PromptSource,
+    pub(super) hats: Hats,
+    /// The command-line settings, stored for `--continue`.
+    pub(super) flags: PartialSettings,
+    pub(super) asking: AskPolicy,
+    /// The directory in which hooks run; `None` for the working directory.
+    pub(super) hook_directory: Option<PathBuf>,
+    pub(super) prices: Option<PriceList>,
+}
+
+impl RunPlan {
+    pub(super) fn new(context: &Context, settings: Settings) -> Result<Self, CliError> {
+        let hats = Hats::new(settings.hats.values().cloned().collect())?;
+        let prompt = prompt::find(&settings, &context.cwd)?;
+        let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
+        let agent = agent::resolve(&settings, &context.probe())?;
+        let mut agent = agent_mode::agent_in_mode(agent, &settings)?;
+        let (format, filter) = resolve_format(&mut agent)?;
+        let resumes = agent.resume.is_some() || agent.driver().is_some();
+        if settings.session == Session::Continue && !resumes {
+            let agent = agent.display_name;
+            return Err(CliError::ResumeUnsupported { agent });
+        }
+        let plan = Self {
+            settings,
+            agent,
+            format,
+            filter,
+            prompt,
+            hats,
+            flags: PartialSettings::default(),
+            asking: AskPolicy::Never,
+            hook_directory: None,
+            prices,
+        };
+        // Report an invalid prompt now instead of in the first iteration.
+        plan.first_call(Path::new("prompt.md"))?;
+        Ok(plan)
+    }
+
+    /// Prints the warnings of the agent's driver.
+    pub(super) fn show_warnings(&self, terminal: &Terminal) -> Result<(), CliError> {
+        let mut warnings = self.agent.warnings.iter();
+        warnings
+            .try_for_each(|warning| terminal.warn(warning))
+            .map_err(CliError::Output)
+    }
+
+    /// Returns the first iteration's prompt and command line.
+    pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
+        let task = self.prompt.read().unwrap_or_default();
+        let prompt = first_prompt(&task, &policy(self, Timestamp::UNIX_EPOCH));
+        let prompt = self.agent.escape_prompt(&prompt).into_owned();
+        if self.agent.driver().is_none() {
+            let invocation = self.agent.invocation(&prompt, prompt_file)?;
+            return Ok((prompt, invocation));
+        }
+        // A driver reads the prompt from a file.
+        let unwritable = |source| CliError::Unwritable {
+            path: std::env::temp_dir(),
+            source,
+        };
+        let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
+        file.write_all(prompt.as_bytes()).map_err(unwritable)?;
+        let invocation = self.agent.invocation(&prompt, file.path())?;
+        Ok((prompt, invocation))
+    }
+
+    pub(super) fn execute(self, context: &Context, front_ends: FrontEnds) -> Result<Exit, CliError> {
+        let now = Timestamp::now();
+        let start = RunStart {
+            run: Run::create(&context.project()?, now)?,
+            now,
+            beginning: Beginning::Fresh,
+            restored: None,
+        };
+        self.execute_from(start, context, front_ends)
+    }
+
+    /// Drives a new or resumed run.
+    pub(super) fn execute_from(
+        self,
+        start: RunStart,
+        context: &Context,
+        front_ends: FrontEnds,
+    ) -> Result<Exit, CliError> {
+        let RunStart {
+            run,
+            now,
+            beginning,
+            restored,
+        } = start;
+        let header = self.header(&run, &context.cwd);
+        run.write_header(&SavedRun::new(header.clone(), &self.settings, &self.flags))?;
+        let engine = match restored {
+            None => Engine::new(policy(&self, now)),
+            Some(restored) => {
+                // Elapsed time excludes the time between the two processes.
+                let zero = now.checked_sub(restored.elapsed()).unwrap_or(now);
+                Engine::resume(policy(&self, zero), restored)
+            }
+        };
+        let setup = Setup {
+            engine: engine.with_ask_policy(self.asking),
+            header,
+            run: Arc::new(run),
+            watched: self.watched(),
+            hooks: HookCommands {
+                hooks: self.settings.hooks.clone(),
+                directory: self.hook_directory.unwrap_or_else(|| context.cwd.clone()),
+            },
+            agent: Arc::new(self.agent),
+            format: self.format,
+            filter: self.filter,
+            prompt: self.prompt,
+            workspace: context.cwd.clone(),
+            max_line_bytes: usize::try_from(self.settings.event_loop.max_line_bytes).unwrap_or(usize::MAX),
+            beginning,
+        };
+        let outcome = run::drive(&context.host, setup, front_ends)?;
+        Ok(Exit::from(&outcome))
+    }
+
+    fn header(&self, run: &Run, cwd: &Path) -> RunHeader {
+        RunHeader {
+            version: FORMAT_VERSION,
+            run_id: run.id().to_owned(),
+            ralph: env!("CARGO_PKG_VERSION").to_owned(),
+            agent: self.agent.name.clone(),
+            agent_version: self.agent.version.clone(),
+            transcript: self.format.name.to_owned(),
+            workspace: cwd.display().to_string(),
+            project_root: Some(run.project().root().display().to_string()),
+            directory: Some(run.directory().display().to_string()),
+            max_iterations: self.settings.event_loop.max_iterations,
+            max_runtime_seconds: Some(self.settings.event_loop.max_runtime_seconds.0),
+            max_tokens: self.settings.event_loop.max_tokens,
+            max_cost_usd: self.settings.event_loop.max_cost_usd,
+        }
+    }
+
+    fn watched(&self) -> Watched {
+        Watched {
+            allowed_paths: self.settings.event_loop.allowed_paths.clone(),
+        }
+    }
+}
+
+/// A run directory and its starting state.
+pub(super) struct RunStart {
+    pub(super) run: Run,
+    pub(super) now: Timestamp,
+    pub(super) beginning: Beginning,
+    /// The state to resume from; `None` for a new run.
+    pub(super) restored: Option<RestoredRun>,
+}

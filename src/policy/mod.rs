@@ -1,0 +1,21 @@
+//! The rules that configuration, engine and driver share, as plain data: limits, durations, completion, gates, hats,
+//! hooks, prices and sessions.
+
+mod completion;
+mod gate;
+mod hat;
+mod hooks;
+mod limits;
+mod prices;
+mod seconds;
+mod session;
+
+pub use completion::{MarkerPlacement, OnDeclaredFailure};
+pub use gate::Gate;
+pub use hat::Hat;
+pub use hooks::Hooks;
+pub use limits::{CostAvailability, CostRules, Limits, Timing};
+pub(crate) use prices::MissingPrice;
+pub use prices::{Price, Prices};
+pub use seconds::Seconds;
+pub use session::Session;

@@ -1,0 +1,251 @@
+//! The thread that carries out actions which may block: it reads files, scans the workspace, starts agents and gates,
+//! and asks drivers. Results come back through the queue, so the loop itself never waits for any of this.
+
+use std::any::Any;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+
+use tempfile::TempDir;
+
+use crate::agent::ResolvedAgent;
+use crate::engine::Input;
+use crate::event::StreamName;
+use crate::failpoint;
+use crate::process::{Environment, ProcessSpec, Size, scratch};
+use crate::runner::{AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started};
+use crate::store::{IterationFiles, RawOutput, Run};
+
+use super::RunError;
+use super::host::Host;
+use super::queue::{Generation, Message};
+use super::setup::PromptSource;
+use super::workspace::{Watched, Workspace};
+
+/// Work for the thread. Effects are carried out in order.
+pub(super) enum Effect {
+    ScanWorkspace,
+    ReadPrompt,
+    StartAgent(AgentStart),
+    StartGate {
+        generation: Generation,
+        spec: ProcessSpec,
+    },
+    CheckPaths,
+    ResolveSession {
+        /// What the agent printed.
+        output: Option<PathBuf>,
+        reported: Option<String>,
+    },
+    /// Something whose removal may take a while, such as a directory.
+    Discard(Box<dyn Any + Send>),
+}
+
+/// One attempt of the agent.
+pub(super) struct AgentStart {
+    pub(super) generation: Generation,
+    pub(super) iteration: u64,
+    pub(super) attempt: u64,
+    pub(super) prompt: String,
+    pub(super) session: Option<String>,
+    pub(super) environment: Environment,
+    pub(super) screen: Option<Size>,
+}
+
+/// The result of starting an agent or a gate.
+pub(super) struct StartResult {
+    pub(super) generation: Generation,
+    pub(super) started: Result<Started, StartError>,
+    /// `None` for a gate.
+    pub(super) files: Option<AttemptFiles>,
+}
+
+/// The files of one attempt.
+pub(super) struct AttemptFiles {
+    pub(super) files: IterationFiles,
+    pub(super) prompt_file: PathBuf,
+    /// The agent's directory for temporary files.
+    pub(super) scratch: Option<TempDir>,
+}
+
+/// What the thread works with.
+pub(super) struct EffectContext {
+    pub(super) run: Arc<Run>,
+    pub(super) agent: Arc<ResolvedAgent>,
+    pub(super) prompt: PromptSource,
+    pub(super) workspace: PathBuf,
+    pub(super) host: Host,
+    pub(super) watched: Watched,
+}
+
+/// Starts the thread. It ends when the returned sender is dropped, after the effect that it carries out.
+pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Result<Sender<Effect>> {
+    let (sender, effects) = mpsc::channel();
+    let panics = context.host.panics().clone();
+    let work = move || {
+        let panics = context.host.panics().clone();
+        let runner = ProcessRunner::new(context.host.supervisors().clone());
+        let mut worker = Worker {
+            workspace: None,
+            context,
+            runner,
+            queue,
+        };
+        for effect in effects {
+            failpoint!(panics, Effects);
+            match worker.carry_out(effect) {
+                Ok(Some(message)) => drop(worker.queue.send(message)),
+                Ok(None) => {}
+                Err(error) => drop(worker.queue.send(Message::Failed(error))),
+            }
+        }
+    };
+    panics.spawn("effects", work)?;
+    Ok(sender)
+}
+
+struct Worker {
+    context: EffectContext,
+    runner: ProcessRunner,
+    queue: Sender<Message>,
+    /// Opened by the first scan.
+    workspace: Option<Workspace>,
+}
+
+impl Worker {
+    fn carry_out(&mut self, effect: Effect) -> Result<Option<Message>, RunError> {
+        let input = match effect {
+            Effect::ScanWorkspace => Input::WorkspaceScanned {
+                fingerprint: self.workspace().scan(),
+            },
+            Effect::ReadPrompt => Input::Prompt(self.context.prompt.read()),
+            Effect::StartAgent(start) => return self.start_agent(start).map(Some),
+            Effect::StartGate { generation, spec } => {
+                let started = self.runner.start(spec, self.plain_events(generation));
+                return Ok(Some(Message::Started(Box::new(StartResult {
+                    generation,
+                    started,
+                    files: None,
+                }))));
+            }
+            Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
+            Effect::ResolveSession { output, reported } => {
+                let driver = self.context.agent.driver();
+                let found = driver
+                    .zip(output)
+                    .and_then(|(driver, output)| driver.session_id_of(&output, reported.as_deref()));
+                Input::SessionResolved(found)
+            }
+            Effect::Discard(value) => {
+                drop(value);
+                return Ok(None);
+            }
+        };
+        Ok(Some(Message::Effect(Box::new(input))))
+    }
+
+    fn workspace(&mut self) -> &mut Workspace {
+        let context = &self.context;
+        self.workspace.get_or_insert_with(|| {
+            Workspace::open(
+                context.run.project().root(),
+                context.host.supervisors(),
+                &context.watched,
+            )
+        })
+    }
+
+    /// Creates the attempt's files, then starts the agent. A missing workspace and a file that cannot be created end the run; an agent that
+    /// cannot be started fails the iteration.
+    fn start_agent(&self, start: AgentStart) -> Result<Message, RunError> {
+        let AgentStart {
+            generation,
+            iteration,
+            attempt,
+            prompt,
+            session,
+            mut environment,
+            screen,
+        } = start;
+        let directory = self.context.workspace.clone();
+        if !directory.is_dir() {
+            return Err(RunError::WorkspaceMissing { path: directory });
+        }
+        let files = self.context.run.create_iteration(iteration, attempt)?;
+        let prompt_file = files.write_prompt(&prompt)?;
+        let raw = RawFiles {
+            stdout: files.raw_stdout()?,
+            stderr: files.raw_stderr()?,
+        };
+        let (scratch, started) = match scratch("ralph-") {
+            Ok(scratch) => {
+                environment.set.push(("TMPDIR".into(), scratch.path().into()));
+                let job = AgentJob {
+                    agent: Arc::clone(&self.context.agent),
+                    prompt,
+                    prompt_file: prompt_file.clone(),
+                    session,
+                    environment,
+                    directory,
+                    screen,
+                };
+                let started = self.runner.start(job, self.stored_events(generation, raw));
+                (Some(scratch), started)
+            }
+            Err(error) => {
+                let text = format!("cannot create a directory for temporary files: {error}");
+                (None, Err(StartError(text)))
+            }
+        };
+        Ok(Message::Started(Box::new(StartResult {
+            generation,
+            started,
+            files: Some(AttemptFiles {
+                files,
+                prompt_file,
+                scratch,
+            }),
+        })))
+    }
+
+    fn plain_events(&self, generation: Generation) -> RunnerEvents {
+        let queue = self.queue.clone();
+        Arc::new(move |event| drop(queue.send(Message::Runner { generation, event })))
+    }
+
+    /// Passes the events to the loop and stores the agent's output.
+    fn stored_events(&self, generation: Generation, raw: RawFiles) -> RunnerEvents {
+        let (queue, panics) = (self.queue.clone(), self.context.host.panics().clone());
+        Arc::new(move |event| {
+            failpoint!(panics, Reader);
+            let output = match &event {
+                RunnerEvent::Output { stream, bytes } => Some((*stream, bytes.clone())),
+                RunnerEvent::Ended { .. } => None,
+            };
+            // Sending fails only if the run has ended.
+            drop(queue.send(Message::Runner { generation, event }));
+            // After sending, so that front ends do not wait for the file.
+            if let Some((stream, bytes)) = output
+                && let Err(error) = raw.append(stream, &bytes)
+            {
+                drop(queue.send(Message::Failed(RunError::Raw(error))));
+            }
+        })
+    }
+}
+
+/// The files that store an agent's output byte for byte.
+struct RawFiles {
+    stdout: RawOutput,
+    stderr: RawOutput,
+}
+
+impl RawFiles {
+    fn append(&self, stream: StreamName, bytes: &[u8]) -> io::Result<()> {
+        match stream {
+            StreamName::Stdout => self.stdout.append(bytes),
+            StreamName::Stderr => self.stderr.append(bytes),
+        }
+    }
+}

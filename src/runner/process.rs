@@ -1,0 +1,67 @@
+//! Runs jobs as child processes.
+
+use std::time::Duration;
+
+use crate::event::AgentIdentity;
+use crate::process::{Child, ChildEvent, ProcessSpec, Screen, Supervisors};
+
+use super::{AgentJob, Handle, OutputBytes, Runner, RunnerEvent, RunnerEvents, StartError, Started};
+
+/// Starts child processes under supervisors.
+#[derive(Debug, Clone)]
+pub struct ProcessRunner {
+    supervisors: Supervisors,
+}
+
+impl ProcessRunner {
+    pub fn new(supervisors: Supervisors) -> Self {
+        Self { supervisors }
+    }
+}
+
+impl Runner<ProcessSpec> for ProcessRunner {
+    fn start(&self, spec: ProcessSpec, events: RunnerEvents) -> Result<Started, StartError> {
+        let report = move |event| {
+            events(match event {
+                ChildEvent::Output { stream, chunk } => RunnerEvent::Output {
+                    stream,
+                    bytes: OutputBytes::from(chunk),
+                },
+                ChildEvent::Ended(ended) => RunnerEvent::Ended {
+                    end: ended.end.into(),
+                    swept: ended.swept,
+                },
+            });
+        };
+        let child =
+            Child::spawn(&self.supervisors, &spec, report).map_err(|error| StartError(error.to_string()))?;
+        let program = spec.program.display().to_string();
+        let args = spec.args.iter().map(|arg| arg.to_string_lossy().into_owned());
+        Ok(Started {
+            identity: AgentIdentity::Process { pid: child.pid() },
+            command: std::iter::once(program).chain(args).collect(),
+            handle: Box::new(child),
+        })
+    }
+}
+
+impl Runner<AgentJob> for ProcessRunner {
+    fn start(&self, job: AgentJob, events: RunnerEvents) -> Result<Started, StartError> {
+        let spec = job.spec().map_err(|error| StartError(error.to_string()))?;
+        self.start(spec, events)
+    }
+}
+
+impl Handle for Child {
+    fn stop(&self, grace: Duration) {
+        Self::stop(self, grace);
+    }
+
+    fn kill(&self) {
+        Self::kill(self);
+    }
+
+    fn screen(&self) -> Option<Screen> {
+        Self::screen(self)
+    }
+}
