@@ -54,7 +54,10 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal, host: &Host) 
     };
     let (found, iterations) = (front_end.found, front_end.last_iteration);
     drop(front_end);
-    if let Some(iteration) = arguments.iteration.filter(|_| !found && end == FollowEnd::Told) {
+    if let Some(iteration) = arguments
+        .iteration
+        .filter(|_| !found && end == FollowEnd::Finished)
+    {
         let id = id_from_path(&run);
         return Err(CliError::NoIteration {
             id,
@@ -67,8 +70,8 @@ pub(super) fn logs(arguments: &LogsArguments, terminal: &Terminal, host: &Host) 
 
 fn follow_end(end: ReplayEnd) -> FollowEnd {
     match end {
-        ReplayEnd::Told => FollowEnd::Told,
-        ReplayEnd::Left => FollowEnd::NobodyReads,
+        ReplayEnd::Finished => FollowEnd::Finished,
+        ReplayEnd::Left => FollowEnd::OutputClosed,
         ReplayEnd::Interrupted(by) => FollowEnd::Interrupted(by),
     }
 }
@@ -86,7 +89,7 @@ fn finish(end: FollowEnd, left_out: &LeftOut, run: &Path, terminal: &Terminal) -
         .try_for_each(|warning| terminal.warn(warning))
         .map_err(CliError::Output)?;
     Ok(match end {
-        FollowEnd::Told | FollowEnd::Died | FollowEnd::NobodyReads => Exit::Success,
+        FollowEnd::Finished | FollowEnd::Died | FollowEnd::OutputClosed => Exit::Success,
         FollowEnd::Interrupted(by) => Exit::from(by),
     })
 }

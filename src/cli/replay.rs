@@ -101,7 +101,7 @@ fn replay_journal(
         Err(RunError::FrontEnd(error)) => return ignore_broken_pipe(error),
         Err(error) => return Err(error.into()),
     };
-    if end == ReplayEnd::Told {
+    if end == ReplayEnd::Finished {
         front_end.finish();
     }
     replay_warnings(&left_out, journal)
@@ -109,7 +109,7 @@ fn replay_journal(
         .try_for_each(|warning| terminal.warn(warning))
         .map_err(CliError::Output)?;
     Ok(match end {
-        ReplayEnd::Told | ReplayEnd::Left => Exit::Success,
+        ReplayEnd::Finished | ReplayEnd::Left => Exit::Success,
         ReplayEnd::Interrupted(by) => Exit::from(by),
     })
 }

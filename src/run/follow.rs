@@ -20,10 +20,11 @@ use super::{LeftOut, RunError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowEnd {
     /// The journal was read to its end.
-    Told,
+    Finished,
     /// The run's process is gone, and the run has no end.
     Died,
-    NobodyReads,
+    /// The reader of the output is gone.
+    OutputClosed,
     Interrupted(Interrupt),
 }
 
@@ -33,7 +34,8 @@ const LATER: Duration = Duration::from_millis(250);
 /// After this time without a record, check whether the process of the run still exists.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// Tells what is in the journal of a run, and what is added to it. `is_read` says whether anybody still listens.
+/// Passes the records of a journal to a front end, including those that are appended later. `is_read` returns whether the
+/// output still has a reader.
 pub fn follow(
     host: &Host,
     run: &Path,
@@ -41,8 +43,8 @@ pub fn follow(
     front_end: &mut dyn FrontEnd,
     is_read: &dyn Fn() -> bool,
 ) -> Result<(FollowEnd, LeftOut), RunError> {
-    let mut telling = Telling {
-        inbox: Queue::open(host).map_err(RunError::Signals)?,
+    let mut follower = Follower {
+        queue: Queue::open(host).map_err(RunError::Signals)?,
         tail,
         front_end,
         left_out: LeftOut {
@@ -51,13 +53,13 @@ pub fn follow(
         },
         ended: false,
     };
-    let told = telling.go_on(run, is_read);
-    let end = telling.inbox.reason_for(told, interrupt)?;
-    Ok((end, telling.left_out))
+    let end = follower.follow(run, is_read);
+    let end = follower.queue.reason_for(end, interrupt)?;
+    Ok((end, follower.left_out))
 }
 
-struct Telling<'a> {
-    inbox: Queue,
+struct Follower<'a> {
+    queue: Queue,
     tail: &'a mut JournalTail,
     front_end: &'a mut dyn FrontEnd,
     left_out: LeftOut,
@@ -65,15 +67,15 @@ struct Telling<'a> {
     ended: bool,
 }
 
-impl Telling<'_> {
-    fn go_on(&mut self, run: &Path, is_read: &dyn Fn() -> bool) -> Result<FollowEnd, RunError> {
+impl Follower<'_> {
+    fn follow(&mut self, run: &Path, is_read: &dyn Fn() -> bool) -> Result<FollowEnd, RunError> {
         let clock = Clock::start_at(Duration::ZERO);
-        let (mut wait, mut looked, mut gone) = (SOON, Duration::ZERO, false);
+        let (mut wait, mut checked, mut gone) = (SOON, Duration::ZERO, false);
         let end = loop {
             let grown = self.drain()?;
             self.front_end.flush().map_err(RunError::FrontEnd)?;
             if self.ended {
-                break FollowEnd::Told;
+                break FollowEnd::Finished;
             }
             // The process may have written its last records just before this check.
             if gone && !grown {
@@ -81,22 +83,22 @@ impl Telling<'_> {
             }
             let now = clock.elapsed();
             if grown {
-                (wait, looked) = (SOON, now);
-            } else if looked.is_zero() || now.saturating_sub(looked) >= SILENCE {
-                looked = now.max(Duration::from_nanos(1));
+                (wait, checked) = (SOON, now);
+            } else if checked.is_zero() || now.saturating_sub(checked) >= SILENCE {
+                checked = now.max(Duration::from_nanos(1));
                 gone = !is_running(run);
                 if gone {
                     continue;
                 }
             }
             if !is_read() {
-                break FollowEnd::NobodyReads;
+                break FollowEnd::OutputClosed;
             }
             self.front_end
                 .tick(Timestamp::now())
                 .map_err(RunError::FrontEnd)?;
             let next = self.front_end.next_tick().into_iter().chain([wait]).min();
-            if let Some(end) = self.inbox.wait(next).and_then(interrupt) {
+            if let Some(end) = self.queue.wait(next).and_then(interrupt) {
                 // The front end may be closed before it has shown everything.
                 let _ = self.front_end.flush();
                 return Ok(end);
@@ -104,23 +106,23 @@ impl Telling<'_> {
             wait = LATER.min(wait * 2);
         };
         if let Some(entry) = self.tail.final_record().filter(|_| end == FollowEnd::Died) {
-            self.tell(entry)?;
+            self.pass_on(entry)?;
         }
         self.front_end.flush().map_err(RunError::FrontEnd)?;
         Ok(end)
     }
 
-    /// Tells all that is there; says whether there was anything.
+    /// Passes on all entries that can be read now. Returns whether there was one.
     fn drain(&mut self) -> Result<bool, RunError> {
         let mut grown = false;
         while let Some(entry) = self.tail.next_entry().map_err(RunError::JournalUnreadable)? {
             grown = true;
-            self.tell(entry)?;
+            self.pass_on(entry)?;
         }
         Ok(grown)
     }
 
-    fn tell(&mut self, entry: JournalEntry) -> Result<(), RunError> {
+    fn pass_on(&mut self, entry: JournalEntry) -> Result<(), RunError> {
         let Some(record) = self.left_out.record_of(entry) else {
             return Ok(());
         };

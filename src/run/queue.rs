@@ -129,15 +129,15 @@ impl Queue {
     /// If output timed out during shutdown, returns the interrupt that is already queued.
     pub(super) fn reason_for<T>(
         &self,
-        told: Result<T, RunError>,
-        meaning: fn(Message) -> Option<T>,
+        result: Result<T, RunError>,
+        end_of: fn(Message) -> Option<T>,
     ) -> Result<T, RunError> {
-        match told {
+        match result {
             Err(RunError::FrontEnd(error)) if error.kind() == io::ErrorKind::TimedOut => {
-                let word = std::iter::from_fn(|| self.take()).find_map(meaning);
-                word.ok_or(RunError::FrontEnd(error))
+                let end = std::iter::from_fn(|| self.take()).find_map(end_of);
+                end.ok_or(RunError::FrontEnd(error))
             }
-            told => told,
+            result => result,
         }
     }
 }

@@ -28,7 +28,8 @@ pub enum Pace {
 /// Why the replay ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayEnd {
-    Told,
+    /// All records were passed to the front end.
+    Finished,
     /// The user closed the front end.
     Left,
     Interrupted(Interrupt),
@@ -41,14 +42,14 @@ pub struct LeftOut {
     /// The kinds of the unknown records.
     pub kinds: BTreeSet<String>,
     pub damaged: u64,
-    /// The journal's own version, where it is a later one than ours.
+    /// The format version of the journal, if it is later than that of this program.
     pub later_version: Option<u32>,
-    /// Nothing was recorded at all.
+    /// The journal has no records.
     pub empty: bool,
 }
 
 impl LeftOut {
-    /// The record that an entry is; what is none is counted.
+    /// Returns the record of an entry. Counts an entry without one.
     pub(super) fn record_of(&mut self, entry: JournalEntry) -> Option<Box<Record>> {
         match entry {
             JournalEntry::Record(record) => return Some(record),
@@ -62,34 +63,34 @@ impl LeftOut {
     }
 }
 
-/// Tells a journal to a face.
+/// Passes the records of a journal to a front end.
 pub fn replay(
     host: &Host,
     entries: impl Iterator<Item = io::Result<JournalEntry>>,
     pace: Pace,
     front_end: &mut dyn FrontEnd,
 ) -> Result<(ReplayEnd, LeftOut), RunError> {
-    let inbox = Queue::open(host).map_err(RunError::Signals)?;
-    inbox.watch(front_end);
-    let mut teller = Teller {
-        inbox,
+    let queue = Queue::open(host).map_err(RunError::Signals)?;
+    queue.watch(front_end);
+    let mut player = RecordPlayer {
+        queue,
         pace,
-        told: None,
+        last_record: None,
     };
     let mut left_out = LeftOut {
         empty: true,
         ..LeftOut::default()
     };
-    let told = teller.tell(entries, front_end, &mut left_out);
-    let end = teller.inbox.reason_for(told, end)?;
+    let end = player.play(entries, front_end, &mut left_out);
+    let end = player.queue.reason_for(end, replay_end)?;
     Ok((end, left_out))
 }
 
-struct Teller {
-    inbox: Queue,
+struct RecordPlayer {
+    queue: Queue,
     pace: Pace,
-    /// When the last record happened.
-    told: Option<Timestamp>,
+    /// The time of the last record.
+    last_record: Option<Timestamp>,
 }
 
 impl LeftOut {
@@ -106,8 +107,8 @@ impl LeftOut {
     }
 }
 
-impl Teller {
-    fn tell(
+impl RecordPlayer {
+    fn play(
         &mut self,
         entries: impl Iterator<Item = io::Result<JournalEntry>>,
         front_end: &mut dyn FrontEnd,
@@ -127,19 +128,19 @@ impl Teller {
             front_end.accept(&record).map_err(RunError::FrontEnd)?;
         }
         front_end.flush().map_err(RunError::FrontEnd)?;
-        Ok(ReplayEnd::Told)
+        Ok(ReplayEnd::Finished)
     }
 
-    /// Lets as much time pass as passed then; returns how it was cut short.
+    /// Waits for the time between the last record and this one. Returns why the replay ends if it is ended meanwhile.
     fn wait_for(
         &mut self,
         record: &Record,
         front_end: &mut dyn FrontEnd,
     ) -> Result<Option<ReplayEnd>, RunError> {
-        let before = self.told.replace(record.at).unwrap_or(record.at);
+        let before = self.last_record.replace(record.at).unwrap_or(record.at);
         let gap = Duration::try_from(record.at.duration_since(before)).unwrap_or_default();
         let Pace::Times(speed) = self.pace else {
-            return Ok(self.inbox.take().and_then(end));
+            return Ok(self.queue.take().and_then(replay_end));
         };
         let wait = Duration::try_from_secs_f64(gap.as_secs_f64() / speed).unwrap_or(Duration::MAX);
         if !wait.is_zero() {
@@ -149,18 +150,18 @@ impl Teller {
         loop {
             let passed = clock.elapsed();
             let left = wait.saturating_sub(passed);
-            // What the clock on the wall showed then.
-            let then = SignedDuration::try_from(passed.mul_f64(speed.min(1e6))).unwrap_or_default();
+            // The wall-clock time of the run at this point of the replay.
+            let offset = SignedDuration::try_from(passed.mul_f64(speed.min(1e6))).unwrap_or_default();
             front_end
-                .tick(before.saturating_add(then).unwrap_or(record.at))
+                .tick(before.saturating_add(offset).unwrap_or(record.at))
                 .map_err(RunError::FrontEnd)?;
             let message = if left.is_zero() {
-                self.inbox.take()
+                self.queue.take()
             } else {
-                self.inbox
+                self.queue
                     .wait(front_end.next_tick().into_iter().chain([left]).min())
             };
-            match message.and_then(end) {
+            match message.and_then(replay_end) {
                 Some(end) => return Ok(Some(end)),
                 None if left.is_zero() => return Ok(None),
                 None => {}
@@ -169,7 +170,7 @@ impl Teller {
     }
 }
 
-fn end(message: Message) -> Option<ReplayEnd> {
+fn replay_end(message: Message) -> Option<ReplayEnd> {
     match message {
         Message::FrontEndClosed(CloseReason::ByUser) => Some(ReplayEnd::Left),
         Message::FrontEndClosed(CloseReason::TerminalLost) => Some(ReplayEnd::Interrupted(Interrupt::Hup)),

@@ -80,12 +80,12 @@ mod tests {
 
     fn lines(bytes: &[u8]) -> Vec<String> {
         let mut text = ScreenText::default();
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         bytes
             .iter()
-            .for_each(|byte| text.feed(&[*byte], |line| told.push(line.to_owned())));
-        text.finish(|line| told.push(line.to_owned()));
-        told
+            .for_each(|byte| text.feed(&[*byte], |line| lines.push(line.to_owned())));
+        text.finish(|line| lines.push(line.to_owned()));
+        lines
     }
 
     #[test]
