@@ -16,16 +16,16 @@ pub(super) fn fall_back_to_autonomous(
     show: &DisplayArguments,
     terminal: &Terminal,
 ) -> Result<(), CliError> {
-    let obstacle = match settings.cli.default_mode {
+    let reason = match settings.cli.default_mode {
         Mode::Autonomous => None,
         Mode::Interactive if show.json_on_stdout() => Some("--json uses stdout"),
         Mode::Interactive if !std::io::stdin().is_terminal() => Some("stdin is not a terminal"),
         Mode::Interactive if !std::io::stdout().is_terminal() => Some("stdout is not a terminal"),
         Mode::Interactive => None,
     };
-    if let Some(obstacle) = obstacle {
+    if let Some(reason) = reason {
         settings.cli.default_mode = Mode::Autonomous;
-        let text = format!("interactive mode is not available: {obstacle}; running autonomously");
+        let text = format!("interactive mode is not available: {reason}; running autonomously");
         terminal.warn(&text).map_err(CliError::Output)?;
     }
     Ok(())

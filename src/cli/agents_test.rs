@@ -6,7 +6,7 @@ use crate::agent::{self, AgentError, CUSTOM, ResolvedAgent, StdinSource, Termina
 use crate::doctor::{AgentTest, AgentVerdict, Finding, PROMPT, next_call, unusable};
 use crate::event::ProcessEnd;
 use crate::policy::Seconds;
-use crate::run::{Host, Trial, TrialError, TrialOutput, Way};
+use crate::run::{CallMode, Host, Trial, TrialError, TrialOutput};
 use crate::trust::Consent;
 use crate::ui::{Terminal, clean, pretty_json};
 
@@ -32,7 +32,7 @@ struct TestReport {
 /// One call of the agent.
 #[derive(Debug, Serialize)]
 struct TestCall {
-    way: Way,
+    mode: CallMode,
     command: Vec<String>,
     stdin: &'static str,
     stdout: &'static str,
@@ -85,8 +85,8 @@ pub(super) fn test(
 fn execute(trial: &Trial<'_>, arguments: &AgentTestArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let agent = trial.agent;
     let mut calls = Vec::new();
-    while let Some(way) = next_call(agent, &calls) {
-        match trial.call(way) {
+    while let Some(mode) = next_call(agent, &calls) {
+        match trial.call(mode) {
             Ok(output) => calls.push(output),
             Err(TrialError::Process(error)) => {
                 return report_unusable(
@@ -157,7 +157,7 @@ fn report_unusable(
 
 fn test_call(output: &TrialOutput) -> TestCall {
     TestCall {
-        way: output.way,
+        mode: output.mode,
         command: output.command.clone(),
         stdin: match output.stdin {
             StdinSource::Null => "/dev/null",

@@ -1,4 +1,4 @@
-//! What several subcommands print or treat in the same way.
+//! What several subcommands print or treat in the same mode.
 
 use std::io;
 use std::path::Path;

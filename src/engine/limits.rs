@@ -228,11 +228,11 @@ impl Engine {
         for why in unpriced {
             self.warn_once(format!("not all costs are known: {why}"), out);
         }
-        let foreseen = self.policy.costs.availability != CostAvailability::Available;
+        let announced = self.policy.costs.availability != CostAvailability::Available;
         if let Some(max_usd) = self.policy.limits.cost_usd
             && usage.tokens().is_some()
             && usage.cost_usd.is_none()
-            && !foreseen
+            && !announced
             && !explained
         {
             let text = format!(

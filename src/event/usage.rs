@@ -137,7 +137,7 @@ impl Usage {
         self.cost_usd = combine(self.cost_usd, other.cost_usd, money);
         self.cost_source = match (self.cost_source, other.cost_source) {
             (Some(CostSource::Priced), _) | (_, Some(CostSource::Priced)) => Some(CostSource::Priced),
-            (mine, theirs) => mine.or(theirs),
+            (own, other) => own.or(other),
         };
         if self.model.is_none() {
             self.model.clone_from(&other.model);

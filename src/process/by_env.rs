@@ -45,12 +45,12 @@ fn find(name: &str, value: &str) -> Vec<Pid> {
             .find(|entry| entry.pid == pid)
             .and_then(|entry| entry.parent)
     };
-    let ours: Vec<Pid> = std::iter::successors(Some(getpid()), |pid| parent(*pid))
+    let own_pids: Vec<Pid> = std::iter::successors(Some(getpid()), |pid| parent(*pid))
         .take(table.len() + 1)
         .collect();
     table
         .iter()
-        .filter(|entry| !entry.dead && !ours.contains(&entry.pid) && has_variable(entry.pid, name, value))
+        .filter(|entry| !entry.dead && !own_pids.contains(&entry.pid) && has_variable(entry.pid, name, value))
         .map(|entry| entry.pid)
         .collect()
 }

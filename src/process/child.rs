@@ -12,7 +12,7 @@ use super::control::Control;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeExited};
 use super::spawn_request::SpawnRequest;
 use super::stdin::{StdinWriter, WriteProgress};
-use super::streams::{self, OurEnds, TheirEnds};
+use super::streams::{self, ChildEnds, ParentEnds};
 use super::supervisor::pool::SupervisorHandle;
 use super::wire::{self, Notice, SupervisorCommand, SupervisorFate};
 use super::{ChildEvent, Ended, ProcessError, ProcessSpec, Screen, Stdin, Supervisors};
@@ -42,10 +42,10 @@ impl Child {
         spec: &ProcessSpec,
         report: impl Fn(ChildEvent) + Send + Sync + 'static,
     ) -> Result<Self, ProcessError> {
-        let (theirs, mut ours) = streams::open(spec)?;
-        let screen = ours.screen.take();
-        let (supervisor, pid) = start(supervisors, spec, &theirs)?;
-        drop(theirs);
+        let (child_ends, mut parent_ends) = streams::open(spec)?;
+        let screen = parent_ends.screen.take();
+        let (supervisor, pid) = start(supervisors, spec, &child_ends)?;
+        drop(child_ends);
         let control = Arc::new(Control::of(&supervisor));
         let watch = Watch {
             supervisor,
@@ -54,7 +54,7 @@ impl Child {
         };
         // From here on an early return drops the supervisor, which ends the child.
         watch
-            .begin(spec, ours, Arc::new(report))
+            .begin(spec, parent_ends, Arc::new(report))
             .map_err(|error| ProcessError::spawn(spec, error))?;
         Ok(Self { pid, control, screen })
     }
@@ -89,15 +89,15 @@ impl Drop for Child {
 fn start(
     supervisors: &Supervisors,
     spec: &ProcessSpec,
-    theirs: &TheirEnds,
+    child_ends: &ChildEnds,
 ) -> Result<(SupervisorHandle, u32), ProcessError> {
     let supervisor_failed =
         |error| ProcessError::supervisor(supervisors.program().to_path_buf(), spec, error);
-    let request = SpawnRequest::new(spec, theirs.terminal, supervisors).encode();
+    let request = SpawnRequest::new(spec, child_ends.terminal, supervisors).encode();
     let request = request.map_err(|error| ProcessError::spawn(spec, error))?;
     let send = |supervisor: &SupervisorHandle| {
         let mut line = &**supervisor.line();
-        wire::send_request(line, &request, theirs.as_fds())?;
+        wire::send_request(line, &request, child_ends.as_fds())?;
         Notice::read(&mut line)
     };
     let idle = supervisors
@@ -156,10 +156,10 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(self, spec: &ProcessSpec, ours: OurEnds, report: Reporter) -> io::Result<()> {
+    fn begin(self, spec: &ProcessSpec, parent_ends: ParentEnds, report: Reporter) -> io::Result<()> {
         let panics = self.supervisors.panics().clone();
         let exited = Arc::new(TreeExited::not_yet()?);
-        if let (Some(pipe), Stdin::Bytes(bytes)) = (ours.stdin, &spec.stdin) {
+        if let (Some(pipe), Stdin::Bytes(bytes)) = (parent_ends.stdin, &spec.stdin) {
             let mut writer = StdinWriter::new(pipe, bytes.clone());
             if writer.write() == WriteProgress::Blocked {
                 writer.write_in_thread(Arc::clone(&exited), &panics)?;
@@ -176,8 +176,8 @@ impl Watch {
             };
             start_draining(drain, Arc::clone(&report))
         };
-        let stdout = drain(ours.stdout, StreamName::Stdout, STDOUT_CHUNKS)?;
-        let stderr = drain(ours.stderr, StreamName::Stderr, STDERR_CHUNKS)?;
+        let stdout = drain(parent_ends.stdout, StreamName::Stdout, STDOUT_CHUNKS)?;
+        let stderr = drain(parent_ends.stderr, StreamName::Stderr, STDERR_CHUNKS)?;
         let watch = move || {
             failpoint!(self.supervisors.panics(), Child);
             let TreeEnd { end, swept, exiting } = self.wait_for_tree();

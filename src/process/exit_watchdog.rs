@@ -7,12 +7,12 @@ use std::process::{ChildStdin, Command, Stdio};
 use super::Supervisors;
 use super::orphans::HelperProcess;
 
-/// A process that waits for the exit of ralph. Dropping this value sends `goodbye` and ends it.
+/// A process that waits for the exit of ralph. Dropping this value sends `exit_message` and ends it.
 #[derive(Debug)]
 pub struct ExitWatchdog {
     stdin: Option<ChildStdin>,
     process: Option<HelperProcess>,
-    goodbye: &'static str,
+    exit_message: &'static str,
 }
 
 impl ExitWatchdog {
@@ -22,7 +22,7 @@ impl ExitWatchdog {
         supervisors: &Supervisors,
         argument: &str,
         input: &str,
-        goodbye: &'static str,
+        exit_message: &'static str,
     ) -> Option<Self> {
         let program = std::env::current_exe().ok()?;
         let mut command = Command::new(program);
@@ -36,7 +36,7 @@ impl ExitWatchdog {
         let mut watchdog = Self {
             stdin,
             process: Some(process),
-            goodbye,
+            exit_message,
         };
         watchdog.stdin.as_mut()?.write_all(input.as_bytes()).ok()?;
         ready?.read_exact(&mut [0]).ok()?;
@@ -48,7 +48,7 @@ impl Drop for ExitWatchdog {
     fn drop(&mut self) {
         if let Some(mut stdin) = self.stdin.take() {
             // Fails if the watchdog has exited.
-            let _ = stdin.write_all(self.goodbye.as_bytes());
+            let _ = stdin.write_all(self.exit_message.as_bytes());
         }
         if let Some(process) = &mut self.process {
             process.wait();

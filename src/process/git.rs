@@ -105,7 +105,7 @@ fn environment(supervisors: &Supervisors, settings: &[(OsString, OsString)]) -> 
         set.push((format!("GIT_CONFIG_KEY_{index}").into(), key.clone()));
         set.push((format!("GIT_CONFIG_VALUE_{index}").into(), value.clone()));
     }
-    let overridden = |name: &OsString| set.iter().any(|(ours, _)| ours == name);
+    let overridden = |name: &OsString| set.iter().any(|(variable, _)| variable == name);
     let remove = inherited
         .filter(|name| name.as_bytes().starts_with(b"GIT_") && !overridden(name))
         .cloned()

@@ -58,14 +58,14 @@ pub(super) struct Pool {
 struct State {
     free: Vec<Vec<u8>>,
     /// Number of buffers that may still be allocated. Most children never need all of them.
-    unmade: usize,
+    unallocated: usize,
 }
 
 impl Pool {
     pub(super) fn of(chunks: usize) -> Arc<Self> {
         let state = State {
             free: Vec::new(),
-            unmade: chunks,
+            unallocated: chunks,
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -80,8 +80,8 @@ impl Pool {
             if let Some(buffer) = state.free.pop() {
                 break buffer;
             }
-            if state.unmade > 0 {
-                state.unmade -= 1;
+            if state.unallocated > 0 {
+                state.unallocated -= 1;
                 break vec![0; CHUNK_BYTES];
             }
             state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -104,13 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_made_once_and_then_reused() {
+    fn buffers_are_allocated_once_and_then_reused() {
         let pool = Pool::of(2);
         let first = pool.take();
         let address = first.buffer.as_ptr();
         let _second = pool.take();
         drop(first);
         assert_eq!(pool.take().buffer.as_ptr(), address);
-        assert_eq!(pool.state().unmade, 0);
+        assert_eq!(pool.state().unallocated, 0);
     }
 }

@@ -28,17 +28,19 @@ impl From<Size> for Winsize {
 /// Ralph's side of a child's terminal. It may outlive the child; then input is discarded.
 #[derive(Debug, Clone)]
 pub struct Screen {
-    ours: Arc<OwnedFd>,
+    parent: Arc<OwnedFd>,
 }
 
 impl Screen {
-    pub(super) fn new(ours: OwnedFd) -> Self {
-        Self { ours: Arc::new(ours) }
+    pub(super) fn new(parent: OwnedFd) -> Self {
+        Self {
+            parent: Arc::new(parent),
+        }
     }
 
     /// Writes as much input as the terminal accepts now; returns the number of bytes.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match rustix::io::write(&self.ours, bytes) {
+        match rustix::io::write(&self.parent, bytes) {
             Ok(count) => Ok(count),
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(error) => Err(error.into()),
@@ -48,12 +50,12 @@ impl Screen {
     /// Sets the size. The child receives SIGWINCH if it differs.
     pub fn resize(&self, size: Size) {
         // Fails only if the terminal is closed.
-        let _ = tcsetwinsize(&self.ours, size.into());
+        let _ = tcsetwinsize(&self.parent, size.into());
     }
 }
 
 impl AsFd for Screen {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.ours.as_fd()
+        self.parent.as_fd()
     }
 }

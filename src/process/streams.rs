@@ -16,21 +16,21 @@ use super::{ProcessError, ProcessSpec, Screen, Size, Stdin, Transport};
 const PIPE_BYTES: usize = 1024 * 1024;
 
 /// The ends that the child receives.
-pub(super) struct TheirEnds {
+pub(super) struct ChildEnds {
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
     pub(super) terminal: Terminal,
 }
 
-impl TheirEnds {
+impl ChildEnds {
     pub(super) fn as_fds(&self) -> [BorrowedFd<'_>; 3] {
         [self.stdin.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()]
     }
 }
 
 /// The ends that ralph keeps. None of them blocks.
-pub(super) struct OurEnds {
+pub(super) struct ParentEnds {
     /// Only if there is something to write.
     pub(super) stdin: Option<PipeWriter>,
     pub(super) stdout: OwnedFd,
@@ -39,7 +39,7 @@ pub(super) struct OurEnds {
     pub(super) screen: Option<Screen>,
 }
 
-pub(super) fn open(spec: &ProcessSpec) -> Result<(TheirEnds, OurEnds), ProcessError> {
+pub(super) fn open(spec: &ProcessSpec) -> Result<(ChildEnds, ParentEnds), ProcessError> {
     let failed = |error: io::Error| ProcessError::spawn(spec, error);
     let (stdout, terminal) = match spec.stdout {
         Transport::Pipe => (output_pipe().map_err(failed)?, Terminal::None),
@@ -47,7 +47,7 @@ pub(super) fn open(spec: &ProcessSpec) -> Result<(TheirEnds, OurEnds), ProcessEr
             pty(Size { rows, columns }, Termios::make_raw).map_err(failed)?,
             Terminal::Stdout,
         ),
-        Transport::Screen(size) => (pty(size, as_people_have_it).map_err(failed)?, Terminal::Stdout),
+        Transport::Screen(size) => (pty(size, default_modes).map_err(failed)?, Terminal::Stdout),
     };
     let (stdin, feed) = match &spec.stdin {
         Stdin::Null => (File::open("/dev/null").map_err(failed)?.into(), None),
@@ -63,66 +63,66 @@ pub(super) fn open(spec: &ProcessSpec) -> Result<(TheirEnds, OurEnds), ProcessEr
             ioctl_fionbio(&writer, true).map_err(|error| failed(error.into()))?;
             (reader.into(), Some(writer))
         }
-        Stdin::Screen => (stdout.theirs.try_clone().map_err(failed)?, None),
+        Stdin::Screen => (stdout.child.try_clone().map_err(failed)?, None),
     };
     let mut stderr = output_pipe().map_err(failed)?;
     let screen = match spec.stdout {
         Transport::Pipe | Transport::Pty { .. } => None,
         Transport::Screen(_) => {
             // The pipe ends immediately: all output arrives on the screen.
-            stderr.theirs = stdout.theirs.try_clone().map_err(failed)?;
-            Some(Screen::new(stdout.ours.try_clone().map_err(failed)?))
+            stderr.child = stdout.child.try_clone().map_err(failed)?;
+            Some(Screen::new(stdout.parent.try_clone().map_err(failed)?))
         }
     };
     Ok((
-        TheirEnds {
+        ChildEnds {
             stdin,
-            stdout: stdout.theirs,
-            stderr: stderr.theirs,
+            stdout: stdout.child,
+            stderr: stderr.child,
             terminal,
         },
-        OurEnds {
+        ParentEnds {
             stdin: feed,
-            stdout: stdout.ours,
-            stderr: stderr.ours,
+            stdout: stdout.parent,
+            stderr: stderr.parent,
             screen,
         },
     ))
 }
 
-struct Output {
-    ours: OwnedFd,
-    theirs: OwnedFd,
+struct StreamEnds {
+    parent: OwnedFd,
+    child: OwnedFd,
 }
 
-fn output_pipe() -> io::Result<Output> {
+fn output_pipe() -> io::Result<StreamEnds> {
     let (reader, writer) = io::pipe()?;
     ioctl_fionbio(&reader, true)?;
     // If the system refuses the size, the pipe is smaller but works.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
-    Ok(Output {
-        ours: reader.into(),
-        theirs: writer.into(),
+    Ok(StreamEnds {
+        parent: reader.into(),
+        child: writer.into(),
     })
 }
 
 /// Opens a terminal and sets its size, because an agent may query it. In raw mode it changes no byte.
-fn pty(size: Size, set_up: impl FnOnce(&mut Termios)) -> io::Result<Output> {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC)?;
-    grantpt(&ours)?;
-    unlockpt(&ours)?;
-    let theirs = other_side(&ours)?;
-    let mut attributes = tcgetattr(&theirs)?;
+fn pty(size: Size, set_up: impl FnOnce(&mut Termios)) -> io::Result<StreamEnds> {
+    let parent = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC)?;
+    grantpt(&parent)?;
+    unlockpt(&parent)?;
+    let child = other_side(&parent)?;
+    let mut attributes = tcgetattr(&child)?;
     set_up(&mut attributes);
-    tcsetattr(&theirs, OptionalActions::Now, &attributes)?;
-    tcsetwinsize(&theirs, size.into())?;
-    ioctl_fionbio(&ours, true)?;
-    Ok(Output { ours, theirs })
+    tcsetattr(&child, OptionalActions::Now, &attributes)?;
+    tcsetwinsize(&child, size.into())?;
+    ioctl_fionbio(&parent, true)?;
+    Ok(StreamEnds { parent, child })
 }
 
 /// Ordinary modes, with UTF-8 aware erasing.
-fn as_people_have_it(attributes: &mut Termios) {
+fn default_modes(attributes: &mut Termios) {
     attributes.input_modes |= rustix::termios::InputModes::IUTF8;
 }
 
@@ -133,17 +133,17 @@ const CLOSE_ON_EXEC: OpenptFlags = OpenptFlags::empty();
 
 /// Opens the other side by descriptor, which works even if `/dev/pts` belongs to another mount namespace.
 #[cfg(target_os = "linux")]
-fn other_side(ours: &OwnedFd) -> io::Result<OwnedFd> {
+fn other_side(parent: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | CLOSE_ON_EXEC;
-    Ok(rustix::pty::ioctl_tiocgptpeer(ours, flags)?)
+    Ok(rustix::pty::ioctl_tiocgptpeer(parent, flags)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn other_side(ours: &OwnedFd) -> io::Result<OwnedFd> {
+fn other_side(parent: &OwnedFd) -> io::Result<OwnedFd> {
     use rustix::fs::{Mode, OFlags};
 
-    rustix::io::fcntl_setfd(ours, rustix::io::FdFlags::CLOEXEC)?;
-    let name = rustix::pty::ptsname(ours, Vec::new())?;
+    rustix::io::fcntl_setfd(parent, rustix::io::FdFlags::CLOEXEC)?;
+    let name = rustix::pty::ptsname(parent, Vec::new())?;
     Ok(rustix::fs::open(
         name,
         OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,

@@ -142,23 +142,23 @@ impl Driver<'_> {
     fn enter_screen(&mut self) -> io::Result<Size> {
         self.listening = None;
         self.broadcast.suspend();
-        let sitting = InteractiveSession::begin(&self.queue, self.host)?;
-        let size = sitting.size();
-        self.sitting = Some(sitting);
+        let interactive = InteractiveSession::begin(&self.queue, self.host)?;
+        let size = interactive.size();
+        self.interactive = Some(interactive);
         Ok(size)
     }
 
     /// Connects the keyboard to the screen of an agent that has started.
     pub(super) fn attach_screen(&mut self, handle: &dyn Handle) -> io::Result<()> {
-        match (&mut self.sitting, handle.screen()) {
-            (Some(sitting), Some(screen)) => sitting.attend(screen, &self.queue, self.host.panics()),
+        match (&mut self.interactive, handle.screen()) {
+            (Some(interactive), Some(screen)) => interactive.attach(screen, &self.queue, self.host.panics()),
             (Some(_) | None, _) => Ok(()),
         }
     }
 
     /// Takes the terminal back, and shows what happened meanwhile.
     pub(super) fn leave_screen(&mut self) {
-        if self.sitting.take().is_some() {
+        if self.interactive.take().is_some() {
             self.broadcast.resume();
         }
     }

@@ -38,7 +38,7 @@ impl Driver<'_> {
     /// Waits until the front ends have shown all records. A command that stops the run limits the wait to front ends that
     /// still accept records; a second one limits it in any case.
     pub(super) fn end_front_ends(&mut self, result: &Result<RunOutcome, RunError>) {
-        self.sitting = None;
+        self.interactive = None;
         let (end, is_stopped) = match result {
             Ok(RunOutcome::Interrupted { .. }) => (RecordsEnd::RunEnded, true),
             Ok(_) => (RecordsEnd::RunEnded, false),

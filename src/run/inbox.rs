@@ -52,24 +52,24 @@ impl InboxPoller {
 impl Driver<'_> {
     /// Queues the commands in the inbox, oldest first.
     pub(super) fn poll_inbox(&mut self) -> Result<(), RunError> {
-        self.mail.last_poll = self.clock.elapsed();
-        for entry in self.mail.inbox.read_all() {
+        self.inbox.last_poll = self.clock.elapsed();
+        for entry in self.inbox.inbox.read_all() {
             match entry.request {
                 // The file could not be removed after an earlier poll.
                 Ok(request) if self.setup.engine.has_received(&request.id) => {
-                    self.mail.inbox.remove(&entry.file_name);
+                    self.inbox.inbox.remove(&entry.file_name);
                 }
-                Ok(request) => match self.mail.pending.get(&request.id) {
+                Ok(request) => match self.inbox.pending.get(&request.id) {
                     None => {
-                        self.mail.pending.insert(request.id.clone(), entry.file_name);
+                        self.inbox.pending.insert(request.id.clone(), entry.file_name);
                         self.todo.push_back(Input::Command(request));
                     }
                     Some(file_name) if *file_name == entry.file_name => {}
                     // Two files contain the same request.
-                    Some(_) => self.mail.inbox.remove(&entry.file_name),
+                    Some(_) => self.inbox.inbox.remove(&entry.file_name),
                 },
                 Err(reason) => {
-                    self.mail.inbox.reject(&entry.file_name);
+                    self.inbox.inbox.reject(&entry.file_name);
                     let text = format!("cannot read {} in the inbox: {reason}", entry.file_name);
                     let level = NoticeLevel::Warning;
                     self.emit(RunEvent::Notice { level, text })?;

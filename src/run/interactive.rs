@@ -25,56 +25,56 @@ use super::host::Host;
 use super::keys::{Keys, TypedKey};
 use super::queue::{Message, Queue};
 
-/// What an agent that does not read may leave unread; what is typed beyond it is lost, but for Ctrl-C.
-const MOST_PENDING: usize = 1 << 20;
+/// The input that is kept for an agent that does not read. Input beyond it is dropped, except for Ctrl-C.
+const MAX_PENDING: usize = 1 << 20;
 
 pub(super) struct InteractiveSession {
-    painter: Option<Passthrough<OutputBytes>>,
+    output: Option<Passthrough<OutputBytes>>,
     keyboard: Option<Keyboard>,
     screen: Option<Screen>,
-    /// Last: given back when all else has ended.
-    lent: RawMode,
+    /// The last field, so that the terminal is restored after the threads have ended.
+    raw_mode: RawMode,
     _signals: Subscription,
 }
 
 impl InteractiveSession {
-    /// Borrows the terminal; the agent may be started on a screen of its size.
-    pub(super) fn begin(inbox: &Queue, host: &Host) -> io::Result<Self> {
-        let on_signal = inbox.sender();
+    /// Sets the terminal to raw mode. The agent starts on a screen of the same size.
+    pub(super) fn begin(queue: &Queue, host: &Host) -> io::Result<Self> {
+        let on_signal = queue.sender();
         let signals = host
             .signals()
             .subscribe(&[SIGWINCH, SIGTSTP, SIGCONT], move |signal| {
                 let _ = on_signal.send(Message::TerminalSignal(signal));
             })?;
-        let lent = RawMode::enable(stdin()?, host.panics())?;
+        let raw_mode = RawMode::enable(stdin()?, host.panics())?;
         let stdout = rustix::stdio::stdout().try_clone_to_owned()?;
-        let commands = inbox.commands(CommandSource::Terminal);
+        let commands = queue.commands(CommandSource::Terminal);
         let lost = move || terminal_lost(&commands);
         Ok(Self {
-            painter: Some(Passthrough::spawn(stdout, host.panics(), lost)?),
+            output: Some(Passthrough::spawn(stdout, host.panics(), lost)?),
             keyboard: None,
             screen: None,
-            lent,
+            raw_mode,
             _signals: signals,
         })
     }
 
     pub(super) fn size(&self) -> Size {
-        let (rows, columns) = self.lent.size();
+        let (rows, columns) = self.raw_mode.size();
         Size { rows, columns }
     }
 
-    /// The agent is there: what is typed from now on is for it.
-    pub(super) fn attend(&mut self, screen: Screen, inbox: &Queue, panics: &PanicScope) -> io::Result<()> {
+    /// Passes the keyboard input from now on to the agent.
+    pub(super) fn attach(&mut self, screen: Screen, queue: &Queue, panics: &PanicScope) -> io::Result<()> {
         screen.resize(self.size());
-        self.keyboard = Some(Keyboard::begin(stdin()?, screen.clone(), inbox, panics)?);
+        self.keyboard = Some(Keyboard::begin(stdin()?, screen.clone(), queue, panics)?);
         self.screen = Some(screen);
         Ok(())
     }
 
-    pub(super) fn paint(&self, bytes: OutputBytes) {
-        if let Some(painter) = &self.painter {
-            painter.write(bytes);
+    pub(super) fn write_output(&self, bytes: OutputBytes) {
+        if let Some(output) = &self.output {
+            output.write(bytes);
         }
     }
 
@@ -86,13 +86,13 @@ impl InteractiveSession {
 
     /// Before ralph itself is stopped.
     pub(super) fn suspend(&self) {
-        self.lent.suspend();
+        self.raw_mode.suspend();
     }
 
     /// Called after ralph was stopped. Another program may have drawn on the terminal; a change of size makes the agent redraw.
     pub(super) fn resume(&self) {
-        // Without its terminal the next read or write says so.
-        let _ = self.lent.resume();
+        // If the terminal is gone, the next read or write reports it.
+        let _ = self.raw_mode.resume();
         let Size { rows, columns } = self.size();
         if let Some(screen) = &self.screen {
             screen.resize(Size {
@@ -104,12 +104,12 @@ impl InteractiveSession {
     }
 }
 
-/// However it comes about, the last stroke is painted before the terminal is given back.
+/// Writes the remaining output before the terminal is restored.
 impl Drop for InteractiveSession {
     fn drop(&mut self) {
         self.keyboard = None;
-        match self.painter.take().map(Passthrough::finish) {
-            // A terminal that takes no more has been heard of.
+        match self.output.take().map(Passthrough::finish) {
+            // The thread has reported a terminal that cannot be written.
             Some(PassthroughEnd::Complete | PassthroughEnd::Truncated) | None => {}
         }
     }
@@ -134,16 +134,16 @@ fn stdin() -> io::Result<OwnedFd> {
     rustix::stdio::stdin().try_clone_to_owned()
 }
 
-/// The thread that reads what is typed; dropped, it ends.
+/// The thread that reads the keyboard. Dropping this value ends it.
 struct Keyboard {
     until_closed: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keyboard {
-    fn begin(stdin: OwnedFd, screen: Screen, inbox: &Queue, panics: &PanicScope) -> io::Result<Self> {
+    fn begin(stdin: OwnedFd, screen: Screen, queue: &Queue, panics: &PanicScope) -> io::Result<Self> {
         let (closed, until_closed) = io::pipe()?;
-        let passing = Passing {
+        let forwarder = KeyForwarder {
             stdin,
             closed,
             screen,
@@ -151,15 +151,15 @@ impl Keyboard {
             keys: Keys::default(),
             panics: panics.clone(),
         };
-        let (to_queue, commands) = (inbox.sender(), inbox.commands(CommandSource::Key));
+        let (to_queue, commands) = (queue.sender(), queue.commands(CommandSource::Key));
         let on_key = move |key| send_key(key, &to_queue, &commands);
-        let terminal = inbox.commands(CommandSource::Terminal);
-        let pass = move || {
-            if passing.run(&on_key) == Passed::TerminalLost {
+        let terminal = queue.commands(CommandSource::Terminal);
+        let forward = move || {
+            if forwarder.run(&on_key) == ForwarderEnd::TerminalLost {
                 terminal_lost(&terminal);
             }
         };
-        let thread = panics.spawn("keyboard", pass)?;
+        let thread = panics.spawn("keyboard", forward)?;
         Ok(Self {
             until_closed: Some(until_closed),
             thread: Some(thread),
@@ -178,41 +178,41 @@ impl Drop for Keyboard {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Passed {
-    NotNeeded,
+enum ForwarderEnd {
+    Closed,
     TerminalLost,
 }
 
-struct Passing {
+struct KeyForwarder {
     stdin: OwnedFd,
     closed: PipeReader,
     screen: Screen,
-    /// Typed, and not yet taken by the agent.
+    /// Input that the agent has not read yet.
     pending: Vec<u8>,
     keys: Keys,
     panics: PanicScope,
 }
 
-impl Passing {
-    fn run(mut self, tell: &dyn Fn(TypedKey)) -> Passed {
+impl KeyForwarder {
+    fn run(mut self, on_key: &dyn Fn(TypedKey)) -> ForwarderEnd {
         let mut bytes = [0; 4096];
         loop {
             let [typed, closed] = self.wait();
             if closed {
-                return Passed::NotNeeded;
+                return ForwarderEnd::Closed;
             }
             if typed {
                 match rustix::io::read(&self.stdin, &mut bytes) {
-                    Ok(0) => return Passed::TerminalLost,
+                    Ok(0) => return ForwarderEnd::TerminalLost,
                     Ok(count) => {
                         failpoint!(self.panics, Typing);
-                        self.take(&bytes[..count], tell);
+                        self.forward(&bytes[..count], on_key);
                     }
                     Err(Errno::INTR | Errno::AGAIN) => {}
-                    Err(_) => return Passed::TerminalLost,
+                    Err(_) => return ForwarderEnd::TerminalLost,
                 }
             }
-            self.pass_on();
+            self.flush();
         }
     }
 
@@ -230,17 +230,17 @@ impl Passing {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], tell: &dyn Fn(TypedKey)) {
+    fn forward(&mut self, bytes: &[u8], on_key: &dyn Fn(TypedKey)) {
         let keys = self.keys.read(bytes);
-        if !keys.contains(&TypedKey::Kill) && self.pending.len() + bytes.len() <= MOST_PENDING {
+        if !keys.contains(&TypedKey::Kill) && self.pending.len() + bytes.len() <= MAX_PENDING {
             self.pending.extend_from_slice(bytes);
         }
-        // The agent first: its answer to a Ctrl-C must not wait for ours.
-        self.pass_on();
-        keys.into_iter().for_each(tell);
+        // The agent first: its reaction to Ctrl-C must not wait for that of ralph.
+        self.flush();
+        keys.into_iter().for_each(on_key);
     }
 
-    fn pass_on(&mut self) {
+    fn flush(&mut self) {
         while !self.pending.is_empty() {
             match self.screen.write(&self.pending) {
                 Ok(0) => return,

@@ -45,7 +45,7 @@ pub use follow::{FollowEnd, follow};
 
 pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
 pub use replay::{LeftOut, Pace, ReplayEnd, replay};
-pub use trial::{Trial, TrialError, TrialOutput, Way};
+pub use trial::{CallMode, Trial, TrialError, TrialOutput};
 
 use std::collections::VecDeque;
 use std::io;
@@ -172,12 +172,12 @@ struct Driver<'a> {
     passed_gates: PassedGates,
     hooks: HookRunner,
     secrets: Secrets,
-    mail: InboxPoller,
+    inbox: InboxPoller,
     keyboard: KeyboardUse,
     /// Reads answers from stdin.
     listening: Option<AnswerReader>,
     /// The terminal belongs to an interactive agent.
-    sitting: Option<InteractiveSession>,
+    interactive: Option<InteractiveSession>,
 }
 
 /// Whether the run ends when the journal cannot be written.
@@ -196,7 +196,7 @@ impl<'a> Driver<'a> {
         queue.watch(front_ends.visible.as_mut());
         let (journal, journal_path) = (setup.run.journal()?, setup.run.journal_path());
         let header = Box::new(setup.header.clone());
-        let mail = InboxPoller::new(setup.run.inbox());
+        let inbox = InboxPoller::new(setup.run.inbox());
         let (first, elapsed, seq) = match setup.beginning.clone() {
             Beginning::Fresh => (Input::Started(header), Duration::ZERO, 0),
             Beginning::Resumed {
@@ -204,7 +204,7 @@ impl<'a> Driver<'a> {
                 seq,
                 changed,
             } => {
-                mail.remove_expired();
+                inbox.remove_expired();
                 (Input::Resumed { header, changed }, elapsed, seq)
             }
         };
@@ -227,9 +227,9 @@ impl<'a> Driver<'a> {
             passed_gates: PassedGates::default(),
             secrets: host.secrets(),
             listening: None,
-            sitting: None,
+            interactive: None,
             keyboard,
-            mail,
+            inbox,
             setup,
             queue,
             journal,
@@ -314,7 +314,7 @@ impl<'a> Driver<'a> {
     /// The next message; `None` if a deadline comes first. Pending output is flushed before waiting.
     fn next_message(&mut self) -> Result<Option<Message>, RunError> {
         let now = self.clock.elapsed();
-        if self.mail.due_in(now).is_zero() {
+        if self.inbox.due_in(now).is_zero() {
             self.poll_inbox()?;
             if !self.todo.is_empty() {
                 return Ok(None);
@@ -326,8 +326,8 @@ impl<'a> Driver<'a> {
         self.flush()?;
         let now = self.clock.elapsed();
         let deadline = self.setup.engine.deadline().map(|due| due.saturating_sub(now));
-        let mail = Some(self.mail.due_in(now));
-        Ok(self.queue.wait(deadline.into_iter().chain(mail).min()))
+        let inbox_poll = Some(self.inbox.due_in(now));
+        Ok(self.queue.wait(deadline.into_iter().chain(inbox_poll).min()))
     }
 
     /// Queues a command because the terminal is gone.
@@ -351,7 +351,7 @@ impl<'a> Driver<'a> {
         };
         self.record(event)?;
         if let Some(id) = command {
-            self.mail.journaled(&id);
+            self.inbox.journaled(&id);
         }
         Ok(())
     }
@@ -384,7 +384,7 @@ impl<'a> Driver<'a> {
     /// other, as far as that is still possible.
     fn abort(&mut self, error: &RunError) {
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            (self.job, self.listening, self.sitting) = (None, None, None);
+            (self.job, self.listening, self.interactive) = (None, None, None);
             self.todo.clear();
             self.journaling = Journaling::BestEffort;
             self.replace_hook_thread();
@@ -439,12 +439,12 @@ impl<'a> Driver<'a> {
 
     /// Handles signals that concern the terminal.
     fn on_terminal_signal(&mut self, signal: i32) {
-        match (signal, &self.sitting) {
-            (SIGWINCH, Some(sitting)) => sitting.resize(),
-            (SIGCONT, Some(sitting)) => sitting.resume(),
-            (SIGTSTP, sitting) => {
-                if let Some(sitting) = sitting {
-                    sitting.suspend();
+        match (signal, &self.interactive) {
+            (SIGWINCH, Some(interactive)) => interactive.resize(),
+            (SIGCONT, Some(interactive)) => interactive.resume(),
+            (SIGTSTP, interactive) => {
+                if let Some(interactive) = interactive {
+                    interactive.suspend();
                 }
                 // Returns after SIGCONT, which also arrives through the queue.
                 let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);

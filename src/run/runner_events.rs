@@ -199,8 +199,8 @@ impl Driver<'_> {
         }
         let outcome = self.on_parsed(&mut events, stderr);
         self.events = events;
-        if let Some(sitting) = &self.sitting {
-            sitting.paint(bytes);
+        if let Some(interactive) = &self.interactive {
+            interactive.write_output(bytes);
         }
         outcome
     }

@@ -34,7 +34,7 @@ pub struct Trial<'a> {
 /// A variation of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum CallMode {
     /// As in an iteration.
     AsConfigured,
     /// With the prompt on stdin instead of as an argument.
@@ -46,7 +46,7 @@ pub enum Way {
 /// The result of one call.
 #[derive(Debug, Clone)]
 pub struct TrialOutput {
-    pub way: Way,
+    pub mode: CallMode,
     pub command: Vec<String>,
     pub stdin: StdinSource,
     pub terminal: Terminal,
@@ -73,14 +73,14 @@ pub enum TrialError {
 
 impl Trial<'_> {
     /// Calls the agent once and waits until it ends or times out. No process of it is left running.
-    pub fn call(&self, way: Way) -> Result<TrialOutput, TrialError> {
-        let agent = match way {
-            Way::AsConfigured => self.agent.clone(),
-            Way::OnStdin => self
+    pub fn call(&self, mode: CallMode) -> Result<TrialOutput, TrialError> {
+        let agent = match mode {
+            CallMode::AsConfigured => self.agent.clone(),
+            CallMode::OnStdin => self
                 .agent
                 .with_stdin_prompt()
                 .unwrap_or_else(|| self.agent.clone()),
-            Way::OnTerminal => {
+            CallMode::OnTerminal => {
                 let mut agent = self.agent.clone();
                 agent.terminal = Terminal::Pty;
                 agent
@@ -111,7 +111,7 @@ impl Trial<'_> {
         let captured = process::capture(&self.supervisors, &spec, bounds)?;
         let events = self.events(&captured.stdout, &prompt, usage_file.as_deref());
         Ok(TrialOutput {
-            way,
+            mode,
             command,
             stdin,
             terminal,

@@ -75,12 +75,12 @@ mod tests {
     use rustix::termios::LocalModes;
 
     fn terminal() -> (OwnedFd, OwnedFd) {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = rustix::pty::ptsname(&ours, Vec::new()).unwrap();
+        let parent = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&parent).unwrap();
+        let name = rustix::pty::ptsname(&parent, Vec::new()).unwrap();
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
-        let theirs = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).unwrap();
-        (ours, theirs)
+        let child = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).unwrap();
+        (parent, child)
     }
 
     /// All settings that `stty -a` shows.
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn raw_mode_is_restored_on_suspend_drop_and_panic() {
-        let (_ours, terminal) = terminal();
+        let (_parent, terminal) = terminal();
         let before = settings(&terminal);
         let panics = PanicScope::install(AfterPanic::KeepProcess);
         let raw_mode = RawMode::enable(terminal.try_clone().unwrap(), &panics).unwrap();

@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn program_that_resets_its_modes_needs_no_reset() {
-        let tidy = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[>1u\x1b[1;31mhi\x1b[0m\x1b[<u\x1b[?2004l\x1b[?25h\x1b[?1049l";
-        assert_eq!(reset_after(tidy), "");
+        let balanced = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[>1u\x1b[1;31mhi\x1b[0m\x1b[<u\x1b[?2004l\x1b[?25h\x1b[?1049l";
+        assert_eq!(reset_after(balanced), "");
         assert_eq!(reset_after(b"plain text\r\n"), "");
     }
 

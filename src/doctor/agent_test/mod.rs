@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::agent::{AGENTS, CUSTOM, ResolvedAgent, StdinSource, Terminal};
 use crate::event::{ErrorClass, Meta, TranscriptEvent, Usage, UsageScope};
-use crate::run::{TrialOutput, Way};
+use crate::run::{CallMode, TrialOutput};
 use crate::transcript::Format;
 
 use super::{Finding, FindingState};
@@ -47,20 +47,21 @@ pub struct AgentTest<'a> {
 
 /// Returns how to call the agent next; `None` if the test is complete. A built-in agent is called once, a custom one up
 /// to three times until it answers.
-pub fn next_call(agent: &ResolvedAgent, calls: &[TrialOutput]) -> Option<Way> {
+pub fn next_call(agent: &ResolvedAgent, calls: &[TrialOutput]) -> Option<CallMode> {
     let Some(first) = calls.first() else {
-        return Some(Way::AsConfigured);
+        return Some(CallMode::AsConfigured);
     };
     if agent.adapter() != CUSTOM || calls.iter().any(proves_prompt) {
         return None;
     }
-    let untried = |way| !calls.iter().any(|call| call.way == way);
+    let untried = |mode| !calls.iter().any(|call| call.mode == mode);
     // An agent that timed out with an empty stdin does not wait for stdin.
-    if first.end.is_some() && agent.with_stdin_prompt().is_some() && untried(Way::OnStdin) {
-        return Some(Way::OnStdin);
+    if first.end.is_some() && agent.with_stdin_prompt().is_some() && untried(CallMode::OnStdin) {
+        return Some(CallMode::OnStdin);
     }
     let has_output = succeeded(first) && prompt_evidence(first) > PromptEvidence::NoOutput;
-    (!has_output && agent.terminal == Terminal::Pipe && untried(Way::OnTerminal)).then_some(Way::OnTerminal)
+    (!has_output && agent.terminal == Terminal::Pipe && untried(CallMode::OnTerminal))
+        .then_some(CallMode::OnTerminal)
 }
 
 /// Returns the finding for an agent that cannot be called.
@@ -107,10 +108,10 @@ impl AgentTest<'_> {
         proven_by.or_else(|| self.calls.first())
     }
 
-    fn proven_by(&self, way: Way) -> bool {
+    fn proven_by(&self, mode: CallMode) -> bool {
         self.calls
             .iter()
-            .any(|call| call.way == way && proves_prompt(call))
+            .any(|call| call.mode == mode && proves_prompt(call))
     }
 
     fn program(&self) -> Finding {
@@ -171,7 +172,7 @@ impl AgentTest<'_> {
     }
 
     fn stdin(&self, first: &TrialOutput) -> Finding {
-        let (state, detail, remedy) = if self.proven_by(Way::OnStdin) {
+        let (state, detail, remedy) = if self.proven_by(CallMode::OnStdin) {
             (
                 FindingState::Broken,
                 "the agent reads its prompt from stdin, but receives it as an argument",
@@ -188,8 +189,8 @@ impl AgentTest<'_> {
     }
 
     fn terminal(&self, first: &TrialOutput) -> Finding {
-        let tried = self.calls.iter().any(|call| call.way == Way::OnTerminal);
-        let (state, detail, remedy) = if self.proven_by(Way::OnTerminal) {
+        let tried = self.calls.iter().any(|call| call.mode == CallMode::OnTerminal);
+        let (state, detail, remedy) = if self.proven_by(CallMode::OnTerminal) {
             (
                 FindingState::Broken,
                 "works only with a terminal",
@@ -267,10 +268,10 @@ fn by_hand(call: &TrialOutput) -> String {
 }
 
 fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
-    let condition = match best.way {
-        Way::AsConfigured => "",
-        Way::OnStdin => " when sent on stdin",
-        Way::OnTerminal => " when run on a terminal",
+    let condition = match best.mode {
+        CallMode::AsConfigured => "",
+        CallMode::OnStdin => " when sent on stdin",
+        CallMode::OnTerminal => " when run on a terminal",
     };
     let (state, detail, remedy) = match prompt_evidence(best) {
         PromptEvidence::Answered => (

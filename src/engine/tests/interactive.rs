@@ -220,14 +220,14 @@ fn question_ends_with_quit_signal_or_continue_without_asking() {
         signalled.step(3, stop_by(Interrupt::Term)),
         interrupted(Interrupt::Term)
     );
-    let mut tired = asked();
+    let mut unattended = asked();
     assert_eq!(
-        tired.step(3, answer(Answer::ContinueWithoutAsking)),
+        unattended.step(3, answer(Answer::ContinueWithoutAsking)),
         [Action::ReadPrompt]
     );
-    tired.launch(3, 2, 1);
-    screen_output(&mut tired, 4, "hello");
-    assert_eq!(tired.exit(5), [Action::ReadPrompt]);
+    unattended.launch(3, 2, 1);
+    screen_output(&mut unattended, 4, "hello");
+    assert_eq!(unattended.exit(5), [Action::ReadPrompt]);
 }
 
 #[test]
