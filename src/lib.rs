@@ -26,10 +26,10 @@
 //!
 //! - [`panic_hook`] reports a panic in one line and notifies the run that it concerns.
 //! - [`signals`] forwards signals to subscribers.
-//! - [`files`] reads files that someone else can write, without blocking and up to a limit.
+//! - [`files`] reads files that other programs can replace, without blocking and up to a limit.
 //! - [`event`] defines what can happen in a run, as plain data: transcript events, run events, commands, outcomes, records.
 //! - [`policy`] defines the rules that several modules share: limits, durations, gates, hats, hooks, prices, sessions.
-//! - [`config`] merges `ralph.yml`, environment variables and flags into `Settings`, and reports mistakes with file and line.
+//! - [`config`] merges `ralph.yml`, environment variables and flags into `Settings`, and reports errors with file and line.
 //! - [`process`] starts child processes on pipes or a PTY, reads their output, feeds their stdin and stops process trees.
 //! - [`transcript`] parses the output of agents into transcript events, without any I/O.
 //! - [`agent`] lists the known agents, detects the installed ones and builds their command lines.

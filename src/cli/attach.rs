@@ -1,5 +1,5 @@
 //! `ralph attach`: shows a run in the TUI while another process drives it, or after it has ended. It reads the journal
-//! and writes commands to the run's inbox, so the viewer cannot affect the run in any other mode.
+//! and writes commands to the run's inbox, so the viewer cannot affect the run in any other way.
 
 use std::io;
 use std::path::Path;

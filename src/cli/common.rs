@@ -1,4 +1,4 @@
-//! What several subcommands print or treat in the same mode.
+//! Output and error handling that several subcommands share.
 
 use std::io;
 use std::path::Path;

@@ -93,7 +93,7 @@ fn import_config(
             Exit::Success,
         ),
         Written::Exists => (
-            format!("To print the convert configuration: ralph config convert --from {from}\n"),
+            format!("To print the converted configuration: ralph config convert --from {from}\n"),
             Exit::Failed,
         ),
     };

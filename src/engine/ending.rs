@@ -15,7 +15,7 @@ pub(super) struct Ending {
     pub(super) give_up: Option<Duration>,
 }
 
-/// An occasion on which a command of the user runs.
+/// The kinds of events on which a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookKind {
     Start,
@@ -26,7 +26,7 @@ pub enum HookKind {
 }
 
 impl HookKind {
-    /// The occasion that an event is.
+    /// The hook that an event triggers.
     fn of(event: &RunEvent) -> Option<Self> {
         match event {
             RunEvent::RunStarted(_) | RunEvent::RunResumed(_) => Some(Self::Start),
@@ -44,7 +44,7 @@ impl HookKind {
         }
     }
 
-    /// The name in the hook's document and in `hooks.on_…`.
+    /// The name in the document that the hook receives, and in the key `hooks.on_NAME`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Start => "start",

@@ -307,9 +307,9 @@ fn strip_decoration(line: &str) -> &str {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum UnclosedFence {
-    /// The rule of Markdown.
+    /// The rest of the text is code, as in Markdown.
     ExtendsToEnd,
-    /// For the tail of a log, where unpaired backticks may have any meaning.
+    /// The fence is no fence: in the tail of a log, unpaired backticks may have any meaning.
     Ignored,
 }
 

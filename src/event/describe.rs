@@ -60,7 +60,7 @@ pub enum NoteTag {
     Verdict,
 }
 
-/// Who wants to read a description.
+/// The reader of a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     Normal,
@@ -69,7 +69,7 @@ pub enum Detail {
     Verbose,
 }
 
-/// What the sentences about an event depend on besides the event.
+/// The context of a description: what the sentence depends on besides the event.
 #[derive(Debug, Clone, Copy)]
 pub struct DescribeContext<'a> {
     /// The time of the record.
@@ -164,7 +164,7 @@ impl Description {
 }
 
 impl RunEvent {
-    /// The event in words; `None` if it has a form of its own, such as text and tool calls, or nothing to say.
+    /// The event in words; `None` if front ends render it themselves, such as text and tool calls, or if it needs no text.
     #[expect(clippy::too_many_lines, reason = "one short arm for each event")]
     pub fn describe(&self, context: &DescribeContext<'_>) -> Option<Description> {
         use NoteTag::{Iteration, Note, Pause, Topic, Wait};
@@ -443,7 +443,7 @@ fn agent_started(pid: Option<u32>, command: &[String]) -> String {
     }
 }
 
-/// A successful end is worth a line only if processes were left.
+/// A successful end is described only if processes were left.
 fn agent_ended(end: &AgentEnd, duration_ms: u64, swept: u64) -> Description {
     let mut text = format!("{} after {}", verdict::agent_exit(end), millis(duration_ms));
     if swept > 0 {

@@ -84,7 +84,7 @@ impl AgentIdentity {
     }
 }
 
-/// Marker value used when the user, not the agent, confirmed completion.
+/// Marker value used when the user, not the agent, confirmed completion. Journals contain it, so it must not change.
 pub const CONFIRMED_BY_USER: &str = "(the user's word)";
 
 /// How an iteration ended.

@@ -1,4 +1,4 @@
-//! Reads files that someone else can write: never a FIFO or a device, never more than a limit, never without an answer.
+//! Reads files that other programs can replace: only regular files, up to a size limit, without blocking on a FIFO or a device.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// What may be read: a regular file up to a size, with or without following a symbolic link.
+/// The rule for reading a file: its maximum size, and whether it may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadRule {
     pub max_bytes: u64,
@@ -28,9 +28,9 @@ impl ReadRule {
     pub const PROMPT: Self = Self::following(16 << 20);
     /// Configuration, price lists and task lists.
     pub const CONFIG: Self = Self::following(1 << 20);
-    /// Scripts that a driver consists of.
+    /// Driver scripts.
     pub const SCRIPT: Self = Self::following(16 << 20);
-    /// Small files in directories of ralph.
+    /// Small files in ralph's own directories.
     pub const STATE: Self = Self {
         max_bytes: 1 << 20,
         links: Links::Refuse,
@@ -89,7 +89,7 @@ pub fn open(path: &Path, links: Links) -> Result<File, FileError> {
         .read(true)
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
-    // The path may name another file by now.
+    // The file at this path may have been replaced since the first check.
     require_regular(file.metadata()?.file_type())?;
     Ok(file)
 }
@@ -125,7 +125,7 @@ pub fn read_text(path: &Path, rule: ReadRule) -> Result<String, FileError> {
     String::from_utf8(read(path, rule)?).map_err(|_| FileError::NotUtf8)
 }
 
-/// Returns where a path leads if that is outside all of `roots`; `None` if it stays inside one, or does not exist.
+/// Returns the target of a path if it is outside of all `roots`; `None` if it is inside one, or does not exist.
 pub fn leads_outside(path: &Path, roots: &[&Path]) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     let is_inside = roots.iter().any(|root| {

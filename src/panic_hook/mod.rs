@@ -25,21 +25,21 @@ use rustix::termios::isatty;
 
 /// Where to report a panic.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
-/// The time to end in good order after a panic. Then the process exits, and the supervisors stop what it has started.
+/// The time for an orderly end after a panic. Then the process exits, and the supervisors stop what it has started.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Ends a line that the terminal may be in the middle of.
+/// Clears the current line, which may contain partial output.
 const NEW_LINE: &str = "\r\x1b[K";
 
 /// What happens to the process after a panic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterPanic {
-    /// The process belongs to ralph: it exits at the latest after 10 s. Threads without a scope belong to the program.
+    /// The process is the `ralph` program: it exits at the latest after 10 s. Threads without a scope belong to the program.
     ExitProcess,
-    /// Ralph is a part of the process: only the run ends. Panics of threads without a scope go to the previous hook.
+    /// ralph is part of a larger program: only the run ends. Panics of threads without a scope go to the previous hook.
     KeepProcess,
 }
 
-/// How bad the panic of a thread is.
+/// The effect of a panic on the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The run ends.

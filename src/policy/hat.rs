@@ -20,7 +20,7 @@ pub struct Hat {
 }
 
 impl Hat {
-    /// A hat with this name that no topic activates yet.
+    /// A hat with this name and no triggers.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -143,7 +143,7 @@ fn had_exited(error: &io::Error) -> bool {
 struct TreeEnd {
     end: ProcessEnd,
     swept: u64,
-    /// A supervisor that exits by itself. The next child need not wait for that.
+    /// A supervisor that exits by itself. The next child does not wait for it.
     exiting: Option<SupervisorHandle>,
 }
 
@@ -224,7 +224,7 @@ impl Watch {
                 Err(_) => break,
             }
         }
-        // The supervisor was killed, or sends what cannot be read: this ends it.
+        // The supervisor was killed or sent an invalid message: dropping it ends it.
         drop(self.supervisor);
         TreeEnd {
             end,

@@ -1,5 +1,5 @@
-//! A helper process that notices when ralph exits. Its stdin is a pipe that only ralph holds; the last bytes tell a clean
-//! exit from a kill.
+//! A helper process that notices when ralph exits. Its stdin is a pipe that only ralph holds; the last bytes distinguish
+//! a clean exit from a kill.
 
 use std::io::{Read, Write};
 use std::process::{ChildStdin, Command, Stdio};

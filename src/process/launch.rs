@@ -51,7 +51,7 @@ fn unblock_signals() {
 /// the supervisor, which handles the error of the write, and is reset in the child.
 pub(super) fn reset_signals() {
     for signal in SIGNALS.filter(|signal| *signal != libc::SIGPIPE) {
-        // SAFETY: the default disposition runs no code of ours.
+        // SAFETY: the default disposition runs no code of this program.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     unblock_signals();

@@ -29,7 +29,7 @@ const LARGE_READ: usize = 2048;
 const SPIN_TIME: Duration = Duration::from_micros(50);
 /// How long a stream may stay open after the tree has exited.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
-/// What the tree can have left in the pipe. Everything beyond comes from another process.
+/// The most that the tree can have left in the pipe. Further output comes from another process.
 const LATE_BYTES: usize = 1024 * 1024;
 
 /// Notifies the reader and writer threads that no process of the tree is left.

@@ -60,7 +60,7 @@ pub(super) enum Notice {
     },
 }
 
-/// What a supervisor does after the exit of a tree.
+/// The behavior of a supervisor after the exit of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SupervisorFate {
     /// It waits for the next request.
@@ -69,7 +69,7 @@ pub(super) enum SupervisorFate {
     Exits,
 }
 
-/// What a supervisor without a child receives.
+/// A message to a supervisor without a child.
 #[derive(Debug)]
 pub(super) enum Request {
     Spawn {

@@ -31,7 +31,7 @@ impl AgentOutput {
         }
     }
 
-    /// The same, for an agent that draws on a screen instead of printing lines.
+    /// Creates the parser for an agent that draws on a screen instead of printing lines.
     pub(super) fn of_screen(mut self) -> Self {
         self.screen = Some(ScreenText::default());
         self
@@ -63,7 +63,7 @@ impl AgentOutput {
         }
     }
 
-    /// Parses what is left after the agent has ended: lines without a line ending, and what the adapter holds back.
+    /// Parses the rest after the agent has ended: lines without a line ending, and events that the adapter has buffered.
     pub(super) fn finish(mut self) -> Vec<Input> {
         let (adapter, mut events) = (&mut self.adapter, Vec::new());
         self.stdout
@@ -80,7 +80,7 @@ impl AgentOutput {
     }
 }
 
-/// Parses one line of an agent's stdout. A cut line is not parsed: half a line proves nothing, and the raw file has all of it.
+/// Parses one line of an agent's stdout. A truncated line is not parsed; the raw file contains all of it.
 pub(super) fn read_line(
     adapter: &mut dyn Adapter,
     bytes: &[u8],

@@ -33,7 +33,7 @@ const SUSPEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The front ends of a run.
 pub struct FrontEnds {
-    /// The front end that reads the user's keys, if it reads any, and that gives way to an interactive agent.
+    /// The front end that the user sees. It may read keys, and is suspended while an interactive agent uses the terminal.
     pub visible: Box<dyn FrontEnd>,
     /// A file to which the records are written as well.
     pub record_file: Option<Box<dyn FrontEnd>>,
@@ -313,7 +313,7 @@ impl Drop for EndReport {
     }
 }
 
-/// SubscriberState that the run shares with the thread of one front end.
+/// The state that the run shares with the thread of one front end.
 #[derive(Default)]
 struct Shared {
     state: Mutex<SubscriberState>,
@@ -346,7 +346,7 @@ enum Suspension {
     Suspended,
 }
 
-/// What the thread of a front end has to do next.
+/// The next task of the thread of a front end.
 enum Task {
     Show(VecDeque<Arc<Record>>),
     CatchUp {

@@ -42,7 +42,7 @@ pub(super) fn sender(queue: Sender<Message>, source: CommandSource) -> CommandSe
     })
 }
 
-/// The command that a signal stands for.
+/// The command that a signal causes.
 pub(super) fn of_signal(signal: i32) -> Option<Command> {
     let by = match signal {
         SIGINT => Interrupt::Int,
@@ -54,7 +54,7 @@ pub(super) fn of_signal(signal: i32) -> Option<Command> {
     Some(Command::Stop { by })
 }
 
-/// The command that the closing of a front end stands for.
+/// The command that the closing of a front end causes.
 pub(super) fn of_close(reason: CloseReason) -> Option<Command> {
     match reason {
         CloseReason::ByUser => None,
@@ -62,7 +62,7 @@ pub(super) fn of_close(reason: CloseReason) -> Option<Command> {
     }
 }
 
-/// Who ends the run by this command, if it ends the run.
+/// The source of the interrupt, if the command ends the run.
 pub(super) fn interrupt_of(command: &Command) -> Option<Interrupt> {
     match command {
         Command::Stop { by } => Some(*by),

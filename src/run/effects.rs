@@ -34,11 +34,11 @@ pub(super) enum Effect {
     },
     CheckPaths,
     ResolveSession {
-        /// What the agent printed.
+        /// The file with the agent's output.
         output: Option<PathBuf>,
         reported: Option<String>,
     },
-    /// Something whose removal may take a while, such as a directory.
+    /// A value whose removal may take a while, such as a directory.
     Discard(Box<dyn Any + Send>),
 }
 
@@ -69,7 +69,7 @@ pub(super) struct AttemptFiles {
     pub(super) scratch: Option<TempDir>,
 }
 
-/// What the thread works with.
+/// The resources of the thread.
 pub(super) struct EffectContext {
     pub(super) run: Arc<Run>,
     pub(super) agent: Arc<ResolvedAgent>,

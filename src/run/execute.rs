@@ -1,4 +1,4 @@
-//! Carries out the engine's actions. Nothing here waits: what may block is passed to the thread of the effects.
+//! Carries out the engine's actions. Nothing here waits: actions that may block are passed to the effects thread.
 
 use std::ffi::OsString;
 use std::io;
@@ -43,7 +43,7 @@ impl Driver<'_> {
             } => {
                 self.hat = hat;
                 self.iteration = iteration;
-                // The journal has the attempt before there is any other trace of it.
+                // The attempt is journaled before its files are created.
                 self.flush()?;
                 return self.launch(attempt, &prompt, session);
             }
@@ -138,7 +138,7 @@ impl Driver<'_> {
         Ok(None)
     }
 
-    /// Gives the user's terminal to the agent; returns its size.
+    /// Switches the user's terminal to raw mode for the agent; returns its size.
     fn enter_screen(&mut self) -> io::Result<Size> {
         self.listening = None;
         self.broadcast.suspend();
@@ -156,7 +156,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes the terminal back, and shows what happened meanwhile.
+    /// Restores the terminal, and shows the records of the meantime.
     pub(super) fn leave_screen(&mut self) {
         if self.interactive.take().is_some() {
             self.broadcast.resume();
@@ -184,7 +184,7 @@ impl Driver<'_> {
             set.push(("RALPH_BIN".into(), ralph.into()));
         }
         Environment {
-            // The hat of a run around this one does not apply.
+            // If this run was started by an agent of another run, the hat of that run does not apply.
             remove: NESTED_SESSION
                 .iter()
                 .copied()

@@ -20,7 +20,7 @@ impl Driver<'_> {
         self.broadcast.remove(id);
         let Some(error) = error else { return Ok(()) };
         if error.kind() == io::ErrorKind::TimedOut {
-            // The reader did not read after a signal, which is a command of its own.
+            // The reader did not read after a signal; the signal itself ends the run.
             return Ok(());
         }
         if self.broadcast.is_empty() {

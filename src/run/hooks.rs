@@ -32,7 +32,7 @@ pub struct HookCommands {
     pub directory: PathBuf,
 }
 
-/// Returns the command for an occasion.
+/// Returns the command for this kind of hook.
 fn command_of(hooks: &Hooks, kind: HookKind) -> Option<&str> {
     let command = match kind {
         HookKind::Start => &hooks.on_start,

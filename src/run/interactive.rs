@@ -84,7 +84,7 @@ impl InteractiveSession {
         }
     }
 
-    /// Before ralph itself is stopped.
+    /// Called before ralph itself is stopped.
     pub(super) fn suspend(&self) {
         self.raw_mode.suspend();
     }

@@ -1,4 +1,4 @@
-//! Recognizes Ctrl-C and Ctrl-\ in what is typed into an agent's screen, both as control characters and in the extended
+//! Recognizes Ctrl-C and Ctrl-\ in the keyboard input for an agent's screen, both as control characters and in the extended
 //! key encodings that an agent may enable.
 
 /// A typed key, reduced to its meaning for ralph.

@@ -76,7 +76,7 @@ use prompt_user::AnswerReader;
 use queue::{Generation, Message, Queue};
 use runner_events::RunningJob;
 
-/// An error that ends the run, because trying again does not help.
+/// An error that ends the run, because a retry would fail too.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]
@@ -102,7 +102,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The reason that the journal, the summary and the hooks state.
+    /// The reason as shown in the journal, the summary and the hooks.
     fn reason(&self, host: &Host) -> String {
         if let Self::Panicked = self {
             let panic = host.panics().first_panic().unwrap_or_default();
@@ -369,7 +369,7 @@ impl<'a> Driver<'a> {
         let start = self.journal.position();
         let written = self.journal.accept(&record).map_err(RunError::Journal);
         match (written, self.journaling) {
-            // Only now: the number of a record that was not written is used again.
+            // Only now, because the number of a record that was not written is reused.
             (Ok(()), _) => self.seq += 1,
             (Err(error), Journaling::Required) => return Err(error),
             (Err(_), Journaling::BestEffort) => {}
@@ -380,7 +380,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ends the run after an error of ralph itself: kills the agent, takes the terminal back, and ends the run like any
+    /// Ends the run after an error of ralph itself: kills the agent, restores the terminal, and ends the run like any
     /// other, as far as that is still possible.
     fn abort(&mut self, error: &RunError) {
         let ended = catch_unwind(AssertUnwindSafe(|| {
@@ -408,7 +408,7 @@ impl<'a> Driver<'a> {
                         self.broadcast.remove(front_end);
                         continue;
                     }
-                    // Including a panic that was reported before; if the hooks cannot end, the panic hook ends ralph.
+                    // This includes a panic that was reported before. If the hooks do not end, the panic hook ends ralph.
                     Some(_) | None => continue,
                 };
                 self.now = self.clock.now();

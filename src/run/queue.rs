@@ -1,5 +1,4 @@
-//! The queue through which everything arrives that can happen in a run: output and ends of jobs, results of effects,
-//! signals and commands.
+//! The queue of a run. Every input arrives through it: output and ends of jobs, results of effects, signals and commands.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -38,7 +37,7 @@ pub(super) enum Message {
     Effect(Box<Input>),
     /// An error that ends the run.
     Failed(RunError),
-    /// A signal that concerns the terminal.
+    /// A signal about the terminal.
     TerminalSignal(i32),
     HookEnded {
         generation: u64,

@@ -47,7 +47,7 @@ impl Driver<'_> {
         self.job.as_mut().filter(|job| job.generation == generation)
     }
 
-    /// Applies `act` to the running job. A job that is still starting is abandoned instead: what it starts is killed when
+    /// Applies `act` to the running job. A job that is still starting is abandoned instead: its process is killed when
     /// the start is reported.
     pub(super) fn with_handle(&mut self, act: impl FnOnce(&dyn Handle)) {
         match self.job.take() {
@@ -182,7 +182,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Parses the agent's output, passes the events to the engine, and paints the bytes on the user's screen.
+    /// Parses the agent's output, passes the events to the engine, and writes the bytes to the user's terminal in interactive mode.
     fn on_output(&mut self, stream: StreamName, bytes: OutputBytes) -> Result<Option<RunOutcome>, RunError> {
         let mut events = std::mem::take(&mut self.events);
         let mut stderr = Vec::new();

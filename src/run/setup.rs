@@ -1,4 +1,4 @@
-//! What a run needs before it starts.
+//! The inputs of a run: engine, agent, prompt, workspace and hooks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::store::Run;
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
 
-/// Where the user's prompt comes from. A file is read again for each iteration.
+/// The source of the user's prompt. A file is read again for each iteration.
 #[derive(Debug, Clone)]
 pub enum PromptSource {
     Text(String),

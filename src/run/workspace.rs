@@ -1,4 +1,4 @@
-//! Watches the workspace for changes: whether an iteration changed anything, and whether it changed files that it must not
+//! Detects changes in the workspace: whether an iteration changed anything, and whether it changed files that it must not
 //! change. The comparison does not rely on the git repository, which the agent can configure.
 
 use std::collections::BTreeSet;
@@ -82,7 +82,7 @@ impl Workspace {
 
     /// Scans the workspace before an iteration. Returns its fingerprint.
     pub(super) fn scan(&mut self) -> Result<String, String> {
-        // After a failed scan, there must be no older one to compare with.
+        // After a failed scan, no older one may be compared with.
         if let Some(before) = self.before.take() {
             self.newest = before.manifest;
         }
@@ -92,7 +92,7 @@ impl Workspace {
         Ok(fingerprint)
     }
 
-    /// The files that were changed since then although they must not be.
+    /// The changed files outside of the allowed paths.
     pub(super) fn violations(&mut self) -> Result<Vec<String>, String> {
         let Some(allowed) = self.allowed.clone() else {
             return Ok(Vec::new());

@@ -12,7 +12,7 @@ const TERMINAL_SIZE: Size = Size {
     columns: 500,
 };
 
-/// What an agent is asked to do.
+/// One call of an agent: its prompt, session and terminal.
 pub struct AgentJob {
     pub agent: Arc<ResolvedAgent>,
     pub prompt: String,
@@ -27,7 +27,7 @@ pub struct AgentJob {
 }
 
 impl AgentJob {
-    /// The process that the call starts. A driver script is asked for its command line, which takes a moment.
+    /// The process that the call starts. For a driver, this runs the script, which takes a moment.
     pub(super) fn spec(self) -> Result<ProcessSpec, AgentError> {
         let invocation =
             self.agent

@@ -1,4 +1,4 @@
-//! Starts what a run consists of: agents and gates. A runner starts a job and reports its output and its end.
+//! Starts agents and gates. A runner starts a job and reports its output and its end.
 //!
 //! [`ProcessRunner`] starts child processes. Other runners, such as a session with a server, implement the same traits.
 
@@ -17,8 +17,8 @@ use crate::process::{Chunk, Screen};
 
 /// Starts jobs of one kind.
 pub trait Runner<Job>: Send {
-    /// Starts a job; may block until it runs. What happens afterwards is reported to `events`, from several threads, in
-    /// order, and ends with [`RunnerEvent::Ended`]. While `events` blocks, and while the bytes it was given are not
+    /// Starts a job; may block until it runs. Its events are passed to `events`, from several threads, in
+    /// order; the last one is [`RunnerEvent::Ended`]. While `events` blocks, and while the bytes it was given are not
     /// dropped, the job's output is not read.
     fn start(&self, job: Job, events: RunnerEvents) -> Result<Started, StartError>;
 }
@@ -39,7 +39,7 @@ pub trait Handle: Send + Sync {
 /// A job that was started.
 pub struct Started {
     pub identity: AgentIdentity,
-    /// The command line, for people; empty if there is none.
+    /// The command line, for display; empty if there is none.
     pub command: Vec<String>,
     pub handle: Box<dyn Handle>,
 }

@@ -97,7 +97,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The next process must not take this one, which may live on, for the holder.
+        // Otherwise the next process would report this process, which may still exist, as the holder.
         let _ = self.file.set_len(0);
     }
 }
@@ -246,7 +246,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let reader = open_lock_file(&path).unwrap();
-        // What `Lock::holder` does while another process starts its first run.
+        // Like `Lock::holder` in another process, while this one starts its first run.
         reader.try_lock_shared().unwrap();
         std::thread::scope(|scope| {
             let acquired = scope.spawn(|| Lock::acquire(&path, Timestamp::UNIX_EPOCH).map(drop));

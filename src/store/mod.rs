@@ -173,7 +173,7 @@ impl Run {
     pub fn journal(&self) -> Result<Journal, StoreError> {
         let path = self.journal_path();
         let journal = Journal::append(&path)?;
-        // The link is only a view: the run does not depend on it.
+        // The link is a convenience: the run does not depend on it.
         let _ = view::link_journal(&self.project, &path);
         Ok(journal)
     }

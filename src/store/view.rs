@@ -15,7 +15,7 @@ use super::{DIRECTORY, Project, private_files};
 const LINK: &str = "events.jsonl";
 
 /// Links the journal. The link is made only in a directory of the user's own that is no symbolic link, and it replaces
-/// nothing but an earlier link.
+/// only an earlier link.
 pub(super) fn link_journal(project: &Project, journal: &Path) -> io::Result<()> {
     let path = project.root().join(DIRECTORY);
     match mkdirat(CWD, &path, Mode::from_raw_mode(0o700)) {

@@ -121,7 +121,7 @@ impl Trust {
         self.store.save().map_err(TrustError::Store)
     }
 
-    /// Revokes the trust in these files, whatever their content was when it was allowed.
+    /// Revokes the trust in these files, regardless of their allowed content.
     pub fn revoke(&mut self, files: &[FileTrust]) -> Result<(), TrustError> {
         for file in files {
             self.store.revoke(file.content.as_deref(), &file.path);

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 const LOCAL_TIME: &str = "/etc/localtime";
 
 /// The machine's time zone. Unlike `TimeZone::system`, it reads one file instead of the directory of all zones, which
-/// takes milliseconds at every start. `TZ` names a zone, which only that directory contains.
+/// takes milliseconds at every start. If `TZ` names a zone, that directory is needed.
 pub fn local_time_zone() -> TimeZone {
     match std::env::var_os("TZ") {
         None => zone_of_file(Path::new(LOCAL_TIME)).unwrap_or_else(TimeZone::system),

@@ -19,7 +19,7 @@ use crate::run::{FrontEnds, Host, RunError};
 use crate::store::StateDirectory;
 use crate::ui::FrontEnd;
 
-/// Longer than any step takes, even on a busy machine.
+/// Longer than any step needs, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The program of the supervisors is this test binary: the argument of a supervisor selects this test.
@@ -45,7 +45,7 @@ impl Sink for Recorder {
 
 impl FrontEnd for Recorder {}
 
-/// A run on a thread of its own, in a workspace of its own.
+/// A run on its own thread and in its own workspace.
 struct TestRun {
     host: Host,
     workspace: TempDir,

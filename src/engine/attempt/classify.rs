@@ -72,7 +72,7 @@ impl Attempt {
     /// The class of the agent's last error, or of the line of its error output that names the cause.
     fn class_of_cause(&self) -> Option<ErrorClass> {
         match &self.last_error {
-            // Whatever the agent reports as an error states one.
+            // A message that the agent reports as an error always counts.
             Some(error) => error_text::class_of(&format!("error: {}", error.message)),
             None => self.cause_line().and_then(error_text::class_of),
         }

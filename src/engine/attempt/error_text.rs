@@ -1,6 +1,6 @@
 //! Finds the line of an agent's error output that names the cause, and its class.
 //!
-//! Only a line that states an error counts, and only after a failure: tests, tickets and dependencies mention statuses, too.
+//! Only a line that states an error counts, and only after a failure: tests, tickets and dependencies also mention statuses.
 
 use crate::event::ErrorClass;
 
@@ -36,7 +36,7 @@ pub(super) fn class_of(line: &str) -> Option<ErrorClass> {
     by_status.or_else(by_words)
 }
 
-/// What services call these errors, in lower case.
+/// Phrases that services use for these errors, in lower case.
 const CLASS_WORDS: &[(ErrorClass, &[&str])] = &[
     (
         ErrorClass::Auth,
@@ -59,10 +59,10 @@ const CLASS_WORDS: &[(ErrorClass, &[&str])] = &[
     (ErrorClass::Overload, &["overloaded"]),
 ];
 
-/// Words before which an HTTP status may stand.
+/// Words that may precede an HTTP status.
 const BEFORE_STATUS: &[&str] = &["http", "status", "code", "error", "statuscode"];
 
-/// The three-digit numbers in a text that stand where a status does: after a colon or one of `BEFORE_STATUS`.
+/// The three-digit numbers in a text that may be HTTP statuses: those after a colon or one of `BEFORE_STATUS`.
 fn statuses(text: &str) -> impl Iterator<Item = u16> + '_ {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts = text

@@ -42,7 +42,7 @@ pub(crate) enum PathCheck {
     Violated {
         files: Vec<String>,
     },
-    /// What cannot be compared is not accepted.
+    /// The check could not be made, which fails the iteration.
     Impossible {
         reason: String,
     },

@@ -1,6 +1,6 @@
 //! A table of small transcripts and their verdicts, with the known causes of false and missed completion.
 //!
-//! A transcript is one step a line: `ai TEXT` a message, `+TEXT` more of it in the same line, `line TEXT` the next
+//! A transcript has one step per line: `ai TEXT` is a message, `+TEXT` more of it in the same line, `line TEXT` the next
 //! line of it, `think`, `prompt`, `user`, `sys`, `nested` a text from another source, `tool` a tool call,
 //! `out TEXT` its output, `end` its end, `stderr TEXT`, `ok TEXT` the terminal event of success with the final
 //! message that it repeats, `bad TEXT` that of failure, `error TEXT` an error on the way, `exit N`. `\n` in a text

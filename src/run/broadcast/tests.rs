@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Reports the number of each record, and accepts none before it may.
+/// Reports the number of each record. It accepts none before the test allows it.
 struct TestFrontEnd {
     may_accept: Receiver<()>,
     seen: Sender<u64>,
@@ -142,7 +142,7 @@ fn front_end_that_falls_behind_gets_every_record_in_order() {
     let (file, other) = front_end(Interest::Everything, None);
     let mut run = Fixture::new(visible, Some(file));
     let text = "x".repeat(64 * 1024);
-    // A front end that accepts nothing has at most the queue and what it took from it.
+    // A front end that accepts nothing holds at most the records of the queue and the one that it took.
     let count = 3 * MAX_QUEUED_BYTES / text.len() as u64;
     (0..count).for_each(|_| run.record(output(&text)));
     run.flush();

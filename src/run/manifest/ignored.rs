@@ -31,7 +31,7 @@ pub(in crate::run) struct IgnoreRules {
 }
 
 impl IgnoreRules {
-    /// Leaves out nothing but ralph's own directory.
+    /// Leaves out only ralph's own directory.
     pub(in crate::run) fn only(own: &[u8]) -> Self {
         Self {
             own: own.to_vec(),

@@ -25,13 +25,13 @@ pub(super) use ignored::IgnoreRules;
 
 /// A larger workspace cannot be watched.
 const MAX_FILES: usize = 2_000_000;
-/// Larger files are compared by size, times and inode. Any write changes these; so does a write of the same content.
+/// Larger files are compared by size, times and inode. Every write changes these, even one of the same content.
 const MAX_HASHED_BYTES: u64 = 64 << 20;
 /// The same holds for all files after this many bytes in one scan.
 const MAX_BYTES_PER_SCAN: u64 = 1 << 30;
 /// A file that changed within this time before a scan is hashed again by the next one.
 const TIME_GRANULARITY_SECONDS: i64 = 2;
-/// Below this number of bytes, one thread hashes them faster than several.
+/// Below this number of bytes, one thread is faster than several.
 const BYTES_PER_THREAD: u64 = 4 << 20;
 
 type Digest = [u8; 32];
@@ -73,7 +73,7 @@ impl Stat {
         }
     }
 
-    /// Stands in for the content of a file that is not read.
+    /// Replaces the hash of a file that is not read.
     fn digest(&self) -> Digest {
         Sha256::new()
             .chain_update(b"stat")
@@ -118,7 +118,7 @@ impl Manifest {
         Ok(scan.finish())
     }
 
-    /// The paths that are not the same in both.
+    /// The paths that differ between both manifests.
     pub(super) fn differences(&self, other: &Self) -> BTreeSet<Vec<u8>> {
         let differs = |name: &&Vec<u8>| match (self.entries.get(*name), other.entries.get(*name)) {
             (Some(one), Some(other)) => !one.has_same_content(other),
@@ -291,7 +291,7 @@ impl Scan<'_> {
     }
 }
 
-/// Hashes the content of a file. If it cannot be read, what the kernel reports about it stands in for it.
+/// Hashes the content of a file. If it cannot be read, its metadata is hashed instead.
 fn hash(file: Unhashed) -> (Vec<u8>, Entry) {
     let Unhashed { name, path, stat } = file;
     let digest = read_digest(&path).unwrap_or_else(|| stat.digest());

@@ -183,7 +183,7 @@ fn unchanged_files_are_not_read_again() {
     let tree = Tree::new(&["old", "recent"]);
     let rules = IgnoreRules::default();
     let mut before = tree.scan(&rules, &Manifest::default());
-    // As if the scan had taken place long after the last change of one file.
+    // Simulates a scan long after the last change of one file.
     let entry = |manifest: &Manifest, name: &[u8]| manifest.entries[name].clone();
     before.scanned_at += Duration::from_secs(60).as_secs().cast_signed();
     let fake = [7; 32];
