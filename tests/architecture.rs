@@ -264,7 +264,7 @@ fn type_names_are_unique_within_a_top_level_module() {
 }
 
 #[test]
-fn type_definitions_are_recognised() {
+fn type_definitions_are_recognized() {
     assert_eq!(defined_type("pub(crate) struct Record<'a> {"), Some("Record"));
     assert_eq!(defined_type("pub enum Tag {"), Some("Tag"));
     assert_eq!(defined_type("trait Sink: Send {"), Some("Sink"));

@@ -14,7 +14,7 @@ use crate::config::{LoadedConfig, PartialSettings};
 use crate::run::Host;
 use crate::store::{RunIndex, is_running};
 use crate::transcript;
-use crate::ui::{ColourChoice, Terminal};
+use crate::ui::{ColorChoice, Terminal};
 
 use super::context::{current_project, load, working_directory};
 use super::error::CliError;
@@ -82,7 +82,7 @@ pub(super) fn complete_if_requested(host: &Host) -> Option<ExitCode> {
         .completer(&shell)
         .and_then(|shell| complete(shell, words.collect()));
     let printed = output.is_some_and(|output| {
-        Terminal::new(ColourChoice::Never, host.ui())
+        Terminal::new(ColorChoice::Never, host.ui())
             .print(&output)
             .is_ok()
     });

@@ -60,7 +60,7 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::failpoint;
 use crate::process;
 use crate::run::Host;
-use crate::ui::{ColourChoice, Terminal, tui};
+use crate::ui::{ColorChoice, Terminal, tui};
 
 use args::{AgentsCommand, Arguments, CliCommand, ColorArgument, shorten_if_requested, with_examples};
 use error::CliError;
@@ -98,12 +98,12 @@ fn run_command(host: &Host) -> ExitCode {
             });
         }
     };
-    let colour = match arguments.color {
-        ColorArgument::Auto => ColourChoice::Auto,
-        ColorArgument::Always => ColourChoice::Always,
-        ColorArgument::Never => ColourChoice::Never,
+    let color = match arguments.color {
+        ColorArgument::Auto => ColorChoice::Auto,
+        ColorArgument::Always => ColorChoice::Always,
+        ColorArgument::Never => ColorChoice::Never,
     };
-    let terminal = Terminal::new(colour, host.ui());
+    let terminal = Terminal::new(color, host.ui());
     let exit = dispatch(&arguments.command, &terminal, host).unwrap_or_else(|error| {
         // The panic hook has already reported a panic.
         if host.panics().first_panic().is_none() {
@@ -184,7 +184,7 @@ fn print_version_if_requested(host: &Host) -> Option<ExitCode> {
     if word != "--version" && word != "-V" {
         return None;
     }
-    let printed = Terminal::new(ColourChoice::Never, host.ui()).print(VERSION);
+    let printed = Terminal::new(ColorChoice::Never, host.ui()).print(VERSION);
     Some(ExitCode::from(if printed.is_ok() {
         Exit::Success
     } else {

@@ -284,11 +284,11 @@ impl<'a> PromptEcho<'a> {
         let at = |index: Option<usize>| index.and_then(|index| lines.get(index)).map(|line| line.trim());
         let (this, before, after) = (at(Some(index)), at(index.checked_sub(1)), at(Some(index + 1)));
         self.prompt.iter().enumerate().any(|(i, line)| {
-            let neighbour = match i.checked_sub(1) {
+            let neighbor = match i.checked_sub(1) {
                 Some(previous) => before == Some(self.prompt[previous]),
                 None => after.is_some() && after == self.prompt.get(1).copied(),
             };
-            Some(*line) == this && neighbour
+            Some(*line) == this && neighbor
         })
     }
 }

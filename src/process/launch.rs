@@ -40,7 +40,7 @@ pub(super) fn lead_a_session(command: &mut Command, terminal: Terminal) {
 /// Unblocks all signals, which a parent may have blocked. Without SIGCHLD, a supervisor would wait forever.
 fn unblock_signals() {
     let mut none = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigemptyset` initialises the set before it is read; no handler or memory is touched.
+    // SAFETY: `sigemptyset` initializes the set before it is read; no handler or memory is touched.
     unsafe {
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut());

@@ -10,7 +10,7 @@ use super::supervisor::pool::OrphanRule;
 /// The variable that marks the processes of a pool.
 const MARK: &str = "RALPH_SUPERVISORS";
 
-/// The helper processes of this process, and how to recognise the orphans of killed ones.
+/// The helper processes of this process, and how to recognize the orphans of killed ones.
 #[derive(Debug)]
 pub(super) struct Orphans {
     /// Supervisors and watchdogs that have not been waited for. Locked while one is started, so that a new helper is never

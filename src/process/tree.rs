@@ -6,7 +6,7 @@
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Number of rounds after which a growing tree is signalled as it is.
+/// Number of rounds after which a growing tree is signaled as it is.
 const ROUNDS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

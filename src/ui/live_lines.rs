@@ -10,7 +10,7 @@ use super::clean::clean;
 /// How `LiveLines` draws.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveLinesOptions {
-    pub colour: bool,
+    pub color: bool,
     /// Whether live lines can be redrawn; if not, only permanent lines are written.
     pub live: bool,
     pub columns: u16,
@@ -40,7 +40,7 @@ impl<W: Write> LiveLines<W> {
 
     /// Prints a permanent line that starts with a mark.
     pub fn print_line(&mut self, mark: &str, tone: Tone, text: &str) -> io::Result<()> {
-        let style = tone.style(self.options.colour);
+        let style = tone.style(self.options.color);
         let text = clean(text).replace(['\n', '\t'], " ");
         let mut drawn = self.erase_sequence();
         drawn.push_str(&format!("{style}{mark}{style:#} {text}\n"));
@@ -120,7 +120,7 @@ mod tests {
         LiveLines::new(
             Vec::new(),
             LiveLinesOptions {
-                colour: false,
+                color: false,
                 live,
                 columns: 12,
                 rows: 4,

@@ -34,7 +34,7 @@ pub use raw_mode::RawMode;
 pub use run_summary::{AttemptSummary, RunSummary};
 pub use stdout::StdoutShutdown;
 pub use table::{Cell, Table};
-pub use terminal::{ColourChoice, Confirmed, Terminal};
+pub use terminal::{ColorChoice, Confirmed, Terminal};
 pub use time_zone::local_time_zone;
 
 use std::io;

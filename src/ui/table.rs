@@ -54,14 +54,14 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    pub fn write_to(&self, writer: &mut impl Write, colour: bool) -> io::Result<()> {
+    pub fn write_to(&self, writer: &mut impl Write, color: bool) -> io::Result<()> {
         let widths = self.widths();
         for row in &self.rows {
             let mut pending = 0;
             for (cell, width) in row.iter().zip(&widths) {
                 // Writing spaces only before a non-empty cell avoids trailing spaces.
                 if !cell.text.is_empty() {
-                    let style = cell.tone.style(colour);
+                    let style = cell.tone.style(color);
                     write!(writer, "{:pending$}{style}{}{style:#}", "", cell.text)?;
                     pending = 0;
                 }
@@ -86,9 +86,9 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn written(table: &Table, colour: bool) -> String {
+    fn written(table: &Table, color: bool) -> String {
         let mut out = Vec::new();
-        table.write_to(&mut out, colour).unwrap();
+        table.write_to(&mut out, color).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_does_not_change_the_alignment() {
+    fn color_does_not_change_the_alignment() {
         let mut table = Table::new(["RUN", "END"]);
         table.row([Cell::new("a", Tone::Accent), Cell::new("complete", Tone::Good)]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The user's terminal: colours, size, prompts and front ends. Output goes to stdout, warnings and errors to stderr.
+//! The user's terminal: colors, size, prompts and front ends. Output goes to stdout, warnings and errors to stderr.
 
 use std::error::Error;
 use std::fs::File;
@@ -13,9 +13,9 @@ use super::{
     clean,
 };
 
-/// When to use colour.
+/// When to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColourChoice {
+pub enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
     Auto,
     Always,
@@ -34,7 +34,7 @@ pub enum Confirmed {
 
 #[derive(Clone)]
 pub struct Terminal {
-    colour: ColourChoice,
+    color: ColorChoice,
     host: UiHost,
 }
 
@@ -46,8 +46,8 @@ const DEFAULT_HEIGHT: u16 = 24;
 const OUTPUT_BUFFER: usize = 64 * 1024;
 
 impl Terminal {
-    pub fn new(colour: ColourChoice, host: UiHost) -> Self {
-        Self { colour, host }
+    pub fn new(color: ColorChoice, host: UiHost) -> Self {
+        Self { color, host }
     }
 
     /// A front end that prints plain text to stdout.
@@ -55,7 +55,7 @@ impl Terminal {
         let stdout = io::stdout();
         let live = stdout.is_terminal() && !is_dumb();
         let options = PlainOptions {
-            colour: self.colours(&stdout),
+            color: self.colors(&stdout),
             live,
             width: width(&stdout),
             verbosity,
@@ -79,7 +79,7 @@ impl Terminal {
         let size = rustix::termios::tcgetwinsize(&stderr).ok();
         let known = |cells: Option<u16>, default| cells.filter(|cells| *cells > 0).unwrap_or(default);
         let options = LiveLinesOptions {
-            colour: self.colours(&stderr),
+            color: self.colors(&stderr),
             live: stderr.is_terminal() && !is_dumb(),
             columns: known(size.map(|size| size.ws_col), DEFAULT_WIDTH),
             rows: known(size.map(|size| size.ws_row), DEFAULT_HEIGHT),
@@ -105,7 +105,7 @@ impl Terminal {
     ) -> io::Result<Tui> {
         let stdout = io::stdout();
         Tui::open(TuiOptions {
-            colour: self.colours(&stdout),
+            color: self.colors(&stdout),
             role,
             on_end,
             width: width(&stdout),
@@ -161,17 +161,17 @@ impl Terminal {
         polled.is_err() || !fds[0].revents().intersects(closed)
     }
 
-    /// A table as text, with colours if stdout supports them.
+    /// A table as text, with colors if stdout supports them.
     pub fn render(&self, table: &Table) -> String {
         let mut text = Vec::new();
         // Writing to memory does not fail.
-        let _ = table.write_to(&mut text, self.colours(&io::stdout()));
+        let _ = table.write_to(&mut text, self.colors(&io::stdout()));
         String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Text for stdout, in the style of a tone.
     pub fn styled(&self, text: &str, tone: Tone) -> String {
-        let style = tone.style(self.colours(&io::stdout()));
+        let style = tone.style(self.colors(&io::stdout()));
         format!("{style}{text}{style:#}")
     }
 
@@ -220,15 +220,15 @@ impl Terminal {
 
     fn print_diagnostic(&self, severity: &str, tone: Tone, text: &str) -> io::Result<()> {
         let mut stderr = io::stderr().lock();
-        let style = tone.style(self.colours(&stderr));
+        let style = tone.style(self.colors(&stderr));
         writeln!(stderr, "{style}{severity}{style:#}: {}", clean::clean(text))
     }
 
-    fn colours(&self, stream: &impl IsTerminal) -> bool {
-        match self.colour {
-            ColourChoice::Always => true,
-            ColourChoice::Never => false,
-            ColourChoice::Auto => {
+    fn colors(&self, stream: &impl IsTerminal) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
                 let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
                 stream.is_terminal() && !no_color && !is_dumb()
             }

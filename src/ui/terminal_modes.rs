@@ -20,7 +20,7 @@ pub(super) struct TerminalModes {
     kitty_keyboard_set: bool,
     modify_other_keys: bool,
     keypad: bool,
-    coloured: bool,
+    colored: bool,
     scroll_region: bool,
     cursor_shape: bool,
     /// The cursor is not at the start of a line.
@@ -78,7 +78,7 @@ impl TerminalModes {
                 self.modify_other_keys = matches!(numbers(&text[1..])[..], [4, level] if level > 0)
             }
             (Some(b'?' | b'>' | b'<' | b'='), _) => {}
-            (_, b'm') => self.coloured = !matches!(text.rsplit(';').next(), Some("" | "0")),
+            (_, b'm') => self.colored = !matches!(text.rsplit(';').next(), Some("" | "0")),
             (_, b'r') => self.scroll_region = !text.is_empty(),
             (_, b'q') if text.ends_with(' ') => self.cursor_shape = !matches!(text.trim(), "" | "0"),
             _ => {}
@@ -108,7 +108,7 @@ impl TerminalModes {
         let (screens, modes): (Vec<u16>, Vec<u16>) =
             self.on.iter().partition(|mode| ALTERNATE_SCREEN.contains(mode));
         for (needed, sequence) in [
-            (self.coloured, "\x1b[m"),
+            (self.colored, "\x1b[m"),
             (self.modify_other_keys, "\x1b[>4m"),
             (self.kitty_keyboard_set, "\x1b[=0u"),
             (self.keypad, "\x1b>"),

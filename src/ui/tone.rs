@@ -1,14 +1,14 @@
-//! The terminal style for each tone. Output stays unambiguous without colours.
+//! The terminal style for each tone. Output stays unambiguous without colors.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::event::Tone;
 
 impl Tone {
-    /// Uses only the eight base colours, because light and dark palettes keep them readable.
-    pub(super) fn style(self, colour: bool) -> Style {
+    /// Uses only the eight base colors, because light and dark palettes keep them readable.
+    pub(super) fn style(self, color: bool) -> Style {
         let style = Style::new();
-        if !colour {
+        if !color {
             return style;
         }
         match self {

@@ -9,7 +9,7 @@ use crate::sandbox::{Sandbox, claude};
 const KEY: &str = "kf-0123456789-very-private";
 const KEY_BY_FORMAT: &str = "sk-ant-api03-Zz0123456789abcdefghijklmnop";
 
-/// Returns an agent that prints two keys: one of the environment, and one with a recognisable format.
+/// Returns an agent that prints two keys: one of the environment, and one with a recognizable format.
 fn agent_that_prints_keys() -> Sandbox {
     let script = [
         claude::init(),

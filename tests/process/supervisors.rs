@@ -147,7 +147,7 @@ fn a_killed_idle_supervisor_is_replaced() {
 }
 
 #[test]
-fn a_signalled_idle_supervisor_exits() {
+fn a_signaled_idle_supervisor_exits() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let supervisors = supervisors();
         let first = run_one_child(&supervisors);
@@ -160,7 +160,7 @@ fn a_signalled_idle_supervisor_exits() {
 }
 
 #[test]
-fn a_signalled_supervisor_runs_no_further_child() {
+fn a_signaled_supervisor_runs_no_further_child() {
     let supervisors = supervisors();
     let fixture = ChildFixture::with_script("say ready\nhang");
     let (running, first) = waiting_child(&fixture, &supervisors);

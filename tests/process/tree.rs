@@ -148,7 +148,7 @@ fn dropping_a_child_kills_its_tree() {
 }
 
 #[test]
-fn the_exit_status_is_known_even_when_the_supervisor_is_signalled() {
+fn the_exit_status_is_known_even_when_the_supervisor_is_signaled() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let fixture = ChildFixture::with_script(&format!("{LEFTOVERS}say ready\nhang"));
         let running = fixture.spawn();
@@ -284,7 +284,7 @@ fn assert_default_signals_under(supervisor: &Supervisors) {
 }
 
 #[test]
-fn the_supervisor_has_a_recognisable_name_and_holds_no_stream() {
+fn the_supervisor_has_a_recognizable_name_and_holds_no_stream() {
     let fixture = ChildFixture::with_script("say ready\nhang");
     let running = fixture.spawn();
     running.wait_for("ready");

@@ -69,8 +69,8 @@ fn a_question_to_the_user_does_not_block(cli: Program) {
         Program::Opencode => "question",
         Program::Qwen | Program::Pi | Program::Kimi => "ask_user_question",
     };
-    let option = serde_json::json!({ "label": "Red", "description": "A colour." });
-    let question = serde_json::json!({ "id": "colour", "header": "Colour", "question": "Which one?", "type": "choice",
+    let option = serde_json::json!({ "label": "Red", "description": "A color." });
+    let question = serde_json::json!({ "id": "color", "header": "Color", "question": "Which one?", "type": "choice",
         "multiSelect": false, "options": [option, { "label": "Blue", "description": "Another." }] });
     let arguments = serde_json::json!({ "question": "Which one?", "questions": [question] });
     let model = Model::with_conversations(vec![vec![
@@ -79,5 +79,5 @@ fn a_question_to_the_user_does_not_block(cli: Program) {
     ]]);
     let fixture = Fixture::new(cli, &model.url())
         .with_config(&format!("adapters:\n  {}:\n    timeout: 240", cli.name()));
-    fixture.run("Choose a colour.\n").assert_code(0);
+    fixture.run("Choose a color.\n").assert_code(0);
 }

@@ -220,7 +220,7 @@ impl Running<'_> {
     pub(crate) fn interrupt(&self) {
         let pid = i32::try_from(self.child.id()).expect("a process id");
         let pid = rustix::process::Pid::from_raw(pid).expect("a process id");
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("ralph can be signalled");
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("ralph can be signaled");
     }
 
     pub(crate) fn end(mut self) -> Ended {

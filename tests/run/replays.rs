@@ -132,7 +132,7 @@ fn unknown_and_unreadable_records_are_skipped_with_one_warning_each() {
     let journal = sandbox.newest_run().join("events.jsonl");
     let text = fs::read_to_string(&journal).expect("a journal");
     let (first, rest) = text.split_once('\n').expect("two records");
-    let unknown = r#"{"seq":2,"at":"2030-01-01T00:00:00Z","type":"dreamt","of":"sheep"}"#;
+    let unknown = r#"{"seq":2,"at":"2030-01-01T00:00:00Z","type":"dreamed","of":"sheep"}"#;
     let torn = &rest[..40];
     fs::write(
         &journal,
@@ -142,7 +142,7 @@ fn unknown_and_unreadable_records_are_skipped_with_one_warning_each() {
     let output = sandbox.ralph(&["replay", "latest", "--json"]).exits_with(0);
     assert_eq!(output.stdout, text);
     insta::assert_snapshot!(output.stderr, @"
-    warning: skipped 2 records of unknown types: dreamt
+    warning: skipped 2 records of unknown types: dreamed
     warning: skipped 1 record that cannot be read: the journal is damaged
     ");
 }

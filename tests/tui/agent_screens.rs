@@ -3,14 +3,14 @@
 use super::terminal::Terminal;
 use crate::sandbox::Sandbox;
 
-/// Cursor addressing, alternate screen, wide characters, true colour and erasing.
+/// Cursor addressing, alternate screen, wide characters, true color and erasing.
 const DRAWING: &str = concat!(
     "print \\x1b[?1049h\\x1b[2J\\x1b[3;5H\\x1b[38;2;10;200;30mgreen\\x1b[0m",
     "\\x1b[5;10H\\xe6\\x97\\xa5\\xe6\\x9c\\xac\\xe8\\xaa\\x9e!",
     "\\x1b[7;1Hgone\\x1b[7;1H\\x1b[Kstays\\x1b[1m\\x1b[48;5;21m bold\\x1b[0m\\x1b[1;1H\n",
 );
 
-/// Title, clipboard, terminal queries, alternate screen, keyboard modes, colours and reset.
+/// Title, clipboard, terminal queries, alternate screen, keyboard modes, colors and reset.
 const HOSTILE: &str = concat!(
     "print \\x1b]0;EVILTITLE\\x07\\x1b]2;EVILTITLE\\x1b\\\\\\x1b]52;c;RVZJTA==\\x07\\x1b[c\\x1b[>c\\x1b[6n\\x1b[5n\\x1b[?6n",
     "\\x1b]11;?\\x07\\x1b]4;1;?\\x07\\x1bP+q544e\\x1b\\\\\\x1b_Ga=q\\x1b\\\\\\x1b[18t\\x1b[21t\\x1b[8;5;5t\\x1b[?1000h\\x1b[?1003h\\x1b[>1u",

@@ -215,9 +215,9 @@ fn question_ends_with_quit_signal_or_continue_without_asking() {
     };
     let mut quits = asked();
     assert_eq!(quits.step(3, answer(Answer::Quit)), interrupted(Interrupt::Quit));
-    let mut signalled = asked();
+    let mut signaled = asked();
     assert_eq!(
-        signalled.step(3, stop_by(Interrupt::Term)),
+        signaled.step(3, stop_by(Interrupt::Term)),
         interrupted(Interrupt::Term)
     );
     let mut unattended = asked();

@@ -115,8 +115,8 @@ impl SupervisorProcess {
                 (self.control, PollFlags::IN),
                 (self.signals.as_fd(), PollFlags::IN),
             ];
-            let [readable, signalled] = poll::wait(wanted, None);
-            if signalled {
+            let [readable, signaled] = poll::wait(wanted, None);
+            if signaled {
                 self.signals.clear();
             }
             if self.signals.take_stop() {

@@ -23,7 +23,7 @@ const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL for the tree after ralph has exited.
 const ABANDONED_GRACE: Duration = Duration::from_millis(500);
 /// Time between SIGTERM and SIGKILL for the tree after a signal to the supervisor.
-const SIGNALLED_GRACE: Duration = Duration::from_secs(5);
+const SIGNALED_GRACE: Duration = Duration::from_secs(5);
 /// Interval between two SIGKILLs. The first may not reach a process that has just changed its user.
 const KILL_AGAIN: Duration = Duration::from_millis(200);
 /// Time after which processes that do not die are given up: the kernel cannot end them now.
@@ -172,7 +172,7 @@ impl<'a> TreeWatch<'a> {
         }
         if self.signals.take_stop() {
             self.exit_requested = true;
-            self.terminate(SIGNALLED_GRACE);
+            self.terminate(SIGNALED_GRACE);
         }
         if command && self.connected {
             self.execute_command();
@@ -196,8 +196,8 @@ impl<'a> TreeWatch<'a> {
     fn terminate(&mut self, grace: Duration) {
         match self.phase {
             Phase::Running | Phase::Lingering { .. } => {
-                let signalled = self.tree.terminate();
-                self.count(&signalled);
+                let signaled = self.tree.terminate();
+                self.count(&signaled);
                 let grace = if self.leader_has_ended {
                     grace.min(LEFTOVER_GRACE)
                 } else {
@@ -227,9 +227,9 @@ impl<'a> TreeWatch<'a> {
     }
 
     /// Counts the processes that outlived the child.
-    fn count(&mut self, signalled: &[Pid]) {
+    fn count(&mut self, signaled: &[Pid]) {
         if self.leader_has_ended {
-            self.swept.extend(signalled.iter().map(|pid| pid.as_raw_pid()));
+            self.swept.extend(signaled.iter().map(|pid| pid.as_raw_pid()));
         }
     }
 

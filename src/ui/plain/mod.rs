@@ -1,4 +1,4 @@
-//! The plain front end: prints a run as labelled lines of text, for a terminal, a pipe or a log.
+//! The plain front end: prints a run as labeled lines of text, for a terminal, a pipe or a log.
 //!
 //! `PlainRenderer` formats records into the buffer of a `Page`; `Plain` writes the buffer.
 
@@ -42,7 +42,7 @@ pub enum Verbosity {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlainOptions {
-    pub colour: bool,
+    pub color: bool,
     /// The writer is a terminal: show a status line and wrap lines.
     pub live: bool,
     /// Columns of the terminal. Without a terminal, the width of rules and one-line summaries.

@@ -30,7 +30,7 @@ const MAX_RETAINED_CAPACITY: usize = 1 << 20;
 /// Narrower terminals are treated as this wide.
 const MIN_WIDTH: usize = 30;
 
-/// A labelled text to which more can be appended.
+/// A labeled text to which more can be appended.
 #[derive(Debug)]
 pub(super) struct OpenBlock {
     pub(super) label: Label,
@@ -48,7 +48,7 @@ pub(super) struct OpenBlock {
 pub(super) struct Page {
     pub(super) out: Vec<u8>,
     pub(super) live: bool,
-    colour: bool,
+    color: bool,
     width: usize,
     /// Prints nothing, for `--quiet`.
     pub(super) silent: bool,
@@ -65,11 +65,11 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new(live: bool, colour: bool, width: u16) -> Self {
+    pub(super) fn new(live: bool, color: bool, width: u16) -> Self {
         Self {
             out: Vec::new(),
             live,
-            colour,
+            color,
             width: usize::from(width),
             silent: false,
             column: 0,
@@ -109,7 +109,7 @@ impl Page {
     pub(super) fn set_tone(&mut self, tone: Tone) {
         if self.active_tone != Some(tone) {
             self.reset_tone();
-            let style = tone.style(self.colour);
+            let style = tone.style(self.color);
             self.emit_style(&style);
             self.active_tone = Some(tone);
         }
@@ -117,7 +117,7 @@ impl Page {
 
     pub(super) fn reset_tone(&mut self) {
         if let Some(tone) = self.active_tone.take() {
-            let style = tone.style(self.colour);
+            let style = tone.style(self.color);
             if !style.is_plain() {
                 self.emit("\x1b[0m");
             }

@@ -96,7 +96,7 @@ pub(super) struct GateCounts {
 
 impl PlainRenderer {
     pub(super) fn new(options: PlainOptions, zone: TimeZone) -> Self {
-        let mut page = Page::new(options.live, options.colour, options.width);
+        let mut page = Page::new(options.live, options.color, options.width);
         page.silent = options.verbosity == Verbosity::Quiet;
         Self {
             page,
@@ -216,7 +216,7 @@ impl PlainRenderer {
         }
     }
 
-    /// Prints a labelled text of any length.
+    /// Prints a labeled text of any length.
     pub(super) fn note(&mut self, label: Label, text: &str) {
         self.page.begin(label, None);
         self.page.text(Tone::Plain, text);

@@ -1,6 +1,6 @@
 //! Emulates the terminal of an agent that draws its own screen.
 //!
-//! Only characters, colours and text attributes reach the real terminal.
+//! Only characters, colors and text attributes reach the real terminal.
 
 use std::num::NonZeroU16;
 
@@ -110,8 +110,8 @@ fn kind(bytes: &[u8]) -> OutputKind {
 
 fn style(cell: &vt100::Cell, theme: Theme) -> Style {
     let mut style = Style::new()
-        .fg(theme.agent_colour(colour(cell.fgcolor())))
-        .bg(theme.agent_colour(colour(cell.bgcolor())));
+        .fg(theme.agent_color(color(cell.fgcolor())))
+        .bg(theme.agent_color(color(cell.bgcolor())));
     let modifiers = [
         (cell.bold(), Modifier::BOLD),
         (cell.dim(), Modifier::DIM),
@@ -125,8 +125,8 @@ fn style(cell: &vt100::Cell, theme: Theme) -> Style {
     style
 }
 
-fn colour(colour: vt100::Color) -> Color {
-    match colour {
+fn color(color: vt100::Color) -> Color {
+    match color {
         vt100::Color::Default => Color::Reset,
         vt100::Color::Idx(index) => Color::Indexed(index),
         vt100::Color::Rgb(red, green, blue) => Color::Rgb(red, green, blue),

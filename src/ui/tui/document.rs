@@ -125,7 +125,7 @@ impl Document {
     }
 
     /// The next item with rows after `of`; without `of`, the item at or above row `near`.
-    pub(super) fn neighbour(&self, of: Option<u64>, near: usize, direction: Direction) -> Option<u64> {
+    pub(super) fn neighbor(&self, of: Option<u64>, near: usize, direction: Direction) -> Option<u64> {
         let visible = |index: &usize| !self.items[*index].rows.is_empty();
         let known = of.and_then(|id| self.items.iter().position(|item| item.id == id));
         let index = match (known, direction) {
@@ -243,10 +243,10 @@ mod tests {
             .collect();
         assert_eq!(shown, ["3:3.1", "7:7.0", "7:7.1"]);
         assert_eq!(document.row_range(7), Some((2, 5)));
-        assert_eq!(document.neighbour(Some(3), 0, Direction::Down), Some(7));
-        assert_eq!(document.neighbour(Some(7), 0, Direction::Down), Some(7));
-        assert_eq!(document.neighbour(None, 1, Direction::Up), Some(3));
-        assert_eq!(document.neighbour(None, 4, Direction::Up), Some(7));
+        assert_eq!(document.neighbor(Some(3), 0, Direction::Down), Some(7));
+        assert_eq!(document.neighbor(Some(7), 0, Direction::Down), Some(7));
+        assert_eq!(document.neighbor(None, 1, Direction::Up), Some(3));
+        assert_eq!(document.neighbor(None, 4, Direction::Up), Some(7));
         assert_eq!(document.find("7.", 2, Direction::Down), Some(3));
         assert_eq!(document.find("7.", 4, Direction::Down), Some(2));
         assert_eq!(document.find("3.1", 4, Direction::Up), Some(1));

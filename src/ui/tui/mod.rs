@@ -45,7 +45,7 @@ use self::input_thread::InputThread;
 use self::loaded_files::LoadedFiles;
 use self::model::TuiState;
 use self::render_loop::{RenderLoop, RenderMsg, SharedState};
-use self::theme::{ColourMode, Theme};
+use self::theme::{ColorMode, Theme};
 use self::tty::{OriginalModes, Tty};
 use self::view::View;
 use super::{FrontEnd, OnClose, Plain, PlainOptions, UiHost, Verbosity};
@@ -61,7 +61,7 @@ pub enum OnEnd {
 }
 
 pub struct TuiOptions {
-    pub colour: bool,
+    pub color: bool,
     pub role: Role,
     pub on_end: OnEnd,
     /// Columns of the report that is printed on the main screen afterwards.
@@ -119,7 +119,7 @@ impl Tui {
         let (finished, done) = mpsc::channel();
         let input = InputThread::start(to_renderer.clone(), &shared.shutdown_requested, &host)?;
         let report_buffer = ReportBuffer::default();
-        let (lines, report) = plain_options(options.colour, options.width);
+        let (lines, report) = plain_options(options.color, options.width);
         let role = options.role;
         let (for_renderer, panic_flag) = (Arc::clone(&shared), PanicFlag(Arc::clone(&shared)));
         let panics = host.panics.clone();
@@ -136,7 +136,7 @@ impl Tui {
             let render_loop = RenderLoop {
                 shared: for_renderer,
                 tty,
-                view: View::new(Theme::new(ColourMode::of(options.colour)), role),
+                view: View::new(Theme::new(ColorMode::of(options.color)), role),
                 files: LoadedFiles::default(),
                 open_run_files: options.open_run_files,
                 run_files: None,
@@ -292,9 +292,9 @@ impl Drop for Tui {
 }
 
 /// The options of the fallback, and of the report on the main screen.
-fn plain_options(colour: bool, width: u16) -> (PlainOptions, PlainOptions) {
+fn plain_options(color: bool, width: u16) -> (PlainOptions, PlainOptions) {
     let lines = PlainOptions {
-        colour,
+        color,
         live: true,
         width,
         verbosity: Verbosity::Normal,

@@ -1,7 +1,7 @@
 //! Maps tones to terminal styles.
 //!
-//! It uses base colours, bold, dim and reverse only, so that it works on light and dark backgrounds and with 16 colours.
-//! No meaning depends on colour alone.
+//! It uses base colors, bold, dim and reverse only, so that it works on light and dark backgrounds and with 16 colors.
+//! No meaning depends on color alone.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -9,24 +9,24 @@ use crate::ui::Tone;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Theme {
-    colour: ColourMode,
+    color: ColorMode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColourMode {
+pub(super) enum ColorMode {
     On,
     Off,
 }
 
-impl ColourMode {
+impl ColorMode {
     pub(super) fn of(enabled: bool) -> Self {
         if enabled { Self::On } else { Self::Off }
     }
 }
 
 impl Theme {
-    pub(super) fn new(colour: ColourMode) -> Self {
-        Self { colour }
+    pub(super) fn new(color: ColorMode) -> Self {
+        Self { color }
     }
 
     pub(super) fn tone(self, tone: Tone) -> Style {
@@ -63,18 +63,18 @@ impl Theme {
         self.tinted(Color::Yellow).add_modifier(Modifier::REVERSED)
     }
 
-    fn tinted(self, colour: Color) -> Style {
-        match self.colour {
-            ColourMode::On => Style::new().fg(colour),
-            ColourMode::Off => Style::new(),
+    fn tinted(self, color: Color) -> Style {
+        match self.color {
+            ColorMode::On => Style::new().fg(color),
+            ColorMode::Off => Style::new(),
         }
     }
 
-    /// A colour from the agent's output, or none if colours are off.
-    pub(super) fn agent_colour(self, colour: Color) -> Color {
-        match self.colour {
-            ColourMode::On => colour,
-            ColourMode::Off => Color::Reset,
+    /// A color from the agent's output, or none if colors are off.
+    pub(super) fn agent_color(self, color: Color) -> Color {
+        match self.color {
+            ColorMode::On => color,
+            ColorMode::Off => Color::Reset,
         }
     }
 }

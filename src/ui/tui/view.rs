@@ -224,7 +224,7 @@ impl View {
         let from = selected.filter(|id| self.tab == Tab::Tools || visible(id));
         let near = (top + self.height).saturating_sub(1);
         let near = if self.tab == Tab::Tools { 0 } else { near };
-        let next = self.document.neighbour(from, near, direction);
+        let next = self.document.neighbor(from, near, direction);
         let Some(id) = next else { return };
         match self.tab {
             Tab::Tools => self.tool = next,

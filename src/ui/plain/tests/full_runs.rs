@@ -221,7 +221,7 @@ fn failures_timeouts_and_rate_limits() {
 }
 
 #[test]
-fn parallel_tool_calls_are_labelled() {
+fn parallel_tool_calls_are_labeled() {
     let text = rendered(PLAIN, |scenario| {
         scenario.iteration(1, 1, None);
         scenario.start_tool("a", "Read", json!({"file_path": "src/a.rs"}));

@@ -20,7 +20,7 @@ use crate::event::*;
 use crate::ui::FrontEnd as _;
 
 const PLAIN: PlainOptions = PlainOptions {
-    colour: false,
+    color: false,
     live: false,
     width: 80,
     verbosity: Verbosity::Normal,

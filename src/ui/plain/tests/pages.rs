@@ -225,8 +225,8 @@ fn quiet_prints_only_the_final_report() {
 }
 
 #[test]
-fn colours_do_not_change_the_text() {
-    let text = rendered(PlainOptions { colour: true, ..LIVE }, single_iteration);
+fn colors_do_not_change_the_text() {
+    let text = rendered(PlainOptions { color: true, ..LIVE }, single_iteration);
     insta::assert_snapshot!(visible(&text), @"
     ␛[1mralph 0.1.0 · run 20260301-080000-3f2a␛[0m
     ␛[2m  agent       ␛[0mclaude 2.1.0

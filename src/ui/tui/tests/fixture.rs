@@ -21,7 +21,7 @@ use crate::ui::tui::keys::{KeyAction, KeyContext};
 use crate::ui::tui::loaded_files::LoadedFiles;
 use crate::ui::tui::model::TuiState;
 use crate::ui::tui::run_files::{AttemptId, RunFiles};
-use crate::ui::tui::theme::{ColourMode, Theme};
+use crate::ui::tui::theme::{ColorMode, Theme};
 use crate::ui::tui::view::{CommandAccess, Role, View};
 
 /// The records of a run, one second apart by default.
@@ -284,7 +284,7 @@ pub(super) struct TestTui<'a> {
 
 impl<'a> TestTui<'a> {
     pub(super) fn of(run: &'a RunFixture, width: u16, height: u16) -> Self {
-        let mut view = View::new(Theme::new(ColourMode::On), Role::Driver);
+        let mut view = View::new(Theme::new(ColorMode::On), Role::Driver);
         view.commands = CommandAccess::Available;
         Self {
             run,

@@ -4,7 +4,7 @@ use crossterm::event::KeyCode;
 
 use super::fixture::{RunFixture, TestTui};
 use crate::event::{Command, Interrupt, IterationOutcome, RunEvent, RunOutcome, Tag, Usage, WaitReason};
-use crate::ui::tui::theme::{ColourMode, Theme};
+use crate::ui::tui::theme::{ColorMode, Theme};
 use crate::ui::tui::view::Tab;
 
 #[test]
@@ -280,12 +280,12 @@ fn control_sequences_in_agent_output_are_removed() {
 }
 
 #[test]
-fn colour_off_uses_no_colours() {
+fn color_off_uses_no_colors() {
     use ratatui::style::Color;
     let run = RunFixture::running();
     for tab in Tab::ALL {
         let mut tui = TestTui::of(&run, 120, 40);
-        tui.view.theme = Theme::new(ColourMode::Off);
+        tui.view.theme = Theme::new(ColorMode::Off);
         tui.view.show(tab);
         tui.view.query = "test".into();
         let terminal = tui.draw();

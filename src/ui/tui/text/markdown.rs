@@ -251,14 +251,14 @@ fn delimited(from: &str, opens: bool, base: Style, theme: Theme) -> Option<(&str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::tui::theme::ColourMode;
+    use crate::ui::tui::theme::ColorMode;
 
     fn shown(text: &str, width: usize) -> String {
         let margin = Margin {
             first: vec![Span::raw("● ")],
             rest: vec![Span::raw("  ")],
         };
-        let rows = markdown(text, &margin, width, Theme::new(ColourMode::On));
+        let rows = markdown(text, &margin, width, Theme::new(ColorMode::On));
         let rows: Vec<String> = rows
             .iter()
             .map(|row| row.to_string().trim_end().to_owned())
@@ -307,7 +307,7 @@ mod tests {
     fn extending_a_text_equals_laying_it_out_at_once() {
         let text = "# Plan\n\n- one item that is long enough to wrap\n```rust\nfn main() {}\n\n```\n\n**end** of it  \n\n";
         let margin = Margin::default();
-        let theme = Theme::new(ColourMode::On);
+        let theme = Theme::new(ColorMode::On);
         let layout = MarkdownLayout {
             margin: &margin,
             width: 20,
