@@ -50,7 +50,7 @@ fn a_message_to_a_completed_run_is_refused() {
 }
 
 #[test]
-fn running_gates_without_any_configured_says_so() {
+fn running_gates_without_any_configured_is_reported() {
     let output = Sandbox::new().ralph(&["gates", "run"]).exits_with(0);
     assert!(output.stdout.contains("No gates are configured"), "{output:?}");
 }

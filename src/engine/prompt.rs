@@ -161,7 +161,7 @@ fn ceil_boundary(text: &str, mut index: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::marker::{Claim, OutputTail};
+    use crate::engine::marker::{Claim, OutputTail};
     use super::*;
     use crate::policy::MarkerPlacement;
 

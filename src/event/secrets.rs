@@ -310,7 +310,7 @@ fn url_password(value: &str) -> Option<&str> {
     Some(password).filter(|password| !password.is_empty())
 }
 
-/// Whether a value is a path, such as `SSH_KEY=/home/me/.ssh/id_ed25519`: it names a secret and is none.
+/// Whether a value is a path, such as `SSH_KEY=/home/me/.ssh/id_ed25519`: it names the file of a secret, and is not a secret itself.
 fn names_a_file(value: &str) -> bool {
     value.starts_with('/') && value.matches('/').count() > 1 && !value.ends_with('=')
 }

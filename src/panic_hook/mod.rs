@@ -164,7 +164,7 @@ impl PanicScope {
         self.spawn_as(Severity::Fatal, name, run)
     }
 
-    /// Starts a thread that belongs to the scope and whose panic is not fatal unless `severity` says so.
+    /// Starts a thread that belongs to the scope and whose panic has this severity.
     pub fn spawn_as<T: Send + 'static>(
         &self,
         severity: Severity,

@@ -195,7 +195,7 @@ pub fn capture_context(path: &Path) -> Option<CaptureContext> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StateDirectory;
+    use crate::store::StateDirectory;
     use super::*;
 
     fn project(base: &Path, name: &str, ids: &[&str]) -> Project {

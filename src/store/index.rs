@@ -292,7 +292,7 @@ fn read_at(file: &File, from: u64, length: u64) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Run, StateDirectory};
+    use crate::store::{Run, StateDirectory};
     use super::*;
     use std::fs;
 

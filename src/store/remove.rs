@@ -81,7 +81,7 @@ pub fn directory_size(directory: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Run, StateDirectory};
+    use crate::store::{Run, StateDirectory};
     use super::*;
     use std::os::unix::fs::symlink;
 

@@ -51,7 +51,7 @@ pub fn id_from_path(directory: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LATEST, StateDirectory};
+    use crate::store::{LATEST, StateDirectory};
     use super::*;
 
     #[test]

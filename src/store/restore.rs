@@ -133,7 +133,7 @@ pub(super) fn open_for_append(path: &Path) -> Result<File, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Journal;
+    use crate::store::Journal;
     use super::*;
     use crate::event::{Meta, NoticeLevel, RunEvent, Sink, Tag, TranscriptEvent, Usage};
     use std::fs;

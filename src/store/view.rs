@@ -63,7 +63,7 @@ pub(super) fn remove_dangling_link(project: &Project) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StateDirectory;
+    use crate::store::StateDirectory;
     use super::*;
     use std::fs;
     use std::os::unix::fs::symlink;

@@ -206,7 +206,7 @@ fn a_run_that_is_killed_two_hundred_times_loses_nothing() {
 }
 
 #[test]
-fn resuming_a_completed_run_does_nothing_and_says_so() {
+fn resuming_a_completed_run_is_reported_and_changes_nothing() {
     let sandbox = Sandbox::scripted("say ok\nsay LOOP_COMPLETE", "event_loop:\n  prompt: x\n");
     assert_eq!(sandbox.ralph(&["run"]).exit(), 0);
     let before = fs::read(sandbox.only_run().join("events.jsonl")).expect("a journal");

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::super::error::CliError;
+use crate::cli::error::CliError;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct AsClaudeOptions {

@@ -8,7 +8,7 @@ use crate::event::{Flow, Meta, ProcessEnd, Tag, TranscriptEvent, Usage, UsageSco
 use crate::transcript::{Adapter, Format};
 use crate::ui::Terminal;
 
-use super::super::error::CliError;
+use crate::cli::error::CliError;
 
 /// The result of a session.
 #[derive(Debug, Default)]

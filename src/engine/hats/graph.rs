@@ -146,7 +146,7 @@ fn never_published(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::hat;
+    use crate::engine::hats::tests::hat;
     use super::*;
 
     fn findings(rules: &[Hat]) -> Vec<(&'static str, String)> {

@@ -1,8 +1,8 @@
 //! Combines the native adapter of an agent with the filter of a driver. The native adapter reads text, tools, usage and
 //! sessions; the filter adds only output that the native adapter does not emit.
 
-use super::super::Adapter;
-use super::super::common::json_text;
+use crate::transcript::Adapter;
+use crate::transcript::common::json_text;
 use super::{Filter, FilterError, FilterErrors};
 use crate::event::{Tag, TranscriptEvent};
 

@@ -1,6 +1,6 @@
 //! Tests for hat activation and event delivery.
 
-use super::super::tests::hat;
+use crate::engine::hats::tests::hat;
 use super::*;
 
 fn queue(rules: Vec<Hat>) -> HatQueue {

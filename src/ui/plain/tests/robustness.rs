@@ -275,7 +275,7 @@ fn memory_is_bounded_for_long_streams() {
         scenario.front_end.writer.clear();
     }
     let renderer = &scenario.front_end.renderer;
-    assert!(renderer.page.out.len() <= super::super::MAX_BUFFERED_BYTES);
+    assert!(renderer.page.out.len() <= crate::ui::plain::MAX_BUFFERED_BYTES);
     assert!(renderer.iteration.reasoning.len() <= 600);
     assert!(renderer.iteration.tools.open.len() <= 64);
     assert!(
