@@ -169,6 +169,16 @@ fn open_lock_file(path: &Path) -> Result<File, StoreError> {
 /// Returns `false` if another process holds the lock. Waits for a process that only looks at it, and for the children of
 /// one that was killed.
 fn try_lock(file: &mut File, path: &Path, mode: LockMode) -> Result<bool, StoreError> {
+    try_lock_with(file, path, mode, || std::thread::sleep(RETRY_INTERVAL))
+}
+
+/// Like `try_lock`, with a function that waits before the next try.
+fn try_lock_with(
+    file: &mut File,
+    path: &Path,
+    mode: LockMode,
+    mut wait: impl FnMut(),
+) -> Result<bool, StoreError> {
     let start = Instant::now();
     loop {
         let locked = match mode {
@@ -185,7 +195,7 @@ fn try_lock(file: &mut File, path: &Path, mode: LockMode) -> Result<bool, StoreE
                 if start.elapsed() > timeout {
                     return Ok(false);
                 }
-                std::thread::sleep(RETRY_INTERVAL);
+                wait();
             }
             Err(TryLockError::Error(source)) => return Err(io_error("lock", path)(source)),
         }
@@ -232,13 +242,10 @@ mod tests {
         let lock = Lock::acquire(&path, Timestamp::UNIX_EPOCH).unwrap();
         let text = format!("{{\"pid\":{},\"since\":\"2020-01-01T00:00:00Z\"}}", dead.id());
         std::fs::write(&path, text).unwrap();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(100));
-                drop(lock);
-            });
-            Lock::acquire(&path, Timestamp::UNIX_EPOCH).unwrap();
-        });
+        let mut lock = Some(lock);
+        let mut file = open_lock_file(&path).unwrap();
+        assert!(try_lock_with(&mut file, &path, LockMode::Exclusive, || drop(lock.take())).unwrap());
+        assert!(lock.is_none(), "it was released during the wait");
     }
 
     #[test]
@@ -248,12 +255,10 @@ mod tests {
         let reader = open_lock_file(&path).unwrap();
         // Like `Lock::holder` in another process, while this one starts its first run.
         reader.try_lock_shared().unwrap();
-        std::thread::scope(|scope| {
-            let acquired = scope.spawn(|| Lock::acquire(&path, Timestamp::UNIX_EPOCH).map(drop));
-            std::thread::sleep(Duration::from_millis(50));
-            reader.unlock().unwrap();
-            acquired.join().unwrap().unwrap();
-        });
+        let mut reader = Some(reader);
+        let mut file = open_lock_file(&path).unwrap();
+        assert!(try_lock_with(&mut file, &path, LockMode::Exclusive, || drop(reader.take())).unwrap());
+        assert!(reader.is_none(), "it was closed during the wait");
     }
 
     #[test]
