@@ -161,8 +161,8 @@ fn ceil_boundary(text: &str, mut index: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::marker::{Claim, OutputTail};
     use super::*;
+    use crate::engine::marker::{Claim, OutputTail};
     use crate::policy::MarkerPlacement;
 
     fn markers() -> Markers {

@@ -195,8 +195,8 @@ pub fn capture_context(path: &Path) -> Option<CaptureContext> {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::StateDirectory;
     use super::*;
+    use crate::store::StateDirectory;
 
     fn project(base: &Path, name: &str, ids: &[&str]) -> Project {
         let root = base.join(name);

@@ -292,8 +292,8 @@ fn read_at(file: &File, from: u64, length: u64) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::{Run, StateDirectory};
     use super::*;
+    use crate::store::{Run, StateDirectory};
     use std::fs;
 
     const ID: &str = "20261115-204501-k3f9";

@@ -81,8 +81,8 @@ pub fn directory_size(directory: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::{Run, StateDirectory};
     use super::*;
+    use crate::store::{Run, StateDirectory};
     use std::os::unix::fs::symlink;
 
     const OLD: &str = "20200101-000000-aaaa";

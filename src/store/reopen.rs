@@ -51,8 +51,8 @@ pub fn id_from_path(directory: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::{LATEST, StateDirectory};
     use super::*;
+    use crate::store::{LATEST, StateDirectory};
 
     #[test]
     fn newest_run_is_found_and_reopened() {

@@ -133,9 +133,9 @@ pub(super) fn open_for_append(path: &Path) -> Result<File, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::Journal;
     use super::*;
     use crate::event::{Meta, NoticeLevel, RunEvent, Sink, Tag, TranscriptEvent, Usage};
+    use crate::store::Journal;
     use std::fs;
 
     fn record(seq: u64, event: RunEvent) -> Record {

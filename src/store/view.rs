@@ -63,8 +63,8 @@ pub(super) fn remove_dangling_link(project: &Project) {
 
 #[cfg(test)]
 mod tests {
-    use crate::store::StateDirectory;
     use super::*;
+    use crate::store::StateDirectory;
     use std::fs;
     use std::os::unix::fs::symlink;
 

@@ -211,6 +211,50 @@ fn every_script_block_is_valid() {
     }
 }
 
+/// Returns whether inline code looks like the name of a test: at least five words in lower case.
+fn is_test_name(code: &str) -> bool {
+    let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    // Hooks of driver scripts have long names, too.
+    code.matches('_').count() >= 4 && code.chars().all(letters) && !code.starts_with("driver_")
+}
+
+#[test]
+fn every_test_that_the_documentation_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut code = String::new();
+    let mut directories = vec![root.join("src"), root.join("tests")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                code += &std::fs::read_to_string(&path).expect("a source file");
+            }
+        }
+    }
+    let functions: Vec<&str> = code
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("fn ")?.split('(').next())
+        .collect();
+    let mut named = 0;
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for (line, code) in &page.quoted {
+            // A name may be shortened.
+            let name = code.trim_end_matches('…');
+            if is_test_name(name) {
+                named += 1;
+                if !functions.iter().any(|function| function.contains(name)) {
+                    wrong.push(format!("{}:{line}: no test is named {name}", page.path.display()));
+                }
+            }
+        }
+    }
+    assert_none(&wrong);
+    assert!(named > 50, "only {named} names were found");
+}
+
 #[test]
 fn calls_are_found_in_a_line_of_shell() {
     assert_eq!(

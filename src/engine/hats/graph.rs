@@ -146,8 +146,8 @@ fn never_published(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::hats::tests::hat;
     use super::*;
+    use crate::engine::hats::tests::hat;
 
     fn findings(rules: &[Hat]) -> Vec<(&'static str, String)> {
         check_hats(rules)

@@ -1,10 +1,10 @@
 //! Combines the native adapter of an agent with the filter of a driver. The native adapter reads text, tools, usage and
 //! sessions; the filter adds only output that the native adapter does not emit.
 
-use crate::transcript::Adapter;
-use crate::transcript::common::json_text;
 use super::{Filter, FilterError, FilterErrors};
 use crate::event::{Tag, TranscriptEvent};
+use crate::transcript::Adapter;
+use crate::transcript::common::json_text;
 
 /// Adds a filter to a native adapter.
 pub fn with_filter(native: Box<dyn Adapter>, filter: Filter) -> Box<dyn Adapter> {

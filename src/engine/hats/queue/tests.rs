@@ -1,7 +1,7 @@
 //! Tests for hat activation and event delivery.
 
-use crate::engine::hats::tests::hat;
 use super::*;
+use crate::engine::hats::tests::hat;
 
 fn queue(rules: Vec<Hat>) -> HatQueue {
     HatQueue::new(Hats::new(rules).expect("a usable set"))
