@@ -177,11 +177,11 @@ fn agents_text(rows: &[AgentRow], terminal: &Terminal) -> String {
             "   < PROMPT"
         };
         let tested = match (row.evidence, row.tested_with) {
-            ("measured", Some(version)) => format!("   (measured with {version})"),
+            ("measured", Some(version)) => format!("   (tested with {version})"),
             ("captured", Some(version)) => {
-                format!("   (output of {version} measured; the command is from documentation)")
+                format!("   (output tested with {version}; command from documentation)")
             }
-            _ => "   (from documentation, not measured)".to_owned(),
+            _ => "   (from documentation, not tested)".to_owned(),
         };
         text.push_str(&format!("  {}{stdin}{tested}\n", row.command.join(" ")));
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
 use crate::engine::Policy;
-use crate::policy::{CostAvailability, Hooks, Session};
+use crate::policy::{CostAvailability, Hooks, Seconds, Session};
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
@@ -237,10 +237,7 @@ impl LimitFacts {
     }
 
     fn as_text(&self) -> String {
-        let seconds = |name: &str, limit: Option<u64>| match limit {
-            Some(seconds) => format!("{name} {seconds} s"),
-            None => format!("{name} none"),
-        };
+        let time = |limit: Option<u64>, what: &str| limit.map(|limit| format!("{} {what}", Seconds(limit)));
         let note = match self.max_cost_enforceable {
             true => "",
             false => " (cannot be enforced)",
@@ -249,7 +246,7 @@ impl LimitFacts {
         let tokens = self.max_tokens.map(|tokens| format!("{tokens} tokens"));
         [
             format!("{} iterations", self.max_iterations),
-            format!("runtime {} s", self.max_runtime_seconds),
+            format!("runtime {}", Seconds(self.max_runtime_seconds)),
         ]
         .into_iter()
         .chain(budget)
@@ -257,14 +254,14 @@ impl LimitFacts {
         .chain([
             format!("{} failures in a row", self.max_consecutive_failures),
             match self.max_no_progress {
-                0 => "no limit without progress".to_owned(),
-                most => format!("{most} without progress"),
+                0 => "no limit of iterations without progress".to_owned(),
+                most => format!("{most} iterations without progress"),
             },
-            seconds("wall", self.wall_seconds),
-            seconds("idle", self.idle_seconds),
-            seconds("idle in a tool", self.idle_in_tool_seconds),
         ])
-        .chain((self.cooldown_seconds > 0).then(|| format!("cooldown {} s", self.cooldown_seconds)))
+        .chain(time(self.wall_seconds, "per iteration"))
+        .chain(time(self.idle_seconds, "without output"))
+        .chain(time(self.idle_in_tool_seconds, "without output in a tool"))
+        .chain((self.cooldown_seconds > 0).then(|| format!("cooldown {}", Seconds(self.cooldown_seconds))))
         .collect::<Vec<_>>()
         .join(", ")
     }

@@ -82,7 +82,7 @@ use crate::event::{
     IterationFailure, IterationOutcome, Meta, NoticeLevel, ProcessEnd, RunEvent, RunHeader, RunLimit,
     RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope, WaitReason,
 };
-use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, Session};
+use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, Seconds, Session};
 
 use attempt::{Attempt, AttemptVerdict, Evaluation, PathCheck, StopCause, StopRequest};
 use backoff::Backoff;

@@ -68,9 +68,9 @@ impl Engine {
                 local.strftime("at %Y-%m-%d %H:%M %Z").to_string()
             },
         );
-        let bound = longest.as_secs();
+        let bound = Seconds(longest.as_secs());
         let text = format!(
-            "the usage limit resets {date}; the agent is tried again after {bound} s (event_loop.max_wait_seconds)"
+            "the usage limit resets {date}; the agent is tried again after {bound} (event_loop.max_wait_seconds)"
         );
         let level = NoticeLevel::Warning;
         out.push(Action::Emit(RunEvent::Notice { level, text }));
@@ -110,10 +110,10 @@ impl Engine {
             if *until > *earliest {
                 *until = *earliest;
                 self.useless_wakes += 1;
-                let seconds = (*earliest - at).as_secs().max(1);
+                let delay = Seconds((*earliest - at).as_secs().max(1));
                 let level = NoticeLevel::Info;
                 let text = format!(
-                    "the last attempt reached the same limit; the agent is tried again in {seconds} s"
+                    "the last attempt reached the same limit; the agent is tried again in {delay}"
                 );
                 out.push(Action::Emit(RunEvent::Notice { level, text }));
             }

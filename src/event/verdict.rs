@@ -176,7 +176,7 @@ pub(super) fn agent_exit(end: &AgentEnd) -> String {
     match end {
         AgentEnd::Exited { .. } => format!("the agent ended with {end}"),
         AgentEnd::Signaled { .. } => format!("the agent was {end}"),
-        AgentEnd::Lost { reason } => format!("the agent was lost: {reason}"),
+        AgentEnd::Lost { reason } => format!("the connection to the agent was lost: {reason}"),
     }
 }
 

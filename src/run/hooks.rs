@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::engine::HookKind;
 use crate::event::{RunEvent, RunHeader};
 use crate::failpoint;
-use crate::policy::Hooks;
+use crate::policy::{Hooks, Seconds};
 use crate::process::{Bounds, Environment, ProcessSpec, Stdin, Supervisors, Transport, capture};
 use crate::ui::{PassedGates, clean::clean, iteration_verdict, run_verdict, units};
 
@@ -179,8 +179,8 @@ fn run_hook(supervisors: &Supervisors, job: &HookJob, bounds: Bounds) -> Option<
                 Some(format!("the hook on_{name} failed with {end}{colon}{last}"))
             }
             None => {
-                let seconds = bounds.timeout.as_secs();
-                Some(format!("the hook on_{name} was stopped after {seconds} s"))
+                let timeout = Seconds(bounds.timeout.as_secs());
+                Some(format!("the hook on_{name} was stopped after {timeout} (hooks.timeout)"))
             }
         },
     }

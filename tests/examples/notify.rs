@@ -252,7 +252,7 @@ fn a_refusing_failing_or_hanging_server_does_not_affect_the_run() {
     assert!(
         output
             .text()
-            .contains("the hook on_complete was stopped after 1 s"),
+            .contains("the hook on_complete was stopped after 1s"),
         "{output:?}"
     );
 }

@@ -59,7 +59,7 @@ fn a_hook_that_fails_or_hangs_causes_only_a_notice() {
     let text = output.text();
     assert_eq!(output.exit(), 0, "{text}");
     assert!(since.elapsed() < Duration::from_secs(30), "{text}");
-    assert!(text.contains("the hook on_start was stopped after 1 s"), "{text}");
+    assert!(text.contains("the hook on_start was stopped after 1s"), "{text}");
     assert!(
         text.contains("the hook on_iteration failed with exit code 7: oh no"),
         "{text}"

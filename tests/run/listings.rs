@@ -31,20 +31,20 @@ fn agents_lists_the_installed_agents_and_their_calls() {
        cline     not found in PATH  cline       roles tools usage sessions prompt
 
     Command lines:
-      claude --dangerously-skip-permissions --output-format stream-json --verbose -p PROMPT   (measured with 2.1.327)
-      kiro-cli chat --no-interactive --trust-all-tools PROMPT   (from documentation, not measured)
-      agy --dangerously-skip-permissions --print-timeout 24h --output-format stream-json -p PROMPT   (from documentation, not measured)
-      gemini --yolo --skip-trust -o stream-json -p PROMPT   (measured with 0.61.0)
-      codex exec --dangerously-bypass-approvals-and-sandbox --json PROMPT   (measured with 0.169.0)
-      amp --dangerously-allow-all --stream-json -x PROMPT   (from documentation, not measured)
-      opencode run --auto --format json --thinking   < PROMPT   (measured with 1.18.33)
-      copilot --allow-all --no-ask-user --output-format json --usage-output-file FILE -p PROMPT   (measured with 1.0.102)
-      cursor-agent -p --force --trust --output-format stream-json PROMPT   (from documentation, not measured)
-      qwen --yolo -o stream-json   < PROMPT   (measured with 0.24.4)
-      pi -p --mode json   < PROMPT   (measured with 0.87.1)
-      kimi --output-format stream-json -p PROMPT   (measured with 2.1.0)
-      vibe --auto-approve --trust --output streaming -p   < PROMPT   (output of 3.0.2 measured; the command is from documentation)
-      cline --json PROMPT   (output of 3.0.65 measured; the command is from documentation)
+      claude --dangerously-skip-permissions --output-format stream-json --verbose -p PROMPT   (tested with 2.1.327)
+      kiro-cli chat --no-interactive --trust-all-tools PROMPT   (from documentation, not tested)
+      agy --dangerously-skip-permissions --print-timeout 24h --output-format stream-json -p PROMPT   (from documentation, not tested)
+      gemini --yolo --skip-trust -o stream-json -p PROMPT   (tested with 0.61.0)
+      codex exec --dangerously-bypass-approvals-and-sandbox --json PROMPT   (tested with 0.169.0)
+      amp --dangerously-allow-all --stream-json -x PROMPT   (from documentation, not tested)
+      opencode run --auto --format json --thinking   < PROMPT   (tested with 1.18.33)
+      copilot --allow-all --no-ask-user --output-format json --usage-output-file FILE -p PROMPT   (tested with 1.0.102)
+      cursor-agent -p --force --trust --output-format stream-json PROMPT   (from documentation, not tested)
+      qwen --yolo -o stream-json   < PROMPT   (tested with 0.24.4)
+      pi -p --mode json   < PROMPT   (tested with 0.87.1)
+      kimi --output-format stream-json -p PROMPT   (tested with 2.1.0)
+      vibe --auto-approve --trust --output streaming -p   < PROMPT   (output tested with 3.0.2; command from documentation)
+      cline --json PROMPT   (output tested with 3.0.65; command from documentation)
     ");
     let rows = json(&sandbox.ralph(&["agents", "--json"]).exits_with(0).stdout);
     let codex = rows
@@ -234,7 +234,7 @@ fn a_dry_run_prints_the_call_and_starts_nothing() {
     transcript   claude
     session      fresh
     prompt       given (305 bytes)
-    limits       100 iterations, runtime 14400 s, 5 failures in a row, 5 without progress, wall none, idle 600 s, idle in a tool 3600 s
+    limits       100 iterations, runtime 4h, 5 failures in a row, 5 iterations without progress, 10m without output, 1h without output in a tool
     paths        any file may change
     gates        make test
     ");

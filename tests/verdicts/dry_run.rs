@@ -17,7 +17,7 @@ fn a_dry_run_shows_every_limit_that_applies() {
         .skip_while(|line| !line.starts_with("limits"))
         .collect();
     insta::assert_snapshot!(shown.join("\n"), @"
-    limits       7 iterations, runtime 14400 s, cost $5, 900 tokens, 5 failures in a row, 2 without progress, wall none, idle 1800 s, idle in a tool 3600 s, cooldown 4 s
+    limits       7 iterations, runtime 4h, cost $5, 900 tokens, 5 failures in a row, 2 iterations without progress, 30m without output, 1h without output in a tool, cooldown 4s
     paths        only these files may change: src/** *.md
     gates        make test
                  make lint

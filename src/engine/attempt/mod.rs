@@ -18,7 +18,7 @@ use super::cost::CostTracker;
 use super::final_message::FinalMessage;
 use super::marker::Markers;
 use super::policy::{MessageBoundaries, TranscriptFeatures};
-use crate::policy::{CostRules, Timing};
+use crate::policy::{CostRules, Seconds, Timing};
 
 pub(crate) use verdict::{AttemptVerdict, Evaluation};
 
@@ -329,7 +329,7 @@ impl Attempt {
 
     /// Why an agent that has reported its result is stopped, for the user.
     pub(crate) fn lingering_notice(&self, timing: &Timing) -> (NoticeLevel, String) {
-        let seconds = |limit: Option<Duration>| limit.unwrap_or_default().as_secs();
+        let seconds = |limit: Duration| Seconds(limit.as_secs());
         match &self.background_tasks[..] {
             _ if self.repeats_failed_results() => (
                 NoticeLevel::Warning,
@@ -338,8 +338,8 @@ impl Attempt {
             [] => (
                 NoticeLevel::Info,
                 format!(
-                    "stopped the agent {} s after its result (event_loop.result_grace_seconds)",
-                    timing.after_result.as_secs()
+                    "stopped the agent {} after its result (event_loop.result_grace_seconds)",
+                    seconds(timing.after_result)
                 ),
             ),
             tasks => {
@@ -348,8 +348,8 @@ impl Attempt {
                     count => format!("{count} background tasks were"),
                 };
                 let text = format!(
-                    "stopped the agent after {} s without output (adapters.NAME.idle_timeout); {running} still running: {}",
-                    seconds(timing.idle_in_tool),
+                    "stopped the agent after {} without output (adapters.NAME.idle_timeout); {running} still running: {}",
+                    seconds(timing.idle_in_tool.unwrap_or_default()),
                     tasks.join(", ")
                 );
                 (NoticeLevel::Warning, text)

@@ -179,7 +179,7 @@ fn background_task_that_never_ends_is_stopped_by_the_idle_limit_and_reported() {
     assert_eq!(
         notices(&run),
         [
-            "stopped the agent after 3600 s without output (adapters.NAME.idle_timeout); \
+            "stopped the agent after 1h without output (adapters.NAME.idle_timeout); \
           2 background tasks were still running: npm run dev, watch"
         ]
     );
@@ -195,6 +195,6 @@ fn stopped_lingering_agent_is_reported() {
     assert_eq!(run.step(31, Input::Tick), stop());
     assert_eq!(
         notices(&run),
-        ["stopped the agent 30 s after its result (event_loop.result_grace_seconds)"]
+        ["stopped the agent 30s after its result (event_loop.result_grace_seconds)"]
     );
 }

@@ -283,7 +283,7 @@ fn a_reset_in_the_distant_future_is_reported_with_its_date_and_tried_at_the_boun
     assert_eq!(
         notices,
         [
-            "the usage limit resets at 2099-01-01 00:00 UTC; the agent is tried again after 28800 s (event_loop.max_wait_seconds)"
+            "the usage limit resets at 2099-01-01 00:00 UTC; the agent is tried again after 8h (event_loop.max_wait_seconds)"
         ]
     );
 }

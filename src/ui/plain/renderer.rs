@@ -331,7 +331,7 @@ impl PlainRenderer {
             let left = units::since(at, until);
             if left >= Duration::from_secs(1) {
                 let left = units::duration(left);
-                self.note(labels::WAIT, &format!("woken {left} early, continuing"));
+                self.note(labels::WAIT, &format!("continuing {left} early"));
             }
         }
         self.activity = PlainActivity::Idle;

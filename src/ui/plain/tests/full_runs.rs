@@ -205,7 +205,7 @@ fn failures_timeouts_and_rate_limits() {
             │ 1m05s
             │ so far: 8.0s
        WAIT │ rate limit: waiting 19m52s, until 08:20
-       WAIT │ woken 18m52s early, continuing
+       WAIT │ continuing 18m52s early
        WAIT │ cooldown: waiting 500ms, until 08:01
        NOTE │ no git here
        WARN │ stopping: Ctrl-C
