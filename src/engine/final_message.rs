@@ -1,4 +1,4 @@
-//! Collects the assistant's final message of an iteration, finds markers in it and extracts published topics.
+//! Determines the assistant's final message of an iteration, finds markers in it and extracts published topics.
 //!
 //! Memory is bounded regardless of the length of the output.
 

@@ -1,4 +1,4 @@
-//! Recognizes usage-limit messages in the error output of a failed agent.
+//! Detects a rate limit: recognizes usage-limit messages in the error output of a failed agent.
 //!
 //! Only phrases from the agent's own table row count, and only at the beginning of a message: tickets, tests and
 //! dependencies mention limits too.

@@ -1,4 +1,4 @@
-//! Waits between iterations: for a usage limit, after a failure, and the user's requests to end them early.
+//! Waits between iterations: for a rate limit, after a failure, and the user's requests to end them early.
 
 use super::iteration::millis;
 use super::*;

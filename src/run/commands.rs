@@ -1,4 +1,4 @@
-//! Where the commands of a run come from: keys, answers on stdin, signals, and the loss of the terminal.
+//! The sources of the commands of a run: keys, answers on stdin, signals such as Ctrl-C, and the loss of the terminal.
 
 use std::sync::mpsc::Sender;
 

@@ -1,4 +1,4 @@
-//! Signals of the process, forwarded to subscribers by one thread.
+//! Signals of the process, such as Ctrl-C, forwarded to subscribers by one thread.
 //!
 //! A signal that was ignored when ralph started stays ignored: SIGINT in a background job of a script, SIGHUP under
 //! `nohup`.
