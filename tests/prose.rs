@@ -40,7 +40,6 @@ const BANNED: &[(&str, &str)] = &[
     ("mended", "fixed"),
     ("mends", "fixes"),
     ("mishap", "panic"),
-    ("mould", "template"),
     ("nobody", "no process, no reader, no hat"),
     ("painted", "drawn, written"),
     ("paints", "draws, writes"),
@@ -74,7 +73,7 @@ const BANNED: &[(&str, &str)] = &[
 /// Words that are banned as a part of a name, such as a function, a type, a variable or a file. Strings are not checked, so that a
 /// serialized name can stay the same.
 const BANNED_IN_NAMES: &[&str] = &[
-    "anew", "errand", "heard", "hears", "keeper", "lent", "mishap", "mould", "nobody", "refuge", "rehearse",
+    "anew", "errand", "heard", "hears", "keeper", "lent", "mishap", "nobody", "refuge", "rehearse",
     "reins", "said", "says", "shelf", "sitting", "somebody", "teller", "tells", "told", "wears", "whoever",
     "wish", "wishes", "worn",
 ];
