@@ -112,9 +112,8 @@ impl Engine {
                 self.useless_wakes += 1;
                 let delay = Seconds((*earliest - at).as_secs().max(1));
                 let level = NoticeLevel::Info;
-                let text = format!(
-                    "the last attempt reached the same limit; the agent is tried again in {delay}"
-                );
+                let text =
+                    format!("the last attempt reached the same limit; the agent is tried again in {delay}");
                 out.push(Action::Emit(RunEvent::Notice { level, text }));
             }
             return;

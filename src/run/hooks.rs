@@ -180,7 +180,9 @@ fn run_hook(supervisors: &Supervisors, job: &HookJob, bounds: Bounds) -> Option<
             }
             None => {
                 let timeout = Seconds(bounds.timeout.as_secs());
-                Some(format!("the hook on_{name} was stopped after {timeout} (hooks.timeout)"))
+                Some(format!(
+                    "the hook on_{name} was stopped after {timeout} (hooks.timeout)"
+                ))
             }
         },
     }
