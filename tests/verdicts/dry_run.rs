@@ -40,7 +40,10 @@ fn a_dry_run_shows_every_limit_that_applies() {
             .contains("gates        none: completion is not verified\n"),
         "{output:?}"
     );
-    assert!(output.stdout.contains("no limit without progress"), "{output:?}");
+    assert!(
+        output.stdout.contains("no limit of iterations without progress"),
+        "{output:?}"
+    );
 }
 
 #[test]
