@@ -1,84 +1,17 @@
-//! Settings from `RALPH_*` environment variables. Each variable is one row of a table.
+//! Settings from `RALPH_*` environment variables. `settings.rs` declares which variable sets which key.
+
+use crate::policy::PartialHooks;
+use crate::policy::section::LayerSection;
 
 use super::diagnostic::{ConfigError, Problem, closest, printable};
-use super::expected::Expected;
-use super::partial::PartialSettings;
+use super::expected::FileKind;
+use super::settings::{PartialCli, PartialDriver, PartialEventLoop, PartialSettings};
 use super::shell_words::split_words;
 
 const PREFIX: &str = "RALPH_";
 
-struct EnvironmentVariable {
-    name: &'static str,
-    /// The keys that it sets, the main one first.
-    keys: &'static [&'static str],
-    read: fn(&str, &mut PartialSettings) -> Result<(), Problem>,
-}
-
-/// An earlier row takes precedence over a later one that sets the same key.
-const VARIABLES: &[EnvironmentVariable] = &[
-    EnvironmentVariable {
-        name: "RALPH_AGENT",
-        keys: &["cli.backend"],
-        read: |text, settings| {
-            settings.cli.backend = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    EnvironmentVariable {
-        name: "RALPH_AGENT_CMD",
-        keys: &["cli.command", "cli.args", "cli.backend"],
-        read: read_command,
-    },
-    EnvironmentVariable {
-        name: "RALPH_TRANSCRIPT",
-        keys: &["cli.transcript"],
-        read: |text, settings| {
-            settings.cli.transcript = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    EnvironmentVariable {
-        name: "RALPH_MODEL",
-        keys: &["cli.model"],
-        read: |text, settings| {
-            settings.cli.model = Some(text.to_owned());
-            Ok(())
-        },
-    },
-    EnvironmentVariable {
-        name: "RALPH_MAX_ITERATIONS",
-        keys: &["event_loop.max_iterations"],
-        read: |text, settings| {
-            settings.event_loop.max_iterations = Some(read_number("event_loop.max_iterations", text)?);
-            Ok(())
-        },
-    },
-    EnvironmentVariable {
-        name: "RALPH_MAX_RUNTIME_SECONDS",
-        keys: &["event_loop.max_runtime_seconds"],
-        read: |text, settings| {
-            settings.event_loop.max_runtime_seconds =
-                Some(read_number("event_loop.max_runtime_seconds", text)?);
-            Ok(())
-        },
-    },
-    EnvironmentVariable {
-        name: "RALPH_MAX_COST_USD",
-        keys: &["event_loop.max_cost_usd"],
-        read: |text, settings| {
-            settings.event_loop.max_cost_usd = Some(read_number("event_loop.max_cost_usd", text)?);
-            Ok(())
-        },
-    },
-    EnvironmentVariable {
-        name: "RALPH_PROMPT_FILE",
-        keys: &["event_loop.prompt_file"],
-        read: |text, settings| {
-            settings.event_loop.prompt_file = Some(text.into());
-            Ok(())
-        },
-    },
-];
+/// A command line: it sets several keys, so it is no variable of one key.
+const COMMAND: &str = "RALPH_AGENT_CMD";
 
 /// Variables that ralph sets for its children or reads elsewhere.
 const RESERVED: &[&str] = &[
@@ -104,20 +37,25 @@ pub(super) struct EnvironmentLayer {
 
 impl EnvironmentLayer {
     pub(super) fn read(variables: &[(String, String)]) -> Result<Self, ConfigError> {
+        // An empty variable counts as unset.
+        let get = |name: &str| {
+            let value = variables.iter().find(|(known, _)| known == name);
+            value
+                .map(|(_, text)| text.as_str())
+                .filter(|text| !text.is_empty())
+        };
         let mut layer = Self::default();
-        for variable in VARIABLES {
-            let value = variables.iter().find(|(name, _)| name == variable.name);
-            // An empty variable counts as unset.
-            let Some((_, text)) = value.filter(|(_, text)| !text.is_empty()) else {
-                continue;
-            };
-            (variable.read)(text, &mut layer.settings).map_err(|problem| ConfigError::Variable {
-                variable: variable.name.to_owned(),
+        let (settings, set_by) = (&mut layer.settings, &mut layer.set_by);
+        read_section(&mut settings.cli, get, set_by)?;
+        read_section(&mut settings.event_loop, get, set_by)?;
+        read_section(&mut settings.hooks, get, set_by)?;
+        read_section(&mut settings.driver, get, set_by)?;
+        if let Some(text) = get(COMMAND) {
+            read_command(text, settings).map_err(|problem| ConfigError::Variable {
+                variable: COMMAND.to_owned(),
                 problem,
             })?;
-            layer
-                .set_by
-                .extend(variable.keys.iter().map(|key| (*key, variable.name)));
+            set_by.extend(["cli.command", "cli.args", "cli.backend"].map(|key| (key, COMMAND)));
         }
         layer.warnings = variables
             .iter()
@@ -135,6 +73,36 @@ impl EnvironmentLayer {
     }
 }
 
+fn read_section<'a, Layer: LayerSection>(
+    layer: &mut Layer,
+    get: impl Fn(&str) -> Option<&'a str>,
+    set_by: &mut Vec<(&'static str, &'static str)>,
+) -> Result<(), ConfigError> {
+    for variable in Layer::VARIABLES {
+        let Some(text) = get(variable.name) else { continue };
+        if !(variable.set)(layer, text) {
+            let expected = FileKind::Settings.expected_type(variable.key);
+            let problem = Problem::at_value(variable.key, expected.mismatch(text.trim()));
+            return Err(ConfigError::Variable {
+                variable: variable.name.to_owned(),
+                problem: problem.with_help(expected.correction(text.trim())),
+            });
+        }
+        set_by.push((variable.key, variable.name));
+    }
+    Ok(())
+}
+
+/// The names of all variables that set a key.
+pub(super) fn names() -> Vec<&'static str> {
+    fn of<Layer: LayerSection>() -> impl Iterator<Item = &'static str> {
+        Layer::VARIABLES.iter().map(|variable| variable.name)
+    }
+    let agent = of::<PartialCli>().chain([COMMAND]);
+    let others = of::<PartialHooks>().chain(of::<PartialDriver>());
+    agent.chain(of::<PartialEventLoop>()).chain(others).collect()
+}
+
 /// The variable that set a key.
 pub(super) fn variable_of<'a>(set_by: &[(&'a str, &'a str)], key: &str) -> Option<&'a str> {
     let row = set_by.iter().find(|(set, _)| *set == key);
@@ -145,7 +113,7 @@ pub(super) fn variable_of<'a>(set_by: &[(&'a str, &'a str)], key: &str) -> Optio
 /// A warning for an unknown `RALPH_*` variable.
 fn unknown_warning(name: &str) -> Option<String> {
     let word = name.strip_prefix(PREFIX)?;
-    let known: Vec<_> = VARIABLES.iter().map(|variable| variable.name).collect();
+    let known = names();
     if known.contains(&name) || RESERVED.contains(&name) {
         return None;
     }
@@ -177,10 +145,22 @@ fn read_command(text: &str, settings: &mut PartialSettings) -> Result<(), Proble
     Ok(())
 }
 
-fn read_number<N: std::str::FromStr>(key: &str, text: &str) -> Result<N, Problem> {
-    let text = text.trim();
-    text.parse().map_err(|_| {
-        let expected = Expected::of(key);
-        Problem::at_value(key, expected.mismatch(text)).with_help(expected.correction(text))
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PartialAdapter;
+    use crate::policy::PartialHat;
+
+    #[test]
+    fn variable_sets_no_key_below_a_name_that_the_user_chooses() {
+        assert!(PartialAdapter::VARIABLES.is_empty() && PartialHat::VARIABLES.is_empty());
+    }
+
+    #[test]
+    fn every_variable_is_documented() {
+        let manual = include_str!("../../docs/config.md");
+        for name in names() {
+            assert!(manual.contains(name), "{name} is missing in docs/config.md");
+        }
+    }
 }

@@ -1,9 +1,13 @@
-//! The expected type of each configuration key, for error messages. A test compares it with the types in
-//! `settings.rs`.
+//! The expected type of each configuration key, for error messages. The types come from the JSON schemas.
+
+use serde_json::Value;
 
 use crate::policy::Seconds;
 
 use super::diagnostic::quoted;
+use super::prices::PriceFile;
+use super::schema;
+use super::suite::Suite;
 
 /// The type of value that a key expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,59 +24,44 @@ pub(super) enum Expected {
     Bytes,
 }
 
+/// The schema that a file follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileKind {
+    Settings,
+    Prices,
+    Suite,
+}
+
+impl FileKind {
+    /// The type of a key; a string for an unknown key.
+    pub(super) fn expected_type(self, key: &str) -> Expected {
+        let of_file = match self {
+            Self::Settings => schema::find(&schema::SETTINGS, key).map(Expected::of),
+            Self::Prices => schema::find(&schema::generate::<PriceFile>(), key).map(Expected::of),
+            Self::Suite => schema::find(&schema::generate::<Suite>(), key).map(Expected::of),
+        };
+        of_file.unwrap_or(Expected::String)
+    }
+}
+
 impl Expected {
-    /// The type depends on the last part of the key, except where the user chooses the name.
-    pub(super) fn of(key: &str) -> Self {
-        let last = key.rsplit('.').next().unwrap_or(key);
-        let parent = key.strip_suffix(last).unwrap_or_default().trim_end_matches('.');
-        match last {
-            _ if key.is_empty() || matches!(parent, "adapters" | "hats") => Self::Mapping,
-            _ if parent.ends_with("].env") => Self::String,
-            "env" | "cli" | "adapters" | "event_loop" | "hats" | "hooks" | "driver" => Self::Mapping,
-            item if item.ends_with(']') => {
-                if item.starts_with("gates[") {
-                    Self::Mapping
-                } else {
-                    Self::String
-                }
-            }
-            "gates" | "args" | "triggers" | "publishes" | "allowed_paths" => Self::List,
-            "completion_promise" => Self::StringOrList,
-            "prompt_mode"
-            | "default_mode"
-            | "completion_match"
-            | "on_declared_failure"
-            | "output_format"
-            | "session" => Self::Keyword,
-            "enabled" | "pty_mode" => Self::Boolean,
-            "max_cost_usd" => Self::Number,
-            "max_line_bytes" => Self::Bytes,
-            time if time.ends_with("timeout") || time.ends_with("_secs") || time.ends_with("_seconds") => {
-                Self::Seconds
-            }
-            count if count.starts_with("max_") => Self::Integer,
+    fn of(schema: &Value) -> Self {
+        let types: Vec<&str> = match &schema["type"] {
+            Value::String(only) => vec![only],
+            Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        match (schema["format"].as_str(), types.as_slice()) {
+            (Some("seconds"), _) => Self::Seconds,
+            (Some("bytes"), _) => Self::Bytes,
+            _ if schema["enum"].is_array() || schema["oneOf"].is_array() => Self::Keyword,
+            _ if schema["anyOf"].is_array() => Self::StringOrList,
+            (_, ["object"]) => Self::Mapping,
+            (_, ["array"]) => Self::List,
+            (_, ["boolean"]) => Self::Boolean,
+            (_, ["integer"]) => Self::Integer,
+            (_, ["number"]) => Self::Number,
             _ => Self::String,
-        }
-    }
-
-    /// Like `of`, for a price list. Model names contain dots, so prices are recognized by their suffix.
-    pub(super) fn of_price(key: &str) -> Self {
-        const PRICES: [&str; 4] = [".input", ".output", ".cache_read", ".cache_write"];
-        if PRICES.iter().any(|price| key.ends_with(price)) {
-            Self::Number
-        } else {
-            Self::Mapping
-        }
-    }
-
-    /// Like `of`, for the tasks file of a benchmark.
-    pub(super) fn of_suite(key: &str) -> Self {
-        match key.rsplit('.').next().unwrap_or(key) {
-            "tasks" | "agents" => Self::List,
-            item if item.starts_with("tasks[") || item.starts_with("agents[") => Self::Mapping,
-            "limits" => Self::Mapping,
-            "repeat" | "jobs" => Self::Integer,
-            _ => Self::of(key),
         }
     }
 
@@ -165,53 +154,40 @@ fn integer_help(found: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
-    use crate::config::{AdapterSettings, Settings};
-    use crate::policy::{Gate, Hat};
 
-    /// Walks the serialized settings, so that a wrong type for a new key fails this test.
     #[test]
-    fn expected_type_of_every_setting_is_correct() {
-        let mut settings = Settings::default();
-        settings
-            .adapters
-            .insert("claude".to_owned(), AdapterSettings::default());
-        settings.hats.insert("builder".to_owned(), Hat::default());
-        settings.gates.push(Gate {
-            name: "test".to_owned(),
-            run: "make".to_owned(),
-            timeout: Seconds(1),
-            cwd: Some("web".into()),
-            env: [("MAX_TIMEOUT".to_owned(), "1".to_owned())].into(),
-        });
-        compare("", &serde_json::to_value(settings).unwrap());
-    }
-
-    fn compare(key: &str, value: &Value) {
-        let expected = Expected::of(key);
-        let fits = match value {
-            Value::Null => !matches!(expected, Expected::Mapping | Expected::List),
-            Value::Bool(_) => expected == Expected::Boolean,
-            Value::Number(_) => matches!(expected, Expected::Integer | Expected::Seconds | Expected::Bytes),
-            Value::String(_) => matches!(expected, Expected::String | Expected::Keyword),
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    compare(&format!("{key}[{index}]"), item);
-                }
-                // `extra_args` cannot be set in a file.
-                matches!(expected, Expected::List | Expected::StringOrList) || key == "cli.extra_args"
-            }
-            Value::Object(members) => {
-                for (name, member) in members {
-                    let dot = if key.is_empty() { "" } else { "." };
-                    compare(&format!("{key}{dot}{name}"), member);
-                }
-                expected == Expected::Mapping
-            }
-        };
-        assert!(fits, "{key} is {value}, but the expected type is {expected:?}");
+    fn type_of_a_key_comes_from_the_schema() {
+        for (key, expected) in [
+            ("", Expected::Mapping),
+            ("adapters.claude", Expected::Mapping),
+            ("adapters.my.tool.idle_timeout", Expected::Seconds),
+            ("cli.pty_mode", Expected::Boolean),
+            ("cli.transcript", Expected::String),
+            ("event_loop.completion_match", Expected::Keyword),
+            ("event_loop.completion_promise", Expected::StringOrList),
+            ("event_loop.completion_promise[1]", Expected::String),
+            ("event_loop.max_cost_usd", Expected::Number),
+            ("event_loop.max_iterations", Expected::Integer),
+            ("event_loop.max_line_bytes", Expected::Bytes),
+            ("event_loop.prompt_file", Expected::String),
+            ("gates", Expected::List),
+            ("gates[0]", Expected::Mapping),
+            ("gates[0].env", Expected::Mapping),
+            ("gates[0].env.MAX_TIMEOUT", Expected::String),
+            ("hats.builder.triggers[0]", Expected::String),
+            ("session", Expected::Keyword),
+        ] {
+            assert_eq!(FileKind::Settings.expected_type(key), expected, "{key}");
+        }
+        assert_eq!(
+            FileKind::Prices.expected_type("models.gpt-5.2.input"),
+            Expected::Number
+        );
+        assert_eq!(
+            FileKind::Suite.expected_type("tasks[0].limits.max_tokens"),
+            Expected::Integer
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::checks::{KnownNames, check};
 use super::diagnostic::{ConfigError, Diagnostic};
 use super::environment::{EnvironmentLayer, variable_of};
 use super::import::{self, ImportedFile, ImportedFrom};
-use super::partial::PartialSettings;
+use super::settings::PartialSettings;
 use super::spans::Spans;
 use super::yaml::Document;
 use super::{LoadRequest, LoadedConfig, Origin};

@@ -30,11 +30,13 @@ pub use commands::FileCommands;
 pub use diagnostic::ConfigError;
 pub use flatten::flatten;
 pub use import::{ImportSource, ImportedFile, convert_to_yaml, nearest_import, to_yaml};
-pub use partial::{PartialAdapter, PartialCli, PartialEventLoop, PartialSettings};
 pub use pattern::PathPattern;
 pub use prices::{PriceList, load_prices};
 pub use schema::schema;
-pub use settings::{AdapterSettings, Cli, EventLoop, Mode, PromptMode, Settings};
+pub use settings::{
+    AdapterSettings, Cli, EventLoop, Mode, PartialAdapter, PartialCli, PartialEventLoop, PartialSettings,
+    PromptMode, Settings,
+};
 pub use shell_words::{SplitError, split_words};
 pub use suite::{CellLimits, Suite, SuiteAgent, SuiteTask, load_suite};
 pub use user::user_directory;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::policy::Price;
@@ -15,7 +16,7 @@ use super::yaml::Document;
 /// Prices by model name or pattern (`claude-opus-*`).
 pub type PriceList = BTreeMap<String, Price>;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PriceFile {
     #[serde(default, deserialize_with = "null_as_default")]

@@ -1,10 +1,13 @@
-//! Generates the JSON schema of `ralph.yml`. Types and descriptions come from `PartialSettings`, defaults from
-//! `Settings`. The tables in `docs/config.md` are generated from the schema.
+//! Generates the JSON schema of `ralph.yml` from `settings.rs`. Loading checks values against the same rules.
+//! The tables in `docs/config.md` are generated from the schema.
 
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use super::checks::YEAR;
-use super::partial::{AUTO, PartialSettings};
+use super::partial::AUTO;
+use super::settings::PartialSettings;
 use super::settings::{AdapterSettings, Settings};
 use crate::policy::{Gate, Hat};
 
@@ -19,17 +22,18 @@ const SECTIONS: &[&str] = &[
     "driver",
 ];
 
+/// Maximum duration. Longer durations are certainly errors and could overflow a clock.
+pub(super) const YEAR: u64 = 365 * 24 * 60 * 60;
+
+/// The rules of the settings, without defaults and names.
+pub(super) static SETTINGS: LazyLock<Value> = LazyLock::new(generate::<PartialSettings>);
+
 /// Formats that are kept in the schema. They describe the meaning of a value; other keywords validate it.
 const FORMATS: &[&str] = &["seconds", "bytes", "path", "patterns"];
 
 /// The JSON schema of `ralph.yml`, with these agents and transcript formats as allowed names.
 pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
-    let generated = schemars::generate::SchemaSettings::draft2020_12()
-        .with(|settings| settings.inline_subschemas = true)
-        .into_generator()
-        .into_root_schema_for::<PartialSettings>();
-    let mut schema = generated.to_value();
-    simplify(&mut schema, Descriptions::Drop);
+    let mut schema = SETTINGS.clone();
     add_defaults(&mut schema);
     let adapters: Vec<&str> = agents.iter().copied().chain(["custom"]).collect();
     let formats: Vec<&str> = [AUTO].into_iter().chain(transcripts.iter().copied()).collect();
@@ -45,6 +49,46 @@ pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
         schema["properties"][section]["type"] = json!([kind, "null"]);
     }
     schema
+}
+
+/// The rules of a file.
+pub(super) fn generate<File: JsonSchema>() -> Value {
+    let generated = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<File>();
+    let mut schema = generated.to_value();
+    simplify(&mut schema, Descriptions::Drop);
+    schema
+}
+
+/// The rules of a dotted key. Names chosen by the user may contain dots, so every way to split the key is tried.
+pub(super) fn find<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+    if key.is_empty() {
+        return Some(schema);
+    }
+    if let Some((_, rest)) = key.strip_prefix('[').and_then(|index| index.split_once(']')) {
+        let choices = schema["anyOf"].as_array().into_iter().flatten();
+        let list = choices
+            .chain([schema])
+            .find(|choice| choice["items"].is_object())?;
+        return find(&list["items"], rest.strip_prefix('.').unwrap_or(rest));
+    }
+    let ends = key.match_indices(['.', '[']).map(|(end, _)| end);
+    ends.chain([key.len()]).find_map(|end| {
+        let (name, rest) = key.split_at(end);
+        find(member(schema, name)?, rest.strip_prefix('.').unwrap_or(rest))
+    })
+}
+
+/// The rules of a member of a mapping.
+pub(super) fn member<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    let known = schema["properties"].get(name);
+    known.or_else(|| {
+        schema
+            .get("additionalProperties")
+            .filter(|named| named.is_object())
+    })
 }
 
 /// Whether to keep the description of a schema.
@@ -286,10 +330,12 @@ mod tests {
         {
           "anyOf": [
             {
+              "minLength": 1,
               "type": "string"
             },
             {
               "items": {
+                "minLength": 1,
                 "type": "string"
               },
               "type": "array"

@@ -1,4 +1,4 @@
-//! The merged settings with all defaults, as the rest of ralph reads them.
+//! The settings of `ralph.yml`: every key with its type, default, description, environment variable and check.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,12 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, Seconds, Session};
+use crate::policy::section::section;
+use crate::policy::{
+    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, Seconds, Session,
+};
+
+use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text};
 
 /// All settings, including defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -23,52 +28,171 @@ pub struct Settings {
     pub pricing: Option<PathBuf>,
 }
 
-/// The agent and how to call it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cli {
-    /// `auto`, the name of a built-in agent, `custom`, or `driver:NAME`. Not checked here.
-    pub backend: String,
-    pub command: Option<String>,
-    pub args: Vec<String>,
-    pub prompt_mode: PromptMode,
-    pub prompt_flag: Option<String>,
-    pub default_mode: Mode,
-    /// Interactive mode only; 0 disables the timeout.
-    pub idle_timeout_secs: Seconds,
-    /// `None` selects the agent's own format.
-    pub transcript: Option<String>,
-    /// The filter for `transcript: jq`.
-    pub jq_filter: Option<String>,
-    pub pty_mode: bool,
-    /// The directory to search first for driver scripts; absolute.
-    pub driver_dir: Option<PathBuf>,
-    pub claude_command: Option<String>,
-    /// `Some("")` removes the default arguments; `None` keeps them.
-    pub claude_args: Option<String>,
-    pub model: Option<String>,
-    /// The arguments after `--` on the command line.
-    pub extra_args: Vec<String>,
+/// The settings of one layer. `None` means that the layer does not set the key.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartialSettings {
+    /// The agent and how to call it.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub cli: PartialCli,
+    /// Settings of individual agents, by name: a built-in agent or `custom`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub adapters: BTreeMap<String, PartialAdapter>,
+    /// The task, its limits, and its completion.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub event_loop: PartialEventLoop,
+    /// Commands that must succeed before the task counts as done.
+    pub gates: Option<Vec<Gate>>,
+    /// Commands that run on events of a run. They receive a JSON document on stdin.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub hooks: PartialHooks,
+    /// Roles that topics activate, under names of your choice.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub hats: BTreeMap<String, PartialHat>,
+    /// Start a new agent session in each iteration (`fresh`), or resume the previous one (`continue`).
+    pub session: Option<Session>,
+    /// Variables for the driver script, for `backend: driver:NAME`.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub driver: PartialDriver,
+    /// Path of a price list, for agents that do not report their cost.
+    #[serde(default, serialize_with = "path_as_text")]
+    #[schemars(length(min = 1), extend("format" = "path"))]
+    pub pricing: Option<PathBuf>,
 }
 
-impl Default for Cli {
-    fn default() -> Self {
-        Self {
-            backend: "auto".to_owned(),
-            command: None,
-            args: Vec::new(),
-            prompt_mode: PromptMode::default(),
-            prompt_flag: None,
-            default_mode: Mode::default(),
-            idle_timeout_secs: Seconds(30),
-            transcript: None,
-            jq_filter: None,
-            pty_mode: false,
-            driver_dir: None,
-            claude_command: None,
-            claude_args: None,
-            model: None,
-            extra_args: Vec::new(),
-        }
+section! {
+    /// The agent and how to call it.
+    Cli, PartialCli, "cli" {
+        /// `auto`, the name of a built-in agent, `custom`, or `driver:NAME`.
+        #[environment("RALPH_AGENT")]
+        #[check(length(min = 1))]
+        backend: String = "auto".to_owned(),
+        /// The program of a custom agent (`backend: custom`).
+        #[check(length(min = 1))]
+        command: String,
+        /// Arguments of the custom agent, placed before the prompt.
+        args: Vec<String> = Vec::new(),
+        /// How a custom agent receives the prompt: as an argument or on stdin.
+        prompt_mode: PromptMode = PromptMode::default(),
+        /// The option that precedes the prompt. Without it, the prompt is a positional argument.
+        #[check(length(min = 1))]
+        prompt_flag: String,
+        /// Run the agent headless (`autonomous`), or in its own TUI ([interactive
+        /// mode](agents.md#interactive-mode)). Same as `--mode`.
+        default_mode: Mode = Mode::default(),
+        /// Interactive mode: maximum time without output and key presses; 0 disables the timeout.
+        /// `adapters.NAME.idle_timeout` does not apply in interactive mode.
+        idle_timeout_secs: Seconds = Seconds(30),
+        /// The format of the agent's output. `auto` selects the agent's own format.
+        #[environment("RALPH_TRANSCRIPT")]
+        transcript: String,
+        /// With `transcript: jq`: the jq filter that extracts text from each JSON line, as `jq -j` prints it.
+        jq_filter: String,
+        /// Run the agent in a pseudo-terminal even if it does not require one.
+        pty_mode: bool = false,
+        /// The directory to search first for driver scripts.
+        #[check(extend("format" = "path"))]
+        #[serde(serialize_with = "path_as_text")]
+        driver_dir: PathBuf,
+        /// A Claude-compatible program to run instead of `claude`.
+        #[check(length(min = 1))]
+        claude_command: String,
+        /// Arguments of `claude_command`, split into words like in a shell. `""` means no arguments.
+        claude_args: String,
+        /// The model that the agent should use.
+        #[environment("RALPH_MODEL")]
+        model: String,
+        /// Can be set only on the command line, after `--`.
+        #[serde(skip_deserializing)]
+        extra_args: Vec<String> = Vec::new(),
+    }
+}
+
+section! {
+    /// Settings of one agent.
+    AdapterSettings, PartialAdapter, "adapters.NAME" {
+        /// Whether `backend: auto` may select this agent.
+        enabled: bool = true,
+        /// Maximum duration of an iteration, even if the agent is active.
+        #[check(extend("minimum" = 1))]
+        timeout: Seconds,
+        /// Maximum time without output; 0 disables the timeout. The default depends on the transcript format.
+        idle_timeout: Seconds,
+        /// The model that this agent should use.
+        model: String,
+        /// Additional arguments for this agent.
+        args: Vec<String> = Vec::new(),
+    }
+}
+
+section! {
+    /// The task, its limits, and its completion.
+    EventLoop, PartialEventLoop, "event_loop" {
+        /// The prompt: the task for the agent.
+        #[check(length(min = 1))]
+        prompt: String,
+        /// The file that contains the prompt. It is read again for each iteration.
+        #[environment("RALPH_PROMPT_FILE")]
+        #[check(length(min = 1), extend("format" = "path"))]
+        #[serde(serialize_with = "path_as_text")]
+        prompt_file: PathBuf,
+        /// Markers that the agent prints when the task is done. They replace the built-in markers; empty selects the
+        /// built-in ones.
+        #[check(with = "StringOrList")]
+        #[serde(default, deserialize_with = "one_or_many")]
+        completion_promise: Vec<String> = Vec::new(),
+        /// Whether the marker must be alone on its own line (`line`) or may appear `anywhere`.
+        completion_match: MarkerPlacement = MarkerPlacement::default(),
+        /// Maximum number of iterations.
+        #[environment("RALPH_MAX_ITERATIONS")]
+        #[check(range(min = 1))]
+        max_iterations: u64 = 100,
+        /// Maximum duration of the run.
+        #[environment("RALPH_MAX_RUNTIME_SECONDS")]
+        #[check(extend("minimum" = 1))]
+        max_runtime_seconds: Seconds = Seconds(14_400),
+        /// Maximum cost of the run, in US dollars.
+        #[environment("RALPH_MAX_COST_USD")]
+        #[check(extend("exclusiveMinimum" = 0))]
+        max_cost_usd: f64,
+        /// Maximum number of tokens that the run may use.
+        #[check(range(min = 1))]
+        max_tokens: u64,
+        /// Stop after this many consecutive failed iterations.
+        #[check(range(min = 1))]
+        max_consecutive_failures: u64 = 5,
+        /// Pause between iterations.
+        cooldown_seconds: Seconds = Seconds(0),
+        /// Longest wait for a usage limit. A limit that resets later is tried again at this time.
+        #[check(extend("minimum" = 1))]
+        max_wait_seconds: Seconds = Seconds(28_800),
+        /// Time that an agent has to exit after a stop request before it is killed.
+        stop_grace_seconds: Seconds = Seconds(5),
+        /// Time that an agent has to exit after its final result.
+        result_grace_seconds: Seconds = Seconds(30),
+        /// What to do when the agent reports that it failed.
+        on_declared_failure: OnDeclaredFailure = OnDeclaredFailure::default(),
+        /// Maximum length of an output line. Longer lines are truncated.
+        #[check(range(min = 4096, max = 4_294_967_296_u64), extend("format" = "bytes"))]
+        max_line_bytes: u64 = 256 * 1024 * 1024,
+        /// Stop after this many consecutive iterations without changes; 0 disables the limit.
+        max_no_progress: u64 = 5,
+        /// Path patterns of the files that the agent may change. An iteration that changes other files fails. Empty
+        /// allows all files.
+        #[check(inner(length(min = 1)), extend("format" = "patterns"))]
+        allowed_paths: Vec<String> = Vec::new(),
+    }
+}
+
+section! {
+    /// Values of the variables that driver scripts read.
+    DriverSettings, PartialDriver, "driver" {
+        /// The value of `CLAUDE_OUTPUT_FORMAT` for the script.
+        output_format: OutputFormat = OutputFormat::default(),
+        /// The value of `CLAUDE_PERMISSION_MODE` for the script. Empty selects the script's default.
+        permission_mode: String,
+        /// The value of `CLAUDE_ALLOWED_TOOLS` for the script: comma-separated names, checked against the driver's tools.
+        allowed_tools: String,
     }
 }
 
@@ -88,93 +212,6 @@ pub enum Mode {
     #[default]
     Autonomous,
     Interactive,
-}
-
-/// Settings of one agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AdapterSettings {
-    /// Whether auto-detection may select it.
-    pub enabled: bool,
-    /// Maximum duration of an iteration.
-    pub timeout: Option<Seconds>,
-    /// Maximum time without output; 0 disables the timeout.
-    pub idle_timeout: Option<Seconds>,
-    pub model: Option<String>,
-    pub args: Vec<String>,
-}
-
-impl Default for AdapterSettings {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            timeout: None,
-            idle_timeout: None,
-            model: None,
-            args: Vec::new(),
-        }
-    }
-}
-
-/// The task, its limits, and its completion.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct EventLoop {
-    /// At most one of `prompt` and `prompt_file` is set: the one from the later layer.
-    pub prompt: Option<String>,
-    /// Absolute.
-    pub prompt_file: Option<PathBuf>,
-    /// Empty selects the built-in markers.
-    pub completion_promise: Vec<String>,
-    pub completion_match: MarkerPlacement,
-    pub max_iterations: u64,
-    pub max_runtime_seconds: Seconds,
-    pub max_cost_usd: Option<f64>,
-    pub max_tokens: Option<u64>,
-    pub max_consecutive_failures: u64,
-    pub cooldown_seconds: Seconds,
-    /// The longest wait for a usage limit.
-    pub max_wait_seconds: Seconds,
-    pub stop_grace_seconds: Seconds,
-    pub result_grace_seconds: Seconds,
-    pub on_declared_failure: OnDeclaredFailure,
-    pub max_line_bytes: u64,
-    /// Maximum number of consecutive iterations without changes; 0 disables the limit.
-    pub max_no_progress: u64,
-    /// Path patterns relative to the workspace; empty allows all paths.
-    pub allowed_paths: Vec<String>,
-}
-
-impl Default for EventLoop {
-    fn default() -> Self {
-        Self {
-            prompt: None,
-            prompt_file: None,
-            completion_promise: Vec::new(),
-            completion_match: MarkerPlacement::default(),
-            max_iterations: 100,
-            max_runtime_seconds: Seconds(14_400),
-            max_cost_usd: None,
-            max_tokens: None,
-            max_consecutive_failures: 5,
-            cooldown_seconds: Seconds(0),
-            max_wait_seconds: Seconds(28_800),
-            stop_grace_seconds: Seconds(5),
-            result_grace_seconds: Seconds(30),
-            on_declared_failure: OnDeclaredFailure::default(),
-            max_line_bytes: 256 * 1024 * 1024,
-            max_no_progress: 5,
-            allowed_paths: Vec::new(),
-        }
-    }
-}
-
-/// Values of the variables that driver scripts read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct DriverSettings {
-    pub output_format: OutputFormat,
-    /// `None` selects the driver's default.
-    pub permission_mode: Option<String>,
-    /// Comma-separated names and patterns.
-    pub allowed_tools: Option<String>,
 }
 
 /// The output format that a driver requests from its agent.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{Gate, Seconds};
@@ -10,12 +11,13 @@ use crate::policy::{Gate, Seconds};
 use super::checks::{self, KnownNames};
 use super::diagnostic::{ConfigError, Problem, quoted};
 use super::layers::read_text;
-use super::partial::{PartialAdapter, PartialCli, PartialEventLoop, PartialSettings, null_as_default};
-use super::settings::PromptMode;
+use super::partial::null_as_default;
+use super::schema::YEAR;
+use super::settings::{PartialAdapter, PartialCli, PartialEventLoop, PartialSettings, PromptMode};
 use super::yaml::Document;
 
 /// The contents of a tasks file.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     /// Number of attempts of each agent at each task.
@@ -34,7 +36,7 @@ pub struct Suite {
 }
 
 /// Limits of one cell (one attempt of one agent at one task), with the same keys as `event_loop` in `ralph.yml`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CellLimits {
     pub max_iterations: Option<u64>,
@@ -73,7 +75,7 @@ impl CellLimits {
 }
 
 /// One task of a benchmark.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteTask {
     pub name: String,
@@ -107,7 +109,7 @@ impl SuiteTask {
 }
 
 /// A named agent configuration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteAgent {
     pub name: String,
@@ -311,11 +313,7 @@ fn check_task(key: &str, task: &SuiteTask, known: KnownNames<'_>) -> Result<(), 
     ] {
         checks::not_blank(&format!("{key}.{part}"), text)?;
     }
-    checks::check_range(
-        &format!("{key}.timeout"),
-        Some(task.timeout),
-        checks::REQUIRED_SECONDS,
-    )?;
+    checks::check_range(&format!("{key}.timeout"), Some(task.timeout), 1..=YEAR)?;
     check_limits(task.limits, known).map_err(rebased("event_loop.", &format!("{key}.limits.")))?;
     let gates = PartialSettings {
         gates: Some(task.gates.clone()),

@@ -10,8 +10,8 @@ use serde_saphyr::{Error as YamlError, Location};
 use crate::policy::Seconds;
 
 use super::diagnostic::{Diagnostic, Problem, ProblemTarget, closest, one_of, quoted, suggestion};
-use super::expected::Expected;
-use super::partial::PartialSettings;
+use super::expected::{Expected, FileKind};
+use super::settings::PartialSettings;
 use super::spans::{NodeKind, SpanEntry, Spans, parent};
 
 /// The text of a file and the locations of its keys.
@@ -20,24 +20,6 @@ pub(super) struct Document<'a> {
     text: &'a str,
     spans: Spans,
     kind: FileKind,
-}
-
-/// The schema that a file follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileKind {
-    Settings,
-    Prices,
-    Suite,
-}
-
-impl FileKind {
-    fn expected_type(self, key: &str) -> Expected {
-        match self {
-            Self::Settings => Expected::of(key),
-            Self::Prices => Expected::of_price(key),
-            Self::Suite => Expected::of_suite(key),
-        }
-    }
 }
 
 impl<'a> Document<'a> {

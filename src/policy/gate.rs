@@ -13,8 +13,10 @@ use super::Seconds;
 #[serde(deny_unknown_fields)]
 pub struct Gate {
     /// A unique name of your choice.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The shell command; exit code 0 means success.
+    #[schemars(length(min = 1))]
     pub run: String,
     /// Maximum duration.
     #[serde(default = "Gate::default_timeout")]
@@ -22,7 +24,7 @@ pub struct Gate {
     pub timeout: Seconds,
     /// Working directory, relative to this file. Default: the directory of this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "path"))]
+    #[schemars(length(min = 1), extend("format" = "path"))]
     pub cwd: Option<PathBuf>,
     /// An additional environment variable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -1,22 +1,30 @@
 //! A hat: a role of the agent that topics activate.
 
-use serde::Serialize;
+use super::section::section;
 
-/// The definition of one hat.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Hat {
-    /// The key under which the hat is configured.
-    #[serde(skip)]
-    pub name: String,
-    pub description: String,
-    /// Topics or globs that activate this hat.
-    pub triggers: Vec<String>,
-    /// Topics that the prompt lists for this hat. Not enforced.
-    pub publishes: Vec<String>,
-    pub instructions: String,
-    /// The topic that ralph publishes for the hat if it publishes none itself.
-    pub default_publishes: Option<String>,
-    pub max_activations: Option<u64>,
+section! {
+    /// The definition of one hat.
+    Hat, PartialHat, "hats.NAME" {
+        /// A one-sentence description of the role.
+        description: String = String::new(),
+        /// The topics, or topic patterns (`build.*`, `*`), that activate the hat.
+        #[check(inner(length(min = 1)))]
+        triggers: Vec<String> = Vec::new(),
+        /// The topics that the hat may publish.
+        #[check(inner(length(min = 1)))]
+        publishes: Vec<String> = Vec::new(),
+        /// Text that is added to the prompt while the hat is active.
+        instructions: String = String::new(),
+        /// The topic to publish if the hat publishes none.
+        #[check(length(min = 1))]
+        default_publishes: String,
+        /// Maximum number of activations per run.
+        #[check(range(min = 1))]
+        max_activations: u64,
+    } and {
+        /// The key under which the hat is configured.
+        name: String,
+    }
 }
 
 impl Hat {

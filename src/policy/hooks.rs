@@ -1,30 +1,27 @@
 //! Hooks: the user's commands that run on events of a run.
 
-use serde::Serialize;
+use super::{Seconds, section::section};
 
-use super::Seconds;
-
-/// Commands that run on events of a run. They receive a JSON document on stdin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Hooks {
-    pub on_start: Option<String>,
-    pub on_iteration: Option<String>,
-    pub on_complete: Option<String>,
-    pub on_fail: Option<String>,
-    pub on_rate_limit: Option<String>,
-    /// Maximum duration of a hook.
-    pub timeout: Seconds,
-}
-
-impl Default for Hooks {
-    fn default() -> Self {
-        Self {
-            on_start: None,
-            on_iteration: None,
-            on_complete: None,
-            on_fail: None,
-            on_rate_limit: None,
-            timeout: Seconds(30),
-        }
+section! {
+    /// Commands that run on events of a run. They receive a JSON document on stdin.
+    Hooks, PartialHooks, "hooks" {
+        /// Runs when the run starts or resumes.
+        #[check(length(min = 1))]
+        on_start: String,
+        /// Runs after each iteration.
+        #[check(length(min = 1))]
+        on_iteration: String,
+        /// Runs when the task is done.
+        #[check(length(min = 1))]
+        on_complete: String,
+        /// Runs when the run ends without completing the task.
+        #[check(length(min = 1))]
+        on_fail: String,
+        /// Runs when the agent reaches its usage limit.
+        #[check(length(min = 1))]
+        on_rate_limit: String,
+        /// Maximum duration of a hook.
+        #[check(extend("minimum" = 1))]
+        timeout: Seconds = Seconds(30),
     }
 }

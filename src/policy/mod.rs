@@ -8,12 +8,13 @@ mod hooks;
 mod limits;
 mod prices;
 mod seconds;
+pub(crate) mod section;
 mod session;
 
 pub use completion::{MarkerPlacement, OnDeclaredFailure};
 pub use gate::Gate;
-pub use hat::Hat;
-pub use hooks::Hooks;
+pub use hat::{Hat, PartialHat};
+pub use hooks::{Hooks, PartialHooks};
 pub use limits::{CostAvailability, CostRules, Limits, Timing};
 pub(crate) use prices::MissingPrice;
 pub use prices::{Price, Prices};

@@ -104,6 +104,7 @@ fn invalid_configurations_are_rejected() {
         "adapters: { cluade: {} }",
         "adapters: { claude: { enabled: 1 } }",
         "gates: [{ name: x }]",
+        "gates: [{ name: '', run: x }]",
         "hats: { x: { trigger: [] } }",
     ] {
         assert!(config_violation(text).is_some(), "{text}");

@@ -88,6 +88,12 @@ impl Validator<'_> {
             "maximum" => self.ensure(value.as_f64() <= expected.as_f64(), || {
                 format!("{value} is above {expected}")
             }),
+            "minLength" => self.ensure(
+                value
+                    .as_str()
+                    .is_none_or(|text| text.chars().count() as u64 >= expected.as_u64().unwrap_or(0)),
+                || format!("{value} is shorter than {expected}"),
+            ),
             "allOf" => items(expected)
                 .iter()
                 .try_for_each(|schema| self.check(schema, value)),

@@ -9,7 +9,7 @@ pub use convert::{ImportSource, convert_to_yaml, to_yaml};
 
 use std::path::{Path, PathBuf};
 
-use super::partial::PartialSettings;
+use super::settings::PartialSettings;
 
 /// The source of an imported setting: a line of the file, 1-based, or an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]

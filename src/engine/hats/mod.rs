@@ -20,7 +20,7 @@ pub(crate) const START_TOPIC: &str = "task.start";
 pub(crate) const WILDCARD: &str = "*";
 
 /// A valid set of hats. If it is empty, the agent runs without hats.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hats {
     rules: Vec<Hat>,
     /// The index of the hat that takes unclaimed topics.
