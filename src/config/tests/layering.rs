@@ -350,6 +350,10 @@ fn unknown_variables_cause_warnings_and_reserved_ones_do_not() {
     let fixture = ConfigFixture::new()
         .set("RALPH_RUN_ID", "x")
         .set("RALPH_TRUST", "1")
+        .set("RALPH_SECRETS", "COOKIE")
+        .set("RALPH_HOOK_MESSAGE", "Done.")
+        .set("RALPH_BENCH_DIR", "/b")
+        .set("RALPH_SUPERVISORS", "1")
         .set("RALPH_MAX_ITERATION", "5");
     let loaded = fixture.set("RALPH_BANANA", "1").loaded();
     assert_eq!(
