@@ -1,12 +1,10 @@
 //! `ralph runs --all`: lists the runs of all projects, newest first, with totals by day, project and agent.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::event::Usage;
+use crate::run::{ListTotal, ListTotals, ProjectRow, RunRow};
 use crate::store::{Project, RunIndex, par_map};
 use crate::ui::{Cell, Table, Terminal, Tone, pretty_json, units};
 
@@ -14,38 +12,13 @@ use super::args::RunsArguments;
 use super::common::ignore_broken_pipe;
 use super::error::CliError;
 use super::exit::Exit;
-use super::run_rows::{COLUMNS, RunFilter, RunRow, cells, find_runs, row};
-
-/// A run of any project.
-#[derive(Debug, Serialize)]
-struct ProjectRow {
-    project: String,
-    project_root: String,
-    #[serde(flatten)]
-    run: RunRow,
-}
-
-/// Totals of all runs that match, also of those that are not listed.
-#[derive(Debug, Default, Serialize)]
-struct Totals {
-    /// By local date, the newest last.
-    days: BTreeMap<String, Total>,
-    /// By project root.
-    projects: BTreeMap<String, Total>,
-    agents: BTreeMap<String, Total>,
-}
-
-#[derive(Debug, Default, Serialize)]
-struct Total {
-    runs: u64,
-    iterations: u64,
-    usage: Usage,
-}
+use super::run_rows::{COLUMNS, RunFilter, cells, find_runs};
 
 #[derive(Debug, Serialize)]
 struct AllRuns {
     runs: Vec<ProjectRow>,
-    totals: Totals,
+    /// Totals of all runs that match, also of those that are not listed.
+    totals: ListTotals,
 }
 
 /// `project` is the current one. It is listed even if only an earlier version has stored runs in it.
@@ -65,7 +38,7 @@ pub(super) fn list(
         .flat_map(|project| rows_of(project, &filter))
         .collect();
     runs.sort_by(|one, other| other.run.id.cmp(&one.run.id));
-    let mut totals = Totals::default();
+    let mut totals = ListTotals::default();
     for row in &runs {
         totals.add(row, &zone);
     }
@@ -90,31 +63,8 @@ fn rows_of(project: &Project, filter: &RunFilter) -> Vec<ProjectRow> {
     par_map(&found, |entry| ProjectRow {
         project: project.name(),
         project_root: project.root().display().to_string(),
-        run: row(&index, entry),
+        run: RunRow::read(&index, entry),
     })
-}
-
-impl Totals {
-    fn add(&mut self, row: &ProjectRow, zone: &TimeZone) {
-        let day = row
-            .run
-            .began
-            .map(|began| began.to_zoned(zone.clone()).date().to_string());
-        let agent = row.run.agent.clone();
-        let totals = [
-            self.days.entry(day.unwrap_or_else(|| "unknown".to_owned())),
-            self.projects.entry(row.project_root.clone()),
-            self.agents.entry(agent.unwrap_or_else(|| "unknown".to_owned())),
-        ];
-        for total in totals {
-            let total = total.or_default();
-            total.runs += 1;
-            if let Some(of_run) = &row.run.totals {
-                total.iterations += of_run.iterations;
-                total.usage.add(&of_run.usage);
-            }
-        }
-    }
 }
 
 fn text(all: &AllRuns, zone: &TimeZone, terminal: &Terminal) -> String {
@@ -140,7 +90,7 @@ fn text(all: &AllRuns, zone: &TimeZone, terminal: &Terminal) -> String {
     ] {
         let mut table = Table::new([name, "RUNS", "ITERATIONS", "TOKENS", "COST"]);
         for (key, total) in totals {
-            table.row(total.cells(key));
+            table.row(total_cells(key, total));
         }
         text.push('\n');
         text.push_str(&terminal.render(&table));
@@ -148,16 +98,14 @@ fn text(all: &AllRuns, zone: &TimeZone, terminal: &Terminal) -> String {
     text
 }
 
-impl Total {
-    fn cells(&self, key: &str) -> [Cell; 5] {
-        let tokens = self.usage.tokens().map(units::tokens);
-        let cost = self.usage.cost_usd.map(units::dollars);
-        [
-            Cell::new(key, Tone::Accent),
-            units::grouped(self.runs).into(),
-            units::grouped(self.iterations).into(),
-            tokens.unwrap_or_default().into(),
-            cost.unwrap_or_default().into(),
-        ]
-    }
+fn total_cells(key: &str, total: &ListTotal) -> [Cell; 5] {
+    let tokens = total.usage.tokens().map(units::tokens);
+    let cost = total.usage.cost_usd.map(units::dollars);
+    [
+        Cell::new(key, Tone::Accent),
+        units::grouped(total.runs).into(),
+        units::grouped(total.iterations).into(),
+        tokens.unwrap_or_default().into(),
+        cost.unwrap_or_default().into(),
+    ]
 }

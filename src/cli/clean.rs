@@ -4,15 +4,16 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::run::OutcomeName;
 use crate::store::{RunIndex, RunState, directory_size, is_running, remove_runs, time_from_id};
 use crate::ui::{Cell, Confirmed, Table, Terminal, Tone, pretty_json, units};
 
-use super::args::{CleanArguments, OutcomeName};
+use super::args::CleanArguments;
 use super::common::ignore_broken_pipe;
 use super::context::current_project;
 use super::error::CliError;
 use super::exit::Exit;
-use super::outcome::{date, outcome_label, outcome_of};
+use super::outcome::{date, outcome_label};
 
 /// Default number of runs to keep.
 const DEFAULT_KEEP: usize = 20;
@@ -83,7 +84,7 @@ fn candidates(index: &RunIndex, arguments: &CleanArguments, now: Timestamp) -> V
         .filter(|entry| entry.state != RunState::Running && !is_running(&index.directory(&entry.id)))
         .map(|entry| Candidate {
             bytes: directory_size(&index.directory(&entry.id)),
-            outcome: outcome_of(&entry.state),
+            outcome: OutcomeName::of(&entry.state),
             began: entry.began,
             id: entry.id,
         })

@@ -3,26 +3,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::event::RunOutcome;
-use crate::store::RunState;
+use crate::run::OutcomeName;
 use crate::ui::Tone;
-
-use super::args::OutcomeName;
-
-pub(super) fn outcome_of(state: &RunState) -> OutcomeName {
-    match state {
-        RunState::Running => OutcomeName::Running,
-        RunState::Died => OutcomeName::Died,
-        RunState::Broken => OutcomeName::Broken,
-        RunState::Ended(ending) => match ending.outcome {
-            RunOutcome::Complete { .. } => OutcomeName::Complete,
-            RunOutcome::Failed { .. } => OutcomeName::Failed,
-            RunOutcome::AuthRequired { .. } => OutcomeName::Auth,
-            RunOutcome::LimitReached { .. } => OutcomeName::Limit,
-            RunOutcome::Interrupted { .. } => OutcomeName::Interrupted,
-        },
-    }
-}
 
 /// `2026-11-15 20:45`, in the user's time zone.
 pub(super) fn date(at: Timestamp, zone: &TimeZone) -> String {

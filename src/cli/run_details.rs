@@ -6,13 +6,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::event::RunHeader;
-use crate::run::partial_totals;
+use crate::run::{OutcomeName, partial_totals};
 use crate::store::{Journal, RunEntry, RunState, id_from_path};
 use crate::ui::{RunSummary, Tone, Verdict, local_time_zone, next_step, run_verdict, units};
 
-use super::args::OutcomeName;
 use super::error::CliError;
-use super::outcome::outcome_of;
 
 /// A run with all its details.
 #[derive(Debug, Serialize)]
@@ -40,7 +38,7 @@ impl RunDetails {
             summary.usage = totals.usage;
         }
         Ok(Self {
-            state: outcome_of(&state),
+            state: OutcomeName::of(&state),
             directory: directory.to_owned(),
             id,
             summary,

@@ -1,27 +1,20 @@
 //! The rows of a list of runs: finds the runs that match the arguments, and prints them as cells of a table.
 
-use std::io::Read;
-use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Serialize;
 
 use crate::event::Usage;
-use crate::files::{self, Links};
-use crate::run::{RunTotals, partial_totals};
-use crate::store::{RunEntry, RunIndex, RunState, par_map, time_from_id};
+use crate::run::{OutcomeName, RunRow};
+use crate::store::{RunEntry, RunIndex, par_map, time_from_id};
 use crate::ui::{Cell, Tone, units};
 
-use super::args::{OutcomeName, RunsArguments, TimeArgument};
-use super::outcome::{date, outcome_label, outcome_of};
+use super::args::{RunsArguments, TimeArgument};
+use super::outcome::{date, outcome_label};
 
 /// Number of runs in the first batch.
 const FIRST_BATCH: usize = 32;
-/// Number of prompt bytes to read for its first line.
-const PROMPT_BYTES: usize = 512;
-const PROMPT_COLUMNS: usize = 40;
 pub(super) const COLUMNS: [&str; 9] = [
     "RUN",
     "STARTED",
@@ -33,19 +26,6 @@ pub(super) const COLUMNS: [&str; 9] = [
     "COST",
     "PROMPT",
 ];
-
-/// A row of the list.
-#[derive(Debug, Serialize)]
-pub(super) struct RunRow {
-    pub(super) id: String,
-    pub(super) began: Option<Timestamp>,
-    pub(super) agent: Option<String>,
-    outcome: OutcomeName,
-    #[serde(flatten)]
-    pub(super) totals: Option<RunTotals>,
-    /// The first line of the prompt, shortened.
-    prompt: Option<String>,
-}
 
 /// Finds the newest runs that match, in batches of increasing size.
 pub(super) fn find_runs(index: &RunIndex, filter: &RunFilter, max: usize) -> Vec<RunEntry> {
@@ -103,7 +83,7 @@ impl<'a> RunFilter<'a> {
             .as_deref()
             .is_none_or(|name| agent == Some(name));
         let outcomes = &self.arguments.outcome;
-        matches_agent && (outcomes.is_empty() || outcomes.contains(&outcome_of(&entry.state)))
+        matches_agent && (outcomes.is_empty() || outcomes.contains(&OutcomeName::of(&entry.state)))
     }
 }
 
@@ -131,44 +111,6 @@ impl TimeArgument {
 fn time_ago(now: Timestamp, span: jiff::Span, zone: &TimeZone) -> Timestamp {
     let then = now.to_zoned(zone.clone()).checked_sub(span);
     then.map_or(Timestamp::MIN, |then| then.timestamp())
-}
-
-pub(super) fn row(index: &RunIndex, entry: &RunEntry) -> RunRow {
-    let directory = index.directory(&entry.id);
-    let outcome = outcome_of(&entry.state);
-    let totals = match &entry.state {
-        RunState::Ended(ending) => Some(RunTotals {
-            iterations: ending.iterations,
-            duration_ms: ending.duration_ms,
-            usage: ending.usage.clone(),
-        }),
-        RunState::Running | RunState::Died => partial_totals(&directory.join("events.jsonl")),
-        RunState::Broken => None,
-    };
-    RunRow {
-        prompt: first_line(&directory.join("iterations/0001/prompt.md")),
-        id: entry.id.clone(),
-        began: entry.began,
-        agent: entry.header.as_ref().map(|header| header.agent.clone()),
-        outcome,
-        totals,
-    }
-}
-
-/// The first non-empty line, without heading markers, shortened.
-fn first_line(prompt: &Path) -> Option<String> {
-    let mut bytes = [0; PROMPT_BYTES];
-    let count = files::open(prompt, Links::Refuse).ok()?.read(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes[..count]);
-    let mut lines = text
-        .lines()
-        .map(|line| line.trim().trim_start_matches('#').trim());
-    let words = lines.find(|line| !line.is_empty())?;
-    let mut cut: String = words.chars().take(PROMPT_COLUMNS).collect();
-    if cut.len() < words.len() {
-        cut.push('…');
-    }
-    Some(cut)
 }
 
 pub(super) fn cells(row: &RunRow, zone: &TimeZone) -> [Cell; 9] {

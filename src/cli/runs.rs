@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::run::RunRow;
 use crate::store::{RunIndex, par_map};
 use crate::ui::{Table, Terminal, pretty_json, units};
 
@@ -13,7 +14,7 @@ use super::common::ignore_broken_pipe;
 use super::context::current_project;
 use super::error::CliError;
 use super::exit::Exit;
-use super::run_rows::{COLUMNS, RunFilter, RunRow, cells, find_runs, row};
+use super::run_rows::{COLUMNS, RunFilter, cells, find_runs};
 
 pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let project = current_project()?;
@@ -31,7 +32,7 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
     // One more than requested is searched for, to know whether there are more.
     let more = found.len() > max;
     found.truncate(max);
-    let rows = par_map(&found, |entry| row(&index, entry));
+    let rows = par_map(&found, |entry| RunRow::read(&index, entry));
     let text = if arguments.json {
         pretty_json(&rows)
     } else {

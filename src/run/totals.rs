@@ -9,7 +9,7 @@ use crate::event::Usage;
 use crate::store::{RestoredRecord, restore_records};
 
 /// Totals of a run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct RunTotals {
     pub iterations: u64,
     pub duration_ms: u64,

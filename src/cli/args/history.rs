@@ -6,6 +6,8 @@ use clap::{Args, ValueEnum};
 use jiff::Span;
 use jiff::civil::{Date, DateTime};
 
+use crate::run::OutcomeName;
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunsArguments {
     /// List the runs of all projects, with totals by day, project and agent
@@ -112,20 +114,6 @@ pub(in crate::cli) enum ExportFormat {
     Md,
     Html,
     Json,
-}
-
-/// The outcome of a run, explained in docs/runs.md. The variants have no help texts, to keep `-h` short.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(in crate::cli) enum OutcomeName {
-    Complete,
-    Failed,
-    Auth,
-    Limit,
-    Interrupted,
-    Running,
-    Died,
-    Broken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -17,8 +17,8 @@ pub(super) use bench::{
 };
 pub(super) use examples::with_examples;
 pub(super) use history::{
-    CleanArguments, ExportArguments, ExportFormat, LogsArguments, OutcomeName, RunsArguments,
-    ShowRunArguments, TagName, TimeArgument,
+    CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
+    TimeArgument,
 };
 pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use project::{
