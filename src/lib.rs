@@ -40,6 +40,7 @@
 //! - [`runner`] starts agents and gates, and reports their output and their end.
 //! - [`run`] drives one run: it connects the queue, the engine, child processes, the journal and the user interface.
 //! - [`mod@bench`] runs each task of a file with each agent in workspaces of their own, and compares the results.
+//! - [`mod@plan`] runs a list of tasks: dependencies, worktrees, merge queue.
 //! - [`doctor`] checks the environment and the configuration, and explains how to fix each problem.
 //! - [`cli`] parses arguments, runs the subcommand and returns the exit code.
 //!
@@ -117,6 +118,8 @@ pub(crate) mod runner;
 pub(crate) mod run;
 
 pub(crate) mod bench;
+
+pub(crate) mod plan;
 
 pub(crate) mod doctor;
 

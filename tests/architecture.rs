@@ -28,10 +28,11 @@ const ALLOWED: &[(&str, &str)] = &[
         "bench",
         "agent config event files policy process run signals store transcript ui",
     ),
+    ("plan", "agent config files policy process"),
     ("doctor", "agent config engine event policy run transcript trust"),
     (
         "cli",
-        "agent bench config doctor engine event files policy process run store transcript trust ui",
+        "agent bench config doctor engine event files plan policy process run store transcript trust ui",
     ),
 ];
 

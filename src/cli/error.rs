@@ -8,6 +8,7 @@ use crate::agent::driver::DriverError;
 use crate::bench::BenchError;
 use crate::config::{ConfigError, SplitError};
 use crate::engine::HatError;
+use crate::plan::PlanError;
 use crate::run::RunError;
 use crate::store::StoreError;
 use crate::trust::{FileTrust, TrustError};
@@ -98,6 +99,8 @@ pub(super) enum CliError {
     },
     #[error(transparent)]
     Bench(BenchError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     #[error("cannot set up the demo: {0}")]
     Demo(String),
     #[error("{what} requires a foreground terminal for input and output")]
@@ -177,7 +180,7 @@ impl CliError {
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. } => Exit::Usage,
             Self::Bench(BenchError::Signals(_)) => Exit::Failed,
-            Self::Bench(_) => Exit::Usage,
+            Self::Bench(_) | Self::Plan(_) => Exit::Usage,
             Self::Store(error) => store_exit(error),
             Self::WorkingDirectory { .. }
             | Self::Run(_)

@@ -22,6 +22,7 @@ impl CliError {
             }
             Self::Prompt(error) => error.hints(),
             Self::Bench(error) => error.hints(),
+            Self::Plan(error) => error.hints(),
             Self::Untrusted { allow, .. } => vec![
                 "other people may have written these files; nothing was started".into(),
                 format!("to allow them until they change: {allow}"),

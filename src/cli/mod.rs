@@ -32,6 +32,7 @@ mod init;
 mod logs;
 mod man;
 mod outcome;
+mod plan;
 mod policy;
 mod prompt;
 mod replay;
@@ -139,6 +140,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Hats(arguments) => hats::hats(arguments, terminal),
         CliCommand::Gates(arguments) => gates::gates(arguments, terminal, host),
         CliCommand::Bench(arguments) => bench::bench(arguments, terminal, host),
+        CliCommand::Plan(arguments) => plan::plan(arguments, terminal, host),
         CliCommand::Demo(arguments) => demo::demo(arguments, terminal, host),
         CliCommand::Attach(arguments) => attach::attach(arguments, terminal, host),
         CliCommand::Transcript(arguments) => transcript::transcript(arguments, terminal),

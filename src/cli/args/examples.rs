@@ -4,10 +4,7 @@ use clap::Command;
 
 /// Keyed by the command path; the empty path is the program itself. Most common example first.
 const EXAMPLES: &[(&str, &[&str])] = &[
-    (
-        "",
-        &["ralph demo", "ralph init", "ralph run -p \"make the tests pass\""],
-    ),
+    ("", &["ralph demo", "ralph run -p \"make the tests pass\""]),
     (
         "run",
         &[
@@ -54,6 +51,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ralph export latest --format html -o night.html",
             "ralph export 20261115-2045 --format md",
         ],
+    ),
+    ("plan", &["ralph plan check PLAN.md"]),
+    (
+        "plan check",
+        &["ralph plan check PLAN.md", "ralph plan check gh:ready --json"],
     ),
     (
         "bench",

@@ -3,6 +3,7 @@
 mod bench;
 mod examples;
 mod history;
+mod plan;
 mod playback;
 mod project;
 mod run;
@@ -20,6 +21,7 @@ pub(super) use history::{
     CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
     TimeArgument,
 };
+pub(super) use plan::{PlanArguments, PlanCheckArguments, PlanCommand};
 pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use project::{
     AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
@@ -81,6 +83,8 @@ pub(super) enum CliCommand {
     Gates(GatesArguments),
     /// Benchmark agents on a task file, each in its own workspace
     Bench(BenchArguments),
+    /// Run a list of tasks: a Markdown plan, prd.json or issues
+    Plan(PlanArguments),
     /// Demonstrate the loop on a temporary project with a built-in scripted agent
     Demo(DemoArguments),
     /// Watch a run of this directory, whether it is running or has ended
