@@ -9,12 +9,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph::engine::{
-    EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
-    WorkspaceChecks,
+    AgentRules, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy, SessionSource,
+    TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
-    CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
+    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
 };
 use ralph::store::{Run, StateDirectory};
 use ralph::transcript::{self, AdapterContext};
@@ -141,15 +141,7 @@ fn policy() -> Policy {
             limit_wait: Duration::from_secs(3600),
             no_progress: 0,
         },
-        costs: CostRules {
-            prices: None,
-            model: None,
-            availability: CostAvailability::Available,
-        },
         timing: Timing {
-            wall: None,
-            idle: None,
-            idle_in_tool: None,
             after_result: Duration::from_secs(30),
             stop_grace: Duration::from_secs(5),
             cooldown: Duration::ZERO,
@@ -157,16 +149,26 @@ fn policy() -> Policy {
         markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
-        transcript: TranscriptFeatures {
-            messages: MessageBoundaries::Delimited,
-            end: EndSignal::TerminalEvent,
-        },
-        auth_hint: String::new(),
-        limit_phrases: Vec::new(),
+        agents: Agents::single(AgentRules {
+            name: "bench".into(),
+            label: "bench".into(),
+            costs: CostRules {
+                prices: None,
+                model: None,
+                availability: CostAvailability::Available,
+            },
+            timeouts: AttemptTimeouts::default(),
+            transcript: TranscriptFeatures {
+                messages: MessageBoundaries::Delimited,
+                end: EndSignal::TerminalEvent,
+            },
+            auth_hint: String::new(),
+            limit_phrases: Vec::new(),
+            session_source: SessionSource::Transcript,
+            permission_denial_help: None,
+        }),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
-        session_source: SessionSource::Transcript,
-        permission_denial_help: None,
         workspace_checks: WorkspaceChecks::default(),
         hooks: BTreeSet::new(),
     }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 use ralph::engine::{
-    Action, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy, SessionSource,
-    TranscriptFeatures, WorkspaceChecks,
+    Action, AgentRules, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy,
+    SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{
     AgentIdentity, FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent,
     TranscriptEvent,
 };
 use ralph::policy::{
-    CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
+    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
 };
 
 const PROMPT: &str = "Do the task.\nWhen done, print\nLOOP_COMPLETE\n";
@@ -150,15 +150,7 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
             limit_wait: Duration::from_secs(3600),
             no_progress: 0,
         },
-        costs: CostRules {
-            prices: None,
-            model: None,
-            availability: CostAvailability::Available,
-        },
         timing: Timing {
-            wall: None,
-            idle: None,
-            idle_in_tool: None,
             after_result: long,
             stop_grace: long,
             cooldown: Duration::ZERO,
@@ -166,16 +158,26 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
         markers: Markers::new(Vec::new(), placement),
         gates: Vec::new(),
         hats: Hats::default(),
-        transcript: TranscriptFeatures {
-            messages,
-            end: EndSignal::ExitOnly,
-        },
-        auth_hint: String::new(),
-        limit_phrases: Vec::new(),
+        agents: Agents::single(AgentRules {
+            name: "fuzz".into(),
+            label: "fuzz".into(),
+            costs: CostRules {
+                prices: None,
+                model: None,
+                availability: CostAvailability::Available,
+            },
+            timeouts: AttemptTimeouts::default(),
+            transcript: TranscriptFeatures {
+                messages,
+                end: EndSignal::ExitOnly,
+            },
+            auth_hint: String::new(),
+            limit_phrases: Vec::new(),
+            session_source: SessionSource::Transcript,
+            permission_denial_help: None,
+        }),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
-        session_source: SessionSource::Transcript,
-        permission_denial_help: None,
         workspace_checks: WorkspaceChecks::default(),
         hooks: BTreeSet::new(),
     }

@@ -186,6 +186,11 @@ impl ResolvedAgent {
         }
     }
 
+    /// The arguments of every call.
+    pub fn args(&self) -> &[String] {
+        &self.args
+    }
+
     /// Escapes the prompt so that the model receives the user's text unchanged.
     pub fn escape_prompt<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
         match self.prompt_quirk {

@@ -79,6 +79,12 @@ pub fn names() -> Vec<&'static str> {
 /// Resolves the agent that the settings select. Never substitutes another one silently.
 pub fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<ResolvedAgent, AgentError> {
     let mut agent = choose(settings, probe)?;
+    if let Some(adapter) = settings.adapters.get(agent.adapter()) {
+        let own = adapter.env.iter();
+        agent
+            .environment
+            .extend(own.map(|(name, value)| (name.clone(), value.clone())));
+    }
     // A filter for a custom command implies the jq format.
     if agent.name == CUSTOM && settings.cli.jq_filter.is_some() && settings.cli.transcript.is_none() {
         agent.format = JQ.to_owned();

@@ -273,6 +273,7 @@ fn user_settings() -> Result<PartialSettings, BenchError> {
             idle_timeout: adapter.idle_timeout,
             model: adapter.model,
             args: Some(adapter.args),
+            env: Some(adapter.env),
         };
         (name, adapter)
     });

@@ -6,8 +6,9 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::agent::{NESTED_SESSION, StdinSource, Terminal as AgentTerminal};
+use crate::agent::{NESTED_SESSION, ResolvedAgent, StdinSource, Terminal as AgentTerminal};
 use crate::engine::Policy;
+use crate::event::Secrets;
 use crate::policy::{CostAvailability, Hooks, Seconds, Session};
 use crate::run::PromptSource;
 use crate::ui::Terminal;
@@ -37,8 +38,22 @@ struct DryRunCall {
     limits: LimitFacts,
     /// Globs; empty allows everything.
     allowed_paths: Vec<String>,
+    /// Which agent works in which role, if the run has several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<RoleFacts>,
     gates: Vec<String>,
     hooks: Vec<String>,
+}
+
+/// The agent of one role.
+#[derive(Debug, Serialize)]
+struct RoleFacts {
+    role: String,
+    agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    program: String,
+    args: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -95,11 +110,8 @@ fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
     let policy = policy(plan, Timestamp::UNIX_EPOCH);
     let prompt_file = context.project()?.runs().join("RUN/iterations/0001/prompt.md");
     let (prompt, invocation) = plan.first_call(&prompt_file)?;
-    let own = plan
-        .agent
-        .environment
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"));
+    let planned = plan.agents.of_hat(plan.hats.first());
+    let own = environment_of(&planned.agent);
     let hat = plan.hats.first().map(|hat| format!("RALPH_HAT={hat}"));
     let set = [
         "RALPH_RUN_ID=RUN",
@@ -108,8 +120,8 @@ fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
         "TMPDIR=(a fresh directory)",
     ];
     Ok(DryRunCall {
-        agent: plan.agent.name.clone(),
-        agent_version: plan.agent.version.clone(),
+        agent: planned.agent.name.clone(),
+        agent_version: planned.agent.version.clone(),
         program: invocation.program.display().to_string(),
         args: invocation
             .args
@@ -127,12 +139,12 @@ fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
             AgentTerminal::Pty => "pty",
             AgentTerminal::Interactive => "screen",
         },
-        environment_set: own.chain(set.map(str::to_owned)).chain(hat).collect(),
+        environment_set: own.into_iter().chain(set.map(str::to_owned)).chain(hat).collect(),
         environment_removed: NESTED_SESSION.to_vec(),
-        transcript: plan.format.name,
+        transcript: planned.format.name,
         session: match plan.settings.session {
             Session::Fresh => "fresh".to_owned(),
-            Session::Continue => match plan.agent.resume {
+            Session::Continue => match planned.agent.resume {
                 Some(resume) => format!("continue (later iterations add: {})", resume.args("ID").join(" ")),
                 None => "continue (the driver receives the id)".to_owned(),
             },
@@ -145,10 +157,53 @@ fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
             bytes: prompt.len(),
         },
         limits: LimitFacts::of(&policy),
+        roles: roles(plan),
         allowed_paths: plan.settings.event_loop.allowed_paths.clone(),
         gates: policy.gates.into_iter().map(|gate| gate.run).collect(),
         hooks: hooks(&plan.settings.hooks),
     })
+}
+
+/// The variables that the agent's settings set, without secret values.
+fn environment_of(agent: &ResolvedAgent) -> Vec<String> {
+    let own = agent.environment.iter();
+    let secrets = Secrets::from_env(own.clone().map(|(name, value)| (name.into(), value.into())));
+    own.map(|(name, value)| secrets.redact_text(format!("{name}={value}")))
+        .collect()
+}
+
+/// Every role with its agent; empty if one agent does all the work.
+fn roles(plan: &RunPlan) -> Vec<RoleFacts> {
+    if plan.agents.agents.len() == 1 {
+        return Vec::new();
+    }
+    let hats = plan.settings.hats.keys();
+    let facts = |hat: &String| {
+        let planned = plan.agents.of_hat(Some(hat.as_str()));
+        RoleFacts {
+            role: format!("hat {hat}"),
+            agent: planned.agent.name.clone(),
+            model: planned.model.clone(),
+            program: planned.agent.program.display().to_string(),
+            args: planned.agent.args().to_vec(),
+        }
+    };
+    hats.map(facts).collect()
+}
+
+impl RoleFacts {
+    fn as_text(&self) -> String {
+        let model = self.model.iter().map(|model| format!(" ({model})"));
+        let args = self.args.iter().map(|argument| format!(" {}", quoted(argument)));
+        format!(
+            "{}: {}{} · {}{}",
+            self.role,
+            self.agent,
+            model.collect::<String>(),
+            self.program,
+            args.collect::<String>()
+        )
+    }
 }
 
 fn hooks(hooks: &Hooks) -> Vec<String> {
@@ -209,6 +264,10 @@ impl DryRunCall {
             let names = std::iter::once(name).chain(std::iter::repeat(""));
             items.iter().zip(names).for_each(|(item, name)| line(name, item));
         };
+        list(
+            "roles",
+            &self.roles.iter().map(RoleFacts::as_text).collect::<Vec<_>>(),
+        );
         list("gates", &self.gates);
         if self.gates.is_empty() {
             list("gates", &["none: completion is not verified".to_owned()]);
@@ -221,18 +280,19 @@ impl DryRunCall {
 impl LimitFacts {
     fn of(policy: &Policy) -> Self {
         let seconds = |time: Option<std::time::Duration>| time.map(|time| time.as_secs());
+        let agent = &policy.agents.rules[policy.agents.of_hat(policy.hats.first())];
         Self {
             max_iterations: policy.limits.iterations,
             max_runtime_seconds: policy.limits.runtime.as_secs(),
             max_cost_usd: policy.limits.cost_usd,
-            max_cost_enforceable: policy.costs.availability == CostAvailability::Available,
+            max_cost_enforceable: agent.costs.availability == CostAvailability::Available,
             max_tokens: policy.limits.tokens,
             max_consecutive_failures: policy.limits.consecutive_failures,
             max_no_progress: policy.limits.no_progress,
             cooldown_seconds: policy.timing.cooldown.as_secs(),
-            wall_seconds: seconds(policy.timing.wall),
-            idle_seconds: seconds(policy.timing.idle),
-            idle_in_tool_seconds: seconds(policy.timing.idle_in_tool),
+            wall_seconds: seconds(agent.timeouts.wall),
+            idle_seconds: seconds(agent.timeouts.idle),
+            idle_in_tool_seconds: seconds(agent.timeouts.idle_in_tool),
         }
     }
 

@@ -83,6 +83,8 @@ pub(super) enum CliError {
     EmptyCommand,
     #[error("`session: continue` is not supported with {agent}: ralph cannot resume its sessions")]
     ResumeUnsupported { agent: String },
+    #[error("{key}.model: ralph does not know how to select a model of agent `{agent}`")]
+    RoleWithoutModel { key: String, agent: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -173,6 +175,7 @@ impl CliError {
             | Self::TerminalRequired
             | Self::EmptyCommand
             | Self::ResumeUnsupported { .. }
+            | Self::RoleWithoutModel { .. }
             | Self::InputUnreadable { .. }
             | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. }

@@ -85,16 +85,30 @@ fn list(settings: &Settings, terminal: &Terminal) -> String {
     if settings.hats.is_empty() {
         return NONE.to_owned();
     }
-    let mut table = Table::new(["HAT", "TRIGGERS", "PUBLISHES", "DESCRIPTION"]);
+    let mut table = Table::new(["HAT", "AGENT", "TRIGGERS", "PUBLISHES", "DESCRIPTION"]);
     for (name, hat) in &settings.hats {
         table.row([
             Cell::new(name, Tone::Accent),
+            Cell::from(agent_of(hat, settings)),
             Cell::from(hat.triggers.join(", ")),
             Cell::from(hat.publishes.join(", ")),
             Cell::from(hat.description.trim()),
         ]);
     }
     terminal.render(&table)
+}
+
+/// The agent and the model that a hat works with.
+fn agent_of(hat: &Hat, settings: &Settings) -> String {
+    let agent = hat.agent.as_deref().unwrap_or(&settings.cli.backend);
+    let adapter = settings.adapters.get(agent);
+    let of_run = settings.cli.model.as_ref().filter(|_| hat.agent.is_none());
+    let model = hat.model.as_ref().or(of_run);
+    let model = model.or_else(|| adapter.and_then(|adapter| adapter.model.as_ref()));
+    match model {
+        Some(model) => format!("{agent} ({model})"),
+        None => agent.to_owned(),
+    }
 }
 
 fn show(name: &str, hat: &Hat) -> String {
@@ -106,6 +120,9 @@ fn show(name: &str, hat: &Hat) -> String {
     };
     line("name", name);
     line("description", hat.description.trim());
+    line("agent", hat.agent.as_deref().unwrap_or_default());
+    line("model", hat.model.as_deref().unwrap_or_default());
+    line("args", &hat.args.join(" "));
     line("triggers", &hat.triggers.join(", "));
     line("publishes", &hat.publishes.join(", "));
     line(

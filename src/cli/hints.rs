@@ -61,6 +61,7 @@ impl CliError {
             }
             Self::UnknownName { what, known, .. } => vec![format!("known {what}s: {}", known.join(", "))],
             Self::SessionInInteractiveMode => vec!["set `session: fresh`, or pass --mode autonomous".into()],
+            Self::RoleWithoutModel { key, .. } => vec![format!("select it with {key}.args")],
             Self::ResumeUnsupported { .. } => vec!["set `session: fresh`".into()],
             Self::NoTerminal { .. } => {
                 vec!["for plain text, pass --no-tui; to replay a recorded run: ralph replay".into()]

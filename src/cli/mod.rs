@@ -37,6 +37,7 @@ mod policy;
 mod prompt;
 mod replay;
 mod resume;
+mod roles;
 mod run;
 mod run_details;
 mod run_files;

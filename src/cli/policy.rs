@@ -7,12 +7,13 @@ use jiff::Timestamp;
 
 use crate::config::{AdapterSettings, Cli, EventLoop, Mode};
 use crate::engine::{
-    Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
-    WorkspaceChecks,
+    AgentRules, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy, SessionSource,
+    TranscriptFeatures, WorkspaceChecks,
 };
-use crate::policy::{CostAvailability, CostRules, Hooks, Limits, Prices, Seconds, Timing};
+use crate::policy::{AttemptTimeouts, CostAvailability, CostRules, Hooks, Limits, Prices, Seconds, Timing};
 use crate::transcript::Capabilities;
 
+use super::roles::PlannedAgent;
 use super::run_plan::RunPlan;
 
 /// Default idle timeouts: for structured streams, for plain text, while a tool runs.
@@ -22,23 +23,55 @@ const IDLE_IN_TOOL: Duration = Duration::from_secs(3600);
 
 pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
     let event_loop = &plan.settings.event_loop;
-    let adapter = plan
-        .settings
-        .adapters
-        .get(plan.agent.adapter())
-        .cloned()
-        .unwrap_or_default();
-    let capabilities = plan.format.capabilities;
     Policy {
         started_at,
         zone: crate::ui::local_time_zone(),
         seed: fastrand::u64(..),
         limits: limits(event_loop),
-        costs: costs(plan, &adapter),
-        timing: interactive_timing(&plan.settings.cli, timing(event_loop, &adapter, capabilities)),
+        timing: timing(event_loop),
         markers: Markers::new(event_loop.completion_promise.clone(), event_loop.completion_match),
         gates: plan.settings.gates.clone(),
         hats: plan.hats.clone(),
+        agents: Agents {
+            rules: plan
+                .agents
+                .agents
+                .iter()
+                .map(|agent| agent_rules(plan, agent))
+                .collect(),
+            by_hat: plan.agents.by_hat.clone(),
+        },
+        on_declared_failure: event_loop.on_declared_failure,
+        session: plan.settings.session,
+        workspace_checks: WorkspaceChecks {
+            progress: match event_loop.max_no_progress {
+                0 => Check::Off,
+                _ => Check::On,
+            },
+            allowed_paths: match plan.settings.event_loop.allowed_paths.is_empty() {
+                true => Check::Off,
+                false => Check::On,
+            },
+        },
+        hooks: configured_hooks(&plan.settings.hooks),
+    }
+}
+
+/// The rules of one agent of the run.
+fn agent_rules(plan: &RunPlan, planned: &PlannedAgent) -> AgentRules {
+    let agent = &planned.agent;
+    let adapter = plan
+        .settings
+        .adapters
+        .get(agent.adapter())
+        .cloned()
+        .unwrap_or_default();
+    let capabilities = planned.format.capabilities;
+    AgentRules {
+        name: agent.name.clone(),
+        label: planned.label.clone(),
+        costs: costs(plan, planned),
+        timeouts: timeouts(&plan.settings.cli, &adapter, capabilities),
         transcript: TranscriptFeatures {
             messages: match plan.settings.cli.default_mode {
                 Mode::Interactive => MessageBoundaries::Screen,
@@ -51,29 +84,13 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
                 EndSignal::ExitOnly
             },
         },
-        auth_hint: plan.agent.auth_hint.clone(),
-        limit_phrases: plan.agent.limit_phrases.clone(),
-        on_declared_failure: event_loop.on_declared_failure,
-        session: plan.settings.session,
-        session_source: match plan.agent.driver() {
+        auth_hint: agent.auth_hint.clone(),
+        limit_phrases: agent.limit_phrases.clone(),
+        session_source: match agent.driver() {
             Some(driver) if driver.resumes_sessions() => SessionSource::Driver,
             Some(_) | None => SessionSource::Transcript,
         },
-        permission_denial_help: plan
-            .agent
-            .driver()
-            .map(|driver| driver.permission_denial_help.clone()),
-        workspace_checks: WorkspaceChecks {
-            progress: match event_loop.max_no_progress {
-                0 => Check::Off,
-                _ => Check::On,
-            },
-            allowed_paths: match plan.settings.event_loop.allowed_paths.is_empty() {
-                true => Check::Off,
-                false => Check::On,
-            },
-        },
-        hooks: configured_hooks(&plan.settings.hooks),
+        permission_denial_help: agent.driver().map(|driver| driver.permission_denial_help.clone()),
     }
 }
 
@@ -101,13 +118,13 @@ fn limits(event_loop: &EventLoop) -> Limits {
     }
 }
 
-fn costs(plan: &RunPlan, adapter: &AdapterSettings) -> CostRules {
+fn costs(plan: &RunPlan, planned: &PlannedAgent) -> CostRules {
     let prices = plan.prices.clone().map(Prices::new);
-    let name = &plan.agent.display_name;
+    let name = &planned.agent.display_name;
     let impossible = |why: &str| CostAvailability::Unavailable {
         reason: format!("{name} {why}"),
     };
-    let Capabilities { costs, usage, .. } = plan.format.capabilities;
+    let Capabilities { costs, usage, .. } = planned.format.capabilities;
     let availability = match (costs, usage, &prices) {
         (true, _, _) | (false, true, Some(_)) => CostAvailability::Available,
         (false, true, None) => {
@@ -115,43 +132,36 @@ fn costs(plan: &RunPlan, adapter: &AdapterSettings) -> CostRules {
         }
         (false, false, _) => impossible("reports neither costs nor tokens"),
     };
-    let model = plan.settings.cli.model.clone().or_else(|| adapter.model.clone());
     CostRules {
         prices,
-        model,
+        model: planned.model.clone(),
         availability,
     }
 }
 
-/// A configured idle timeout always applies; the defaults depend on whether a tool is running.
-fn timing(event_loop: &EventLoop, adapter: &AdapterSettings, capabilities: Capabilities) -> Timing {
-    let default = if capabilities.terminal_event {
-        IDLE_STRUCTURED
-    } else {
-        IDLE_PLAIN
-    };
-    let configured = adapter.idle_timeout.map(Seconds::nonzero);
+fn timing(event_loop: &EventLoop) -> Timing {
     Timing {
-        wall: adapter.timeout.map(Seconds::duration),
-        idle: configured.unwrap_or(Some(default)),
-        idle_in_tool: configured.unwrap_or(Some(IDLE_IN_TOOL)),
         after_result: event_loop.result_grace_seconds.duration(),
         stop_grace: event_loop.stop_grace_seconds.duration(),
         cooldown: event_loop.cooldown_seconds.duration(),
     }
 }
 
-/// In interactive mode the user sees the agent, so only `cli.idle_timeout_secs` applies.
-fn interactive_timing(cli: &Cli, timing: Timing) -> Timing {
-    match cli.default_mode {
-        Mode::Autonomous => timing,
-        Mode::Interactive => {
-            let idle = cli.idle_timeout_secs.nonzero();
-            Timing {
-                idle,
-                idle_in_tool: idle,
-                ..timing
-            }
-        }
+/// A configured idle timeout always applies; the defaults depend on whether a tool is running. In interactive mode the
+/// user sees the agent, so only `cli.idle_timeout_secs` applies.
+fn timeouts(cli: &Cli, adapter: &AdapterSettings, capabilities: Capabilities) -> AttemptTimeouts {
+    let default = if capabilities.terminal_event {
+        IDLE_STRUCTURED
+    } else {
+        IDLE_PLAIN
+    };
+    let configured = match cli.default_mode {
+        Mode::Autonomous => adapter.idle_timeout.map(Seconds::nonzero),
+        Mode::Interactive => Some(cli.idle_timeout_secs.nonzero()),
+    };
+    AttemptTimeouts {
+        wall: adapter.timeout.map(Seconds::duration),
+        idle: configured.unwrap_or(Some(default)),
+        idle_in_tool: configured.unwrap_or(Some(IDLE_IN_TOOL)),
     }
 }

@@ -155,5 +155,6 @@ fn confirm_changes(
 
 /// With `backend: auto`, another agent may be found if one was installed or removed.
 fn agent_change(before: &RunHeader, plan: &RunPlan) -> Option<String> {
-    (before.agent != plan.agent.name).then(|| format!("agent: {} → {}", before.agent, plan.agent.name))
+    let agent = &plan.agent().name;
+    (before.agent != *agent).then(|| format!("agent: {} → {agent}", before.agent))
 }

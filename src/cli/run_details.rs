@@ -126,6 +126,9 @@ pub(super) fn facts(details: &RunDetails) -> Vec<(&'static str, String)> {
             .map(|tokens| ("tokens", units::grouped(tokens))),
     );
     facts.extend(summary.usage.cost_usd.map(|cost| ("cost", units::dollars(cost))));
+    if summary.roles.has_several_roles() {
+        facts.extend(summary.roles.lines().into_iter().map(|line| ("role", line)));
+    }
     facts.extend(summary.usage.model.clone().map(|model| ("model", model)));
     facts
 }

@@ -1,36 +1,33 @@
 //! The plan of a run: everything that is resolved before the agent starts.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::agent::{self, Invocation, ResolvedAgent};
+use crate::agent::{Invocation, ResolvedAgent};
 use crate::config::{self, PartialSettings, PriceList, Settings};
 use crate::engine::{AskPolicy, Engine, Hats, RestoredRun, first_prompt};
 use crate::event::{FORMAT_VERSION, RunHeader};
-use crate::policy::Session;
-use crate::run::{self, Beginning, FrontEnds, HookCommands, PromptSource, SavedRun, Setup, Watched};
+use crate::run::{
+    self, Beginning, FrontEnds, HookCommands, PromptSource, RunAgent, SavedRun, Setup, Watched,
+};
 use crate::store::Run;
-use crate::transcript::Format;
-use crate::transcript::jq::Filter;
 use crate::ui::Terminal;
 
-use super::agent_mode;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::policy::policy;
 use super::prompt;
-use super::transcript_format::resolve_format;
+use super::roles::PlannedAgents;
 
 /// Everything that is resolved before the agent starts.
 pub(super) struct RunPlan {
     pub(super) settings: Settings,
-    pub(super) agent: ResolvedAgent,
-    pub(super) format: &'static Format,
-    pub(super) filter: Option<Filter>,
+    pub(super) agents: PlannedAgents,
     pub(super) prompt: PromptSource,
     pub(super) hats: Hats,
     /// The command-line settings, stored for `--continue`.
@@ -46,19 +43,10 @@ impl RunPlan {
         let hats = Hats::new(settings.hats.values().cloned().collect())?;
         let prompt = prompt::find(&settings, &context.cwd)?;
         let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
-        let agent = agent::resolve(&settings, &context.probe())?;
-        let mut agent = agent_mode::agent_in_mode(agent, &settings)?;
-        let (format, filter) = resolve_format(&mut agent)?;
-        let resumes = agent.resume.is_some() || agent.driver().is_some();
-        if settings.session == Session::Continue && !resumes {
-            let agent = agent.display_name;
-            return Err(CliError::ResumeUnsupported { agent });
-        }
+        let agents = PlannedAgents::new(&settings, &context.probe())?;
         let plan = Self {
             settings,
-            agent,
-            format,
-            filter,
+            agents,
             prompt,
             hats,
             flags: PartialSettings::default(),
@@ -71,10 +59,21 @@ impl RunPlan {
         Ok(plan)
     }
 
-    /// Prints the warnings of the agent's driver.
+    /// The agent that works without a hat.
+    pub(super) fn agent(&self) -> &ResolvedAgent {
+        &self.agents.first().agent
+    }
+
+    /// Prints the warnings about the agents.
     pub(super) fn show_warnings(&self, terminal: &Terminal) -> Result<(), CliError> {
-        let mut warnings = self.agent.warnings.iter();
+        let mut seen = BTreeSet::new();
+        let warnings = self
+            .agents
+            .agents
+            .iter()
+            .flat_map(|planned| &planned.agent.warnings);
         warnings
+            .filter(|warning| seen.insert(*warning))
             .try_for_each(|warning| terminal.warn(warning))
             .map_err(CliError::Output)
     }
@@ -83,9 +82,10 @@ impl RunPlan {
     pub(super) fn first_call(&self, prompt_file: &Path) -> Result<(String, Invocation), CliError> {
         let task = self.prompt.read().unwrap_or_default();
         let prompt = first_prompt(&task, &policy(self, Timestamp::UNIX_EPOCH));
-        let prompt = self.agent.escape_prompt(&prompt).into_owned();
-        if self.agent.driver().is_none() {
-            let invocation = self.agent.invocation(&prompt, prompt_file)?;
+        let agent = &self.agents.of_hat(self.hats.first()).agent;
+        let prompt = agent.escape_prompt(&prompt).into_owned();
+        if agent.driver().is_none() {
+            let invocation = agent.invocation(&prompt, prompt_file)?;
             return Ok((prompt, invocation));
         }
         // A driver reads the prompt from a file.
@@ -95,7 +95,7 @@ impl RunPlan {
         };
         let mut file = tempfile::NamedTempFile::new().map_err(unwritable)?;
         file.write_all(prompt.as_bytes()).map_err(unwritable)?;
-        let invocation = self.agent.invocation(&prompt, file.path())?;
+        let invocation = agent.invocation(&prompt, file.path())?;
         Ok((prompt, invocation))
     }
 
@@ -142,9 +142,16 @@ impl RunPlan {
                 hooks: self.settings.hooks.clone(),
                 directory: self.hook_directory.unwrap_or_else(|| context.cwd.clone()),
             },
-            agent: Arc::new(self.agent),
-            format: self.format,
-            filter: self.filter,
+            agents: self
+                .agents
+                .agents
+                .into_iter()
+                .map(|planned| RunAgent {
+                    agent: Arc::new(planned.agent),
+                    format: planned.format,
+                    filter: planned.filter,
+                })
+                .collect(),
             prompt: self.prompt,
             workspace: context.cwd.clone(),
             max_line_bytes: usize::try_from(self.settings.event_loop.max_line_bytes).unwrap_or(usize::MAX),
@@ -159,9 +166,9 @@ impl RunPlan {
             version: FORMAT_VERSION,
             run_id: run.id().to_owned(),
             ralph: env!("CARGO_PKG_VERSION").to_owned(),
-            agent: self.agent.name.clone(),
-            agent_version: self.agent.version.clone(),
-            transcript: self.format.name.to_owned(),
+            agent: self.agent().name.clone(),
+            agent_version: self.agent().version.clone(),
+            transcript: self.agents.first().format.name.to_owned(),
             workspace: cwd.display().to_string(),
             project_root: Some(run.project().root().display().to_string()),
             directory: Some(run.directory().display().to_string()),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::agent;
-use crate::config::PartialSettings;
+use crate::config::{PartialSettings, Settings};
 use crate::engine::AskPolicy;
 use crate::run::Host;
 use crate::trust::Consent;
@@ -50,8 +50,7 @@ impl RunRequest<'_> {
             .try_for_each(|warning| terminal.warn(warning))
             .map_err(CliError::Output)?;
         // A dry run executes only a driver's script.
-        let runs_commands =
-            self.dry_run_mode == DryRun::None || loaded.settings.cli.backend.starts_with(agent::DRIVER);
+        let runs_commands = self.dry_run_mode == DryRun::None || names_driver(&loaded.settings);
         if runs_commands {
             consent::require(&context, &loaded, self.consent, terminal)?;
         }
@@ -73,4 +72,11 @@ impl RunRequest<'_> {
         let front_ends = front_end::front_ends_for(&show, &context.host, terminal)?;
         plan.execute(&context, front_ends)
     }
+}
+
+/// Whether the agent of any role is a driver script.
+fn names_driver(settings: &Settings) -> bool {
+    let hats = settings.hats.values().filter_map(|hat| hat.agent.as_ref());
+    hats.chain([&settings.cli.backend])
+        .any(|agent| agent.starts_with(agent::DRIVER))
 }

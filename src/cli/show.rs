@@ -70,12 +70,12 @@ fn text(details: &RunDetails, terminal: &Terminal) -> String {
 }
 
 fn attempt_table(attempts: &[AttemptSummary], unfinished: &str) -> Table {
-    let has_hats = attempts.iter().any(|attempt| attempt.hat.is_some());
     let mut table = Table::new([
         "#", "OUTCOME", "TIME", "TOOLS", "TOKENS", "COST", "GATES", "FILES", "",
     ]);
     for attempt in attempts {
-        let hat = attempt.hat.as_deref().filter(|_| has_hats);
+        let role = [&attempt.hat, &attempt.agent].into_iter().flatten();
+        let role = role.map(String::as_str).collect::<Vec<_>>().join(" · ");
         table.row([
             number(attempt).into(),
             outcome_cell(attempt, unfinished),
@@ -95,7 +95,7 @@ fn attempt_table(attempts: &[AttemptSummary], unfinished: &str) -> Table {
                 .into(),
             gates(attempt).into(),
             count(attempt.files.len() as u64).into(),
-            Cell::new(hat.unwrap_or_default(), Tone::Faint),
+            Cell::new(&role, Tone::Faint),
         ]);
     }
     table

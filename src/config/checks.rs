@@ -27,6 +27,7 @@ pub(super) fn check(settings: &PartialSettings, known: KnownNames<'_>) -> Result
     check_cost(settings.event_loop.max_cost_usd)?;
     check_names(settings, known)?;
     check_prompt_and_markers(settings)?;
+    check_adapters(settings)?;
     check_gates(settings)?;
     check_path_patterns(settings)
 }
@@ -138,15 +139,29 @@ fn check_prompt_and_markers(settings: &PartialSettings) -> Result<(), Problem> {
     Ok(())
 }
 
+fn check_adapters(settings: &PartialSettings) -> Result<(), Problem> {
+    for (name, adapter) in &settings.adapters {
+        if let Some(variables) = &adapter.env {
+            check_variables(&format!("adapters.{name}.env"), variables)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_variables(key: &str, variables: &BTreeMap<String, String>) -> Result<(), Problem> {
+    let is_invalid = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+    let Some(name) = variables.keys().find(is_invalid) else {
+        return Ok(());
+    };
+    let message = format!("expected names of environment variables, found {}", quoted(name));
+    Err(Problem::at_value(key.to_owned(), message)
+        .with_help(Some("a name is not empty and contains no `=`".to_owned())))
+}
+
 fn check_gates(settings: &PartialSettings) -> Result<(), Problem> {
     let mut seen = BTreeMap::new();
     for (index, gate) in settings.gates.iter().flatten().enumerate() {
-        let is_invalid = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
-        if let Some(name) = gate.env.keys().find(is_invalid) {
-            let message = format!("expected names of environment variables, found {}", quoted(name));
-            return Err(Problem::at_value(format!("gates[{index}].env"), message)
-                .with_help(Some("a name is not empty and contains no `=`".to_owned())));
-        }
+        check_variables(&format!("gates[{index}].env"), &gate.env)?;
         if let Some(first) = seen.insert(gate.name.as_str(), index) {
             let message = format!(
                 "duplicate name {}, already used by `gates[{first}]`",

@@ -30,13 +30,17 @@ impl LoadedConfig {
     }
 }
 
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn words(value: &Value) -> String {
+    let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    words.collect::<Vec<_>>().join(" ")
+}
+
 fn commands(values: &Value) -> Vec<String> {
     let cli = &values["cli"];
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let words = |value: &Value| {
-        let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        words.collect::<Vec<_>>().join(" ")
-    };
     let mut commands = Vec::new();
     match (text(&cli["command"]), words(&cli["args"])) {
         (Some(command), args) => commands.push(format!("agent: {}", format!("{command} {args}").trim_end())),
@@ -60,12 +64,7 @@ fn commands(values: &Value) -> Vec<String> {
     if let Some(directory) = text(&cli["driver_dir"]) {
         commands.push(format!("driver directory: {directory}"));
     }
-    for (name, adapter) in values["adapters"].as_object().into_iter().flatten() {
-        let args = words(&adapter["args"]);
-        if !args.is_empty() {
-            commands.push(format!("{name} arguments: {args}"));
-        }
-    }
+    commands.extend(commands_of_agents(values));
     for gate in values["gates"].as_array().into_iter().flatten() {
         commands.push(describe_gate(gate));
     }
@@ -75,6 +74,33 @@ fn commands(values: &Value) -> Vec<String> {
                 "hook {name}: {}",
                 text(hook).unwrap_or_else(|| hook.to_string())
             ));
+        }
+    }
+    commands
+}
+
+/// What adapters and hats add to the calls of agents.
+fn commands_of_agents(values: &Value) -> Vec<String> {
+    let mut commands = Vec::new();
+    for (name, adapter) in values["adapters"].as_object().into_iter().flatten() {
+        let args = words(&adapter["args"]);
+        if !args.is_empty() {
+            commands.push(format!("{name} arguments: {args}"));
+        }
+        for (variable, value) in adapter["env"].as_object().into_iter().flatten() {
+            commands.push(format!(
+                "{name} environment: {variable}={}",
+                value.as_str().unwrap_or_default()
+            ));
+        }
+    }
+    for (name, hat) in values["hats"].as_object().into_iter().flatten() {
+        if let Some(driver) = text(&hat["agent"]).filter(|agent| agent.starts_with("driver:")) {
+            commands.push(format!("driver script: {}", driver.trim_start_matches("driver:")));
+        }
+        let args = words(&hat["args"]);
+        if !args.is_empty() {
+            commands.push(format!("hat {name} arguments: {args}"));
         }
     }
     commands

@@ -122,6 +122,8 @@ section! {
         model: String,
         /// Additional arguments for this agent.
         args: Vec<String> = Vec::new(),
+        /// Additional environment variables for this agent, such as the key of another account.
+        env: BTreeMap<String, String> = BTreeMap::new(),
     }
 }
 

@@ -24,9 +24,10 @@ impl Engine {
         if self.policy.workspace_checks.allowed_paths == Check::On {
             checks.push(Action::CheckPaths);
         }
-        if self.policy.session_source == SessionSource::Driver {
+        if self.agent().session_source == SessionSource::Driver {
             let reported = attempt.reported_session.clone();
-            checks.push(Action::ResolveSession { reported });
+            let agent = self.agent;
+            checks.push(Action::ResolveSession { agent, reported });
         }
         let inspection = Inspection {
             attempt: *attempt,
@@ -66,7 +67,7 @@ impl Engine {
         };
         inspection.pending = inspection.pending.saturating_sub(1);
         let is_new = inspection.attempt.reported_session.as_deref() != id;
-        self.sessions.replace(id);
+        self.sessions.replace(self.agent, id);
         if let Some(id) = id.filter(|_| is_new) {
             // Journaled, so that a resumed run continues the same session.
             let meta = Meta::Session {
@@ -117,7 +118,7 @@ impl Engine {
             verdict,
             topics,
             ignored,
-        } = attempt.evaluate(ended, &end, &self.policy);
+        } = attempt.evaluate(ended, &end, &self.policy, self.agent());
         let denied_tool = attempt.denied_tool.take();
         self.state = EngineState::AgentRunning(Box::new(attempt));
         topics.iter().for_each(|topic| self.hat_queue.publish(topic));
@@ -155,7 +156,8 @@ impl Engine {
 
     /// Shows once how to allow a tool that was denied.
     fn explain_denied_tool(&mut self, tool: &str, out: &mut Vec<Action>) {
-        if let Some(help) = self.policy.permission_denial_help.take() {
+        let help = &mut self.policy.agents.rules[self.agent].permission_denial_help;
+        if let Some(help) = help.take() {
             out.push(Action::Emit(RunEvent::Notice {
                 level: NoticeLevel::Warning,
                 text: format!("{tool} was denied.\n{help}"),

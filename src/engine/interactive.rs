@@ -68,7 +68,7 @@ impl Engine {
         outcome: IterationOutcome,
         out: &mut Vec<Action>,
     ) {
-        let has_screen = self.policy.transcript.messages == MessageBoundaries::Screen;
+        let has_screen = self.agent().transcript.messages == MessageBoundaries::Screen;
         let user_exited = self
             .keyboard
             .last_interrupt

@@ -34,6 +34,7 @@ impl Engine {
         let Some(hat) = self.activate_next_hat(at, out) else {
             return;
         };
+        self.agent = self.policy.agents.of_hat(hat.as_deref());
         let gates: Vec<&str> = self.policy.gates.iter().map(|gate| gate.run.as_str()).collect();
         let mut prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
         self.user_messages.add_to(&mut prompt);
@@ -43,18 +44,19 @@ impl Engine {
             iteration,
             attempt: attempt_number,
             hat: hat.clone(),
+            agent: self.policy.agents.label_of(self.agent),
             prompt_bytes,
         }));
-        let session = self
-            .sessions
-            .next(self.policy.session, self.policy.session_source);
-        let mut attempt = Attempt::new(at, prompt.clone(), self.policy.transcript);
-        attempt.session_usage_before = self.sessions.usage();
+        let (agent, source) = (self.agent, self.agent().session_source);
+        let session = self.sessions.next(agent, self.policy.session, source);
+        let mut attempt = Attempt::new(at, prompt.clone(), self.agent());
+        attempt.session_usage_before = self.sessions.usage(agent);
         self.state = EngineState::AgentRunning(Box::new(attempt));
         out.push(Action::Launch {
             iteration,
             attempt: attempt_number,
             hat,
+            agent,
             prompt,
             session,
         });
@@ -71,7 +73,7 @@ impl Engine {
             return;
         };
         let iteration = self.iteration;
-        attempt.complete_usage(&mut event, &self.policy.costs);
+        attempt.complete_usage(&mut event, &self.policy.agents.rules[self.agent].costs);
         let topics = attempt.apply_event(&event, &self.policy.markers);
         topics.iter().for_each(|topic| self.hat_queue.publish(topic));
         let repeats_failures = attempt.repeats_failed_results();
@@ -148,7 +150,7 @@ impl Engine {
             }
             IterationOutcome::Overloaded { .. } => self.wait_for_limit(at, WaitReason::Overload, None, out),
             IterationOutcome::AuthRequired { message } => {
-                let message = format!("{message} {}", self.policy.auth_hint).trim().to_owned();
+                let message = format!("{message} {}", self.agent().auth_hint).trim().to_owned();
                 self.finish(at, RunOutcome::AuthRequired { message }, out);
             }
             IterationOutcome::LimitReached { limit } => {

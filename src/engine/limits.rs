@@ -211,8 +211,16 @@ impl Engine {
         let Some(max_usd) = self.policy.limits.cost_usd else {
             return;
         };
-        if let CostAvailability::Unavailable { reason } = &self.policy.costs.availability {
-            let text = format!("max_cost_usd (${max_usd}) cannot be enforced: {reason}");
+        let agents = self.policy.agents.rules.iter();
+        let warnings: Vec<String> = agents
+            .filter_map(|agent| match &agent.costs.availability {
+                CostAvailability::Unavailable { reason } => {
+                    Some(format!("max_cost_usd (${max_usd}) cannot be enforced: {reason}"))
+                }
+                CostAvailability::Available => None,
+            })
+            .collect();
+        for text in warnings {
             self.warn_once(text, out);
         }
     }
@@ -228,7 +236,7 @@ impl Engine {
         for why in unpriced {
             self.warn_once(format!("not all costs are known: {why}"), out);
         }
-        let announced = self.policy.costs.availability != CostAvailability::Available;
+        let announced = self.agent().costs.availability != CostAvailability::Available;
         if let Some(max_usd) = self.policy.limits.cost_usd
             && usage.tokens().is_some()
             && usage.cost_usd.is_none()

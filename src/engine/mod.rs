@@ -68,7 +68,8 @@ pub use hats::{HatEdge, HatError, HatFinding, HatHistory, HatSeverity, Hats, che
 pub use interactive::InteractiveKey;
 pub use marker::Markers;
 pub use policy::{
-    Check, EndSignal, MessageBoundaries, Policy, SessionSource, TranscriptFeatures, WorkspaceChecks,
+    AgentRules, Agents, Check, EndSignal, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
+    WorkspaceChecks,
 };
 pub use restore::RestoredRun;
 
@@ -167,6 +168,8 @@ pub enum Action {
         iteration: u64,
         attempt: u64,
         hat: Option<String>,
+        /// The index of the agent in [`Agents::rules`].
+        agent: usize,
         prompt: String,
         /// The id of the agent session to resume.
         session: Option<String>,
@@ -175,6 +178,7 @@ pub enum Action {
     CheckPaths,
     /// Ask the driver for the session that the next iteration resumes.
     ResolveSession {
+        agent: usize,
         /// The session that the agent reported.
         reported: Option<String>,
     },
@@ -215,6 +219,8 @@ const KILL_AGAIN_AFTER: Duration = Duration::from_secs(10);
 pub struct Engine {
     policy: Policy,
     state: EngineState,
+    /// The agent of the current iteration, or of the last one.
+    agent: usize,
     iteration: u64,
     attempt_number: u64,
     /// Excludes rate-limited attempts.
@@ -311,6 +317,7 @@ impl Engine {
             hat_queue: HatQueue::new(policy.hats.clone()),
             policy,
             state: EngineState::New,
+            agent: 0,
             iteration: 0,
             attempt_number: 1,
             iterations_ended: 0,
@@ -332,6 +339,11 @@ impl Engine {
             resets_at: None,
             hooks_running: 0,
         }
+    }
+
+    /// The rules of the current agent.
+    fn agent(&self) -> &AgentRules {
+        &self.policy.agents.rules[self.agent]
     }
 
     /// The time at which [`Input::Tick`] is due, unless another input arrives first.

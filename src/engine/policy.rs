@@ -1,11 +1,11 @@
 //! Everything that determines how the engine decides in one run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::policy::{CostRules, Gate, Limits, OnDeclaredFailure, Session, Timing};
+use crate::policy::{AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure, Session, Timing};
 
 use super::ending::HookKind;
 use super::hats::Hats;
@@ -21,24 +21,73 @@ pub struct Policy {
     /// Seeds the jitter of waits.
     pub seed: u64,
     pub limits: Limits,
-    pub costs: CostRules,
     pub timing: Timing,
     pub markers: Markers,
     pub gates: Vec<Gate>,
     pub hats: Hats,
+    pub agents: Agents,
+    pub on_declared_failure: OnDeclaredFailure,
+    pub session: Session,
+    pub workspace_checks: WorkspaceChecks,
+    /// The hooks that are configured.
+    pub hooks: BTreeSet<HookKind>,
+}
+
+/// The agents of a run, and the roles in which they work.
+#[derive(Debug, Clone)]
+pub struct Agents {
+    /// Not empty. The first one is the agent of the run: it works without a hat, and with every hat that names no agent.
+    pub rules: Vec<AgentRules>,
+    /// The agents of the hats that name one, as indices of `rules`.
+    pub by_hat: BTreeMap<String, usize>,
+}
+
+/// The rules that depend on the agent.
+#[derive(Debug, Clone)]
+pub struct AgentRules {
+    /// The name of the agent, without its model.
+    pub name: String,
+    /// The agent and its model, as the user reads it. Unique in the run.
+    pub label: String,
+    pub costs: CostRules,
+    pub timeouts: AttemptTimeouts,
     pub transcript: TranscriptFeatures,
     /// Hint for the user when the agent is not logged in.
     pub auth_hint: String,
     /// How the agent's usage-limit messages begin; searched only after a failure.
     pub limit_phrases: Vec<&'static str>,
-    pub on_declared_failure: OnDeclaredFailure,
-    pub session: Session,
     pub session_source: SessionSource,
     /// How to allow a tool that the agent was denied; shown once.
     pub permission_denial_help: Option<String>,
-    pub workspace_checks: WorkspaceChecks,
-    /// The hooks that are configured.
-    pub hooks: BTreeSet<HookKind>,
+}
+
+impl Agents {
+    /// A run with one agent.
+    #[cfg(any(test, feature = "test-support"))]
+    pub fn single(rules: AgentRules) -> Self {
+        Self {
+            rules: vec![rules],
+            by_hat: BTreeMap::new(),
+        }
+    }
+
+    /// The agent that works with a hat, or without one.
+    pub fn of_hat(&self, hat: Option<&str>) -> usize {
+        hat.and_then(|hat| self.by_hat.get(hat)).copied().unwrap_or(0)
+    }
+
+    /// The agent with this label, if it is still configured. Without a label, the agent of the run.
+    pub fn find(&self, label: Option<&str>) -> Option<usize> {
+        match label {
+            Some(label) => self.rules.iter().position(|rules| rules.label == label),
+            None => Some(0),
+        }
+    }
+
+    /// The label of an agent, if the run has several.
+    pub fn label_of(&self, agent: usize) -> Option<String> {
+        (self.rules.len() > 1).then(|| self.rules[agent].label.clone())
+    }
 }
 
 /// What the agent's transcript format can express.

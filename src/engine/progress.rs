@@ -99,6 +99,7 @@ mod tests {
                 iteration,
                 attempt: 1,
                 hat: None,
+                agent: None,
                 prompt_bytes: 0,
             });
             if let Some(result) = gate {

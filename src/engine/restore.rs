@@ -2,6 +2,7 @@
 //!
 //! An iteration without an `IterationEnded` record was interrupted and runs again. An ended iteration is counted once.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -37,10 +38,18 @@ pub struct RestoredRun {
     completed: Option<String>,
     outcome: Option<RunOutcome>,
     resets_at: Option<Timestamp>,
-    session: Option<String>,
-    /// Usage of the session before the running iteration.
-    session_usage_before: Usage,
+    /// The agent of the last iteration; `None` if the run has one agent.
+    agent: Option<String>,
+    /// The last session of each agent.
+    sessions: BTreeMap<Option<String>, RestoredSession>,
     clock: RunClock,
+}
+
+#[derive(Debug, Default)]
+struct RestoredSession {
+    id: Option<String>,
+    /// Usage of the session before the running iteration.
+    usage_before: Usage,
 }
 
 /// The run's clock; it stops between the end of a run and its resumption.
@@ -99,8 +108,12 @@ impl RestoredRun {
                 self.outcome = None;
             }
             RunEvent::IterationStarted {
-                iteration, attempt, ..
+                iteration,
+                attempt,
+                agent,
+                ..
             } => {
+                self.agent.clone_from(agent);
                 (self.iteration, self.attempt) = (*iteration, *attempt + 1);
                 (self.next_notes, self.resets_at) = (None, None);
             }
@@ -141,10 +154,14 @@ impl RestoredRun {
         self.clock.advance(at);
     }
 
+    fn session(&mut self) -> &mut RestoredSession {
+        self.sessions.entry(self.agent.clone()).or_default()
+    }
+
     fn abandon_running(&mut self) {
         self.clock.stop();
         let running = std::mem::take(&mut self.running);
-        self.session_usage_before.add(&running);
+        self.session().usage_before.add(&running);
         self.abandoned.add(&running);
     }
 
@@ -154,9 +171,12 @@ impl RestoredRun {
             TranscriptEvent::Meta {
                 meta: Meta::Session { session_id, .. },
             } => {
-                if self.session.as_ref() != Some(session_id) {
-                    self.session_usage_before = Usage::default();
-                    self.session = Some(session_id.clone());
+                let session = self.session();
+                if session.id.as_ref() != Some(session_id) {
+                    *session = RestoredSession {
+                        id: Some(session_id.clone()),
+                        usage_before: Usage::default(),
+                    };
                 }
             }
             TranscriptEvent::Meta { .. }
@@ -180,7 +200,7 @@ impl RestoredRun {
 
     fn iteration_ended(&mut self, outcome: &IterationOutcome, usage: &Usage) {
         self.running = Usage::default();
-        self.session_usage_before.add(usage);
+        self.session().usage_before.add(usage);
         self.spent.add(usage);
         let next_notes = self.next_notes.take();
         match outcome {
@@ -306,9 +326,16 @@ impl Engine {
         engine.progress = restored.progress;
         engine.completed = restored.completed;
         engine.resets_at = restored.resets_at;
-        engine
-            .sessions
-            .restore(restored.session.as_deref(), restored.session_usage_before);
+        // A journal without labels belongs to a run with one agent, which another one may have replaced since.
+        let first = restored.header.as_ref().map(|header| header.agent.as_str());
+        let is_same_agent = first == Some(engine.policy.agents.rules[0].name.as_str());
+        for (label, session) in restored.sessions {
+            let agent = engine.policy.agents.find(label.as_deref());
+            let agent = agent.filter(|_| label.is_some() || is_same_agent);
+            if let (Some(agent), Some(id)) = (agent, session.id) {
+                engine.sessions.restore(agent, &id, session.usage_before);
+            }
+        }
         engine.restore_hats(&restored.hats);
         engine
     }

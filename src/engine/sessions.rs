@@ -1,14 +1,22 @@
 //! Tracks which agent session the next iteration resumes.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::event::NoticeLevel;
 
 /// Session ids become command-line arguments, so their length is bounded.
 const MAX_SESSION_ID_BYTES: usize = 128;
 
-/// The most recent session that the agent reported.
+/// The most recent session of each agent. An agent never receives the session of another one.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
+    by_agent: BTreeMap<usize, AgentSession>,
+}
+
+/// The most recent session that one agent reported.
+#[derive(Debug, Default)]
+struct AgentSession {
     current: Option<String>,
     /// The session's cumulative usage in its last report.
     usage: Usage,
@@ -19,35 +27,41 @@ pub(super) struct Sessions {
 
 impl Sessions {
     /// Returns the session that the next iteration resumes.
-    pub(super) fn next(&mut self, rule: Session, source: SessionSource) -> Option<String> {
+    pub(super) fn next(&mut self, agent: usize, rule: Session, source: SessionSource) -> Option<String> {
+        let session = self.of(agent);
         if rule == Session::Fresh && source == SessionSource::Transcript {
-            self.clear();
+            session.clear();
         }
-        self.resumed = self.current.is_some();
-        self.current.clone()
+        session.resumed = session.current.is_some();
+        session.current.clone()
     }
 
     /// Restores the session of a resumed run.
-    pub(super) fn restore(&mut self, id: Option<&str>, usage: Usage) {
-        if let Some(id) = id {
-            self.set_current(id);
-            self.usage = usage;
-        }
+    pub(super) fn restore(&mut self, agent: usize, id: &str, usage: Usage) {
+        let session = self.of(agent);
+        session.set_current(id);
+        session.usage = usage;
     }
 
     /// The session's cumulative usage before the running iteration.
-    pub(super) fn usage(&self) -> Usage {
-        self.usage.clone()
+    pub(super) fn usage(&mut self, agent: usize) -> Usage {
+        self.of(agent).usage.clone()
     }
 
     /// Replaces the session by the one that the driver found.
-    pub(super) fn replace(&mut self, id: Option<&str>) {
+    pub(super) fn replace(&mut self, agent: usize, id: Option<&str>) {
         match id {
-            Some(id) => self.set_current(id),
-            None => self.clear(),
+            Some(id) => self.of(agent).set_current(id),
+            None => self.of(agent).clear(),
         }
     }
 
+    fn of(&mut self, agent: usize) -> &mut AgentSession {
+        self.by_agent.entry(agent).or_default()
+    }
+}
+
+impl AgentSession {
     fn clear(&mut self) {
         self.current = None;
         self.usage = Usage::default();
@@ -72,9 +86,9 @@ impl Engine {
         if let TranscriptEvent::Meta {
             meta: Meta::Session { session_id, .. },
         } = event
-            && self.policy.session_source == SessionSource::Transcript
+            && self.agent().session_source == SessionSource::Transcript
         {
-            self.sessions.set_current(session_id);
+            self.sessions.of(self.agent).set_current(session_id);
         }
     }
 
@@ -86,25 +100,26 @@ impl Engine {
         outcome: &IterationOutcome,
         out: &mut Vec<Action>,
     ) -> bool {
-        let source = self.policy.session_source;
+        let source = self.agent().session_source;
         if self.policy.session == Session::Fresh && source == SessionSource::Transcript {
             return false;
         }
+        let session = self.sessions.of(self.agent);
         if let Some(usage) = &attempt.session_usage {
-            self.sessions.usage = usage.clone();
+            session.usage = usage.clone();
         }
         let failed = matches!(outcome, IterationOutcome::Failed { .. });
-        let lost = self.sessions.resumed && failed && attempt.failed_before_model_responded();
+        let lost = session.resumed && failed && attempt.failed_before_model_responded();
         let text = if lost {
             "the agent could not resume its session; starting a new one"
-        } else if self.sessions.current.is_none() && !self.sessions.warned {
-            self.sessions.warned = true;
+        } else if session.current.is_none() && !session.warned {
+            session.warned = true;
             "the agent did not report a session id; the next iteration starts a new session"
         } else {
             return false;
         };
         if lost {
-            self.sessions.clear();
+            session.clear();
         }
         out.push(Action::Emit(RunEvent::Notice {
             level: NoticeLevel::Warning,

@@ -80,6 +80,7 @@ mod tests {
             iteration: 1,
             attempt: 1,
             hat: None,
+            agent: None,
             prompt_bytes: 0,
         }
     }

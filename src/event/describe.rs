@@ -178,11 +178,12 @@ impl RunEvent {
                 iteration,
                 attempt,
                 hat,
+                agent,
                 ..
             } => Description::new(
                 Iteration,
                 Tone::Strong,
-                iteration_text(*iteration, *attempt, hat.as_deref()),
+                iteration_text(*iteration, *attempt, hat.as_deref(), agent.as_deref()),
             )
             .with_detail(Detail::Lifecycle),
             Self::AgentStarted { pid, command, .. } => {
@@ -420,14 +421,12 @@ fn resumption_text(resumption: &Resumption) -> String {
     text
 }
 
-fn iteration_text(iteration: u64, attempt: u64, hat: Option<&str>) -> String {
+fn iteration_text(iteration: u64, attempt: u64, hat: Option<&str>, agent: Option<&str>) -> String {
     let attempt = (attempt > 1).then(|| format!(", attempt {attempt}"));
     let hat = hat.map(|hat| format!(", hat {hat}"));
-    format!(
-        "iteration {iteration}{}{}",
-        attempt.unwrap_or_default(),
-        hat.unwrap_or_default()
-    )
+    let agent = agent.map(|agent| format!(", agent {agent}"));
+    let details: String = [attempt, hat, agent].into_iter().flatten().collect();
+    format!("iteration {iteration}{details}")
 }
 
 fn topic_text(event: &TopicEvent) -> String {

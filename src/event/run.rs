@@ -24,6 +24,9 @@ pub enum RunEvent {
         attempt: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hat: Option<String>,
+        /// The agent and its model, if the run has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<String>,
         /// Size of the prompt in bytes.
         prompt_bytes: u64,
     },

@@ -381,6 +381,7 @@ mod tests {
             iteration: 1,
             attempt: 1,
             hat: None,
+            agent: None,
             prompt_bytes: 0,
         };
         let mut gates = PassedGates::default();

@@ -21,6 +21,15 @@ section! {
         /// Maximum number of activations per run.
         #[check(range(min = 1))]
         max_activations: u64,
+        /// The agent that works with this hat: the name of a built-in agent, `custom`, or `driver:NAME`. Default: the
+        /// agent of the run.
+        #[check(length(min = 1))]
+        agent: String,
+        /// The model that the agent of this hat should use.
+        #[check(length(min = 1))]
+        model: String,
+        /// Additional arguments for the agent of this hat.
+        args: Vec<String> = Vec::new(),
     } and {
         /// The key under which the hat is configured.
         name: String,

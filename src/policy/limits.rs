@@ -36,14 +36,19 @@ pub enum CostAvailability {
     Unavailable { reason: String },
 }
 
-/// Deadlines within an iteration, and the pause between iterations.
-#[derive(Debug, Clone)]
-pub struct Timing {
+/// Deadlines of one attempt of an agent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AttemptTimeouts {
     pub wall: Option<Duration>,
     /// The longest time without output while no tool is running; `None` for no limit.
     pub idle: Option<Duration>,
     /// The longest time without output while a tool runs; agents usually print nothing then.
     pub idle_in_tool: Option<Duration>,
+}
+
+/// Grace periods, and the pause between iterations.
+#[derive(Debug, Clone)]
+pub struct Timing {
     /// How long an agent may stay alive without output after its terminal event.
     pub after_result: Duration,
     /// Time between asking the agent's processes to exit and killing them.

@@ -15,7 +15,7 @@ pub use completion::{MarkerPlacement, OnDeclaredFailure};
 pub use gate::Gate;
 pub use hat::{Hat, PartialHat};
 pub use hooks::{Hooks, PartialHooks};
-pub use limits::{CostAvailability, CostRules, Limits, Timing};
+pub use limits::{AttemptTimeouts, CostAvailability, CostRules, Limits, Timing};
 pub(crate) use prices::MissingPrice;
 pub use prices::{Price, Prices};
 pub use seconds::Seconds;

@@ -34,6 +34,7 @@ pub(super) enum Effect {
     },
     CheckPaths,
     ResolveSession {
+        agent: Arc<ResolvedAgent>,
         /// The file with the agent's output.
         output: Option<PathBuf>,
         reported: Option<String>,
@@ -45,6 +46,7 @@ pub(super) enum Effect {
 /// One attempt of the agent.
 pub(super) struct AgentStart {
     pub(super) generation: Generation,
+    pub(super) agent: Arc<ResolvedAgent>,
     pub(super) iteration: u64,
     pub(super) attempt: u64,
     pub(super) prompt: String,
@@ -72,7 +74,6 @@ pub(super) struct AttemptFiles {
 /// The resources of the thread.
 pub(super) struct EffectContext {
     pub(super) run: Arc<Run>,
-    pub(super) agent: Arc<ResolvedAgent>,
     pub(super) prompt: PromptSource,
     pub(super) workspace: PathBuf,
     pub(super) host: Host,
@@ -130,9 +131,13 @@ impl Worker {
                 }))));
             }
             Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
-            Effect::ResolveSession { output, reported } => {
-                let driver = self.context.agent.driver();
-                let found = driver
+            Effect::ResolveSession {
+                agent,
+                output,
+                reported,
+            } => {
+                let found = agent
+                    .driver()
                     .zip(output)
                     .and_then(|(driver, output)| driver.session_id_of(&output, reported.as_deref()));
                 Input::SessionResolved(found)
@@ -161,6 +166,7 @@ impl Worker {
     fn start_agent(&self, start: AgentStart) -> Result<Message, RunError> {
         let AgentStart {
             generation,
+            agent,
             iteration,
             attempt,
             prompt,
@@ -182,7 +188,7 @@ impl Worker {
             Ok(scratch) => {
                 environment.set.push(("TMPDIR".into(), scratch.path().into()));
                 let job = AgentJob {
-                    agent: Arc::clone(&self.context.agent),
+                    agent,
                     prompt,
                     prompt_file: prompt_file.clone(),
                     session,

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::agent::{NESTED_SESSION, Terminal};
 use crate::engine::{Action, HookKind, Input};
@@ -22,7 +23,7 @@ use super::interactive::InteractiveSession;
 use super::prompt_user::AnswerReader;
 use super::queue::Generation;
 use super::runner_events::{RunningJob, Work};
-use super::{Driver, RunError, gate, summary};
+use super::{Driver, RunAgent, RunError, gate, summary};
 
 impl Driver<'_> {
     /// Carries out one action; returns the outcome if it ends the run.
@@ -38,19 +39,25 @@ impl Driver<'_> {
                 iteration,
                 attempt,
                 hat,
+                agent,
                 prompt,
                 session,
             } => {
-                self.hat = hat;
+                (self.hat, self.agent) = (hat, agent);
                 self.iteration = iteration;
                 // The attempt is journaled before its files are created.
                 self.flush()?;
                 return self.launch(attempt, &prompt, session);
             }
             Action::CheckPaths => self.start_effect(Effect::CheckPaths),
-            Action::ResolveSession { reported } => {
+            Action::ResolveSession { agent, reported } => {
                 let output = self.files.as_ref().map(IterationFiles::stdout_path);
-                self.start_effect(Effect::ResolveSession { output, reported });
+                let agent = Arc::clone(&self.setup.agents[agent].agent);
+                self.start_effect(Effect::ResolveSession {
+                    agent,
+                    output,
+                    reported,
+                });
             }
             Action::RunGate(gate) => self.run_gate(&gate),
             Action::RunHook { kind, event } => self.run_hook(kind, *event)?,
@@ -94,6 +101,11 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// The current agent.
+    pub(super) fn agent(&self) -> &RunAgent {
+        &self.setup.agents[self.agent]
+    }
+
     fn next_generation(&mut self) -> Generation {
         self.generation += 1;
         self.generation
@@ -106,8 +118,9 @@ impl Driver<'_> {
         prompt: &str,
         session: Option<String>,
     ) -> Result<Option<RunOutcome>, RunError> {
-        let prompt = self.setup.agent.escape_prompt(prompt).into_owned();
-        let screen = match self.setup.agent.terminal {
+        let agent = Arc::clone(&self.agent().agent);
+        let prompt = agent.escape_prompt(prompt).into_owned();
+        let screen = match agent.terminal {
             Terminal::Interactive => match self.enter_screen() {
                 Ok(size) => Some(size),
                 Err(error) => {
@@ -118,7 +131,7 @@ impl Driver<'_> {
             Terminal::Pipe | Terminal::Pty => None,
         };
         let context = AdapterContext { prompt: &prompt };
-        let adapter = jq::open_adapter(self.setup.format, self.setup.filter.as_ref(), &context);
+        let adapter = jq::open_adapter(self.agent().format, self.agent().filter.as_ref(), &context);
         let mut output = AgentOutput::new(adapter, self.setup.max_line_bytes);
         if screen.is_some() {
             output = output.of_screen();
@@ -128,6 +141,7 @@ impl Driver<'_> {
         let environment = self.environment();
         self.start_effect(Effect::StartAgent(AgentStart {
             generation,
+            agent,
             iteration: self.iteration,
             attempt,
             prompt,
@@ -172,7 +186,7 @@ impl Driver<'_> {
     }
 
     fn environment(&self) -> Environment {
-        let own = self.setup.agent.environment.iter();
+        let own = self.agent().agent.environment.iter();
         let mut set: Vec<(OsString, OsString)> =
             own.map(|(name, value)| (name.into(), value.into())).collect();
         set.push(("RALPH_RUN_ID".into(), self.setup.header.run_id.clone().into()));

@@ -37,7 +37,7 @@ pub use hooks::HookCommands;
 pub use host::Host;
 pub use run_rows::{ListTotal, ListTotals, OutcomeName, ProjectRow, RunRow};
 pub use saved_run::{SavedRun, SettingChange};
-pub use setup::{Beginning, PromptSource, Setup};
+pub use setup::{Beginning, PromptSource, RunAgent, Setup};
 pub use totals::partial_totals;
 pub use workspace::Watched;
 
@@ -165,6 +165,8 @@ struct Driver<'a> {
     generation: Generation,
     iteration: u64,
     hat: Option<String>,
+    /// The index of the current agent.
+    agent: usize,
     /// The files of the current attempt, until its outcome is written.
     files: Option<IterationFiles>,
     /// The running agent's directory for temporary files.
@@ -180,6 +182,13 @@ struct Driver<'a> {
     listening: Option<AnswerReader>,
     /// The terminal belongs to an interactive agent.
     interactive: Option<InteractiveSession>,
+}
+
+/// The secrets in the environment and in the configured environments of the agents.
+fn secrets(host: &Host, setup: &Setup) -> Secrets {
+    let own = setup.agents.iter().flat_map(|agent| &agent.agent.environment);
+    let own = own.map(|(name, value)| (name.into(), value.into()));
+    Secrets::from_env(host.environment().iter().cloned().chain(own))
 }
 
 /// Whether the run ends when the journal cannot be written.
@@ -213,7 +222,6 @@ impl<'a> Driver<'a> {
         let clock = host.start_clock(elapsed);
         let context = EffectContext {
             run: Arc::clone(&setup.run),
-            agent: Arc::clone(&setup.agent),
             prompt: setup.prompt.clone(),
             workspace: setup.workspace.clone(),
             host: host.clone(),
@@ -227,7 +235,7 @@ impl<'a> Driver<'a> {
                 .map_err(RunError::Thread)?,
             host,
             passed_gates: PassedGates::default(),
-            secrets: host.secrets(),
+            secrets: secrets(host, &setup),
             listening: None,
             interactive: None,
             keyboard,
@@ -244,6 +252,7 @@ impl<'a> Driver<'a> {
             generation: 0,
             iteration: 0,
             hat: None,
+            agent: 0,
             files: None,
             scratch: None,
             job: None,

@@ -99,7 +99,7 @@ impl Driver<'_> {
             scratch,
         }) = files
         {
-            let usage_file = self.setup.agent.usage_file(&prompt_file);
+            let usage_file = self.agent().agent.usage_file(&prompt_file);
             if let Some(Work::Agent(output)) = self.job.as_mut().map(|job| &mut job.work) {
                 output.set_usage_file(usage_file);
             }

@@ -32,15 +32,21 @@ impl PromptSource {
     }
 }
 
+/// One agent of a run.
+pub struct RunAgent {
+    pub agent: Arc<ResolvedAgent>,
+    pub format: &'static Format,
+    /// Extracts text from the output, in addition to the format or instead of it.
+    pub filter: Option<Filter>,
+}
+
 /// Everything a run needs.
 pub struct Setup {
     pub engine: Engine,
     pub header: RunHeader,
     pub run: Arc<Run>,
-    pub agent: Arc<ResolvedAgent>,
-    pub format: &'static Format,
-    /// Extracts text from the output, in addition to the format or instead of it.
-    pub filter: Option<Filter>,
+    /// In the order of the engine's [`crate::engine::Agents::rules`].
+    pub agents: Vec<RunAgent>,
     pub prompt: PromptSource,
     pub workspace: PathBuf,
     pub max_line_bytes: usize,

@@ -20,6 +20,7 @@ mod terminal_modes;
 mod time_zone;
 mod tone;
 pub mod tui;
+mod usage_by_role;
 
 pub use crate::event::{
     PassedGates, Tone, Verdict, gate_failure, iteration_label, iteration_verdict, next_step, run_verdict,
@@ -36,6 +37,7 @@ pub use stdout::StdoutShutdown;
 pub use table::{Cell, Table};
 pub use terminal::{ColorChoice, Confirmed, Terminal};
 pub use time_zone::local_time_zone;
+pub use usage_by_role::UsageByRole;
 
 use std::io;
 use std::time::Duration;

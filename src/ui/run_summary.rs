@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::PassedGates;
+use super::{PassedGates, UsageByRole};
 use crate::event::{
     Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome, Tag, ToolEnd,
     ToolStart, ToolStatus, TranscriptEvent, Usage,
@@ -27,6 +27,9 @@ pub struct RunSummary {
     pub iterations: u64,
     pub duration_ms: u64,
     pub usage: Usage,
+    /// Usage of each role, if there are several.
+    #[serde(skip_serializing_if = "UsageByRole::is_single")]
+    pub roles: UsageByRole,
     #[serde(rename = "turns")]
     pub attempts: Vec<AttemptSummary>,
     /// The agent's last message; only the end of a long one.
@@ -42,6 +45,9 @@ pub struct AttemptSummary {
     pub attempt: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hat: Option<String>,
+    /// The agent and its model, if the run has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     pub began: Timestamp,
     /// Absent while the attempt is running, and if ralph died during it.
     #[serde(flatten)]
@@ -95,6 +101,7 @@ impl RunSummary {
     pub fn apply(&mut self, record: &Record) {
         self.began.get_or_insert(record.at);
         self.last = self.last.max(Some(record.at));
+        self.roles.apply(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.header = Some((**header).clone()),
             RunEvent::RunResumed(resumption) => {
@@ -105,8 +112,14 @@ impl RunSummary {
                 iteration,
                 attempt,
                 hat,
+                agent,
                 ..
-            } => self.attempt_started(*iteration, *attempt, hat.as_ref(), record.at),
+            } => {
+                self.attempt_started(*iteration, *attempt, record.at);
+                if let Some(last) = self.attempts.last_mut() {
+                    (last.hat, last.agent) = (hat.clone(), agent.clone());
+                }
+            }
             RunEvent::Transcript { event, .. } => self.transcript(event),
             RunEvent::GateEnded {
                 name,
@@ -147,7 +160,7 @@ impl RunSummary {
         PassedGates::new(passed.map(|gate| gate.name.clone()).collect())
     }
 
-    fn attempt_started(&mut self, iteration: u64, attempt: u64, hat: Option<&String>, at: Timestamp) {
+    fn attempt_started(&mut self, iteration: u64, attempt: u64, at: Timestamp) {
         self.scan = ScanState {
             message_ended: true,
             ..ScanState::default()
@@ -155,7 +168,6 @@ impl RunSummary {
         self.attempts.push(AttemptSummary {
             iteration,
             attempt,
-            hat: hat.cloned(),
             began: at,
             ..AttemptSummary::default()
         });

@@ -17,8 +17,8 @@ use crate::event::{
 use super::cost::CostTracker;
 use super::final_message::FinalMessage;
 use super::marker::Markers;
-use super::policy::{MessageBoundaries, TranscriptFeatures};
-use crate::policy::{CostRules, Seconds, Timing};
+use super::policy::{AgentRules, MessageBoundaries, TranscriptFeatures};
+use crate::policy::{AttemptTimeouts, CostRules, Seconds, Timing};
 
 pub(crate) use verdict::{AttemptVerdict, Evaluation};
 
@@ -73,6 +73,7 @@ pub(crate) struct Attempt {
     pub(crate) cost: CostTracker,
     prompt: String,
     transcript: TranscriptFeatures,
+    timeouts: AttemptTimeouts,
     last_output_at: Duration,
     final_message: FinalMessage,
     any_output: bool,
@@ -123,7 +124,8 @@ const STDERR_LINES: usize = 20;
 const OVERLOADED: u16 = 529;
 
 impl Attempt {
-    pub(crate) fn new(at: Duration, prompt: String, transcript: TranscriptFeatures) -> Self {
+    pub(crate) fn new(at: Duration, prompt: String, agent: &AgentRules) -> Self {
+        let transcript = agent.transcript;
         Self {
             started: at,
             stop_request: None,
@@ -136,6 +138,7 @@ impl Attempt {
             cost: CostTracker::default(),
             prompt,
             transcript,
+            timeouts: agent.timeouts,
             last_output_at: at,
             final_message: FinalMessage::new(transcript.messages == MessageBoundaries::Delimited),
             any_output: false,
@@ -310,11 +313,11 @@ impl Attempt {
         self.failed_results >= MAX_FAILED_RESULTS
     }
 
-    fn idle_limit(&self, timing: &Timing) -> Option<Duration> {
+    fn idle_limit(&self) -> Option<Duration> {
         if self.running_tools == 0 && self.background_tasks.is_empty() {
-            timing.idle
+            self.timeouts.idle
         } else {
-            timing.idle_in_tool
+            self.timeouts.idle_in_tool
         }
     }
 
@@ -323,7 +326,7 @@ impl Attempt {
         if self.background_tasks.is_empty() {
             Some(timing.after_result)
         } else {
-            timing.idle_in_tool
+            self.timeouts.idle_in_tool
         }
     }
 
@@ -349,7 +352,7 @@ impl Attempt {
                 };
                 let text = format!(
                     "stopped the agent after {} without output (adapters.NAME.idle_timeout); {running} still running: {}",
-                    seconds(timing.idle_in_tool.unwrap_or_default()),
+                    seconds(self.timeouts.idle_in_tool.unwrap_or_default()),
                     tasks.join(", ")
                 );
                 (NoticeLevel::Warning, text)
@@ -359,7 +362,8 @@ impl Attempt {
 
     /// When and why the agent has to be stopped if nothing else happens.
     pub(crate) fn deadline(&self, timing: &Timing) -> Option<(Duration, StopCause)> {
-        let wall = timing
+        let wall = self
+            .timeouts
             .wall
             .map(|wall| (self.started + wall, StopCause::Timeout(TimeLimit::Wall)));
         let idle_deadline = match &self.finished {
@@ -367,7 +371,7 @@ impl Attempt {
                 .lingering_limit(timing)
                 .map(|limit| (self.last_output_at + limit, StopCause::Lingering)),
             Some(_) | None => self
-                .idle_limit(timing)
+                .idle_limit()
                 .map(|idle| (self.last_output_at + idle, StopCause::Timeout(TimeLimit::Idle))),
         };
         [wall, idle_deadline]

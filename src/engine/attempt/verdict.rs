@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::classify::ClassifyContext;
 use super::{Attempt, PathCheck, StopCause, error_text};
 use crate::engine::marker::Claim;
-use crate::engine::policy::{EndSignal, Policy};
+use crate::engine::policy::{AgentRules, EndSignal, Policy};
 use crate::event::{AgentEnd, IterationFailure, IterationOutcome, TopicEvent};
 
 /// How many violated paths are listed by name.
@@ -34,7 +34,13 @@ pub(crate) struct Evaluation {
 
 impl Attempt {
     /// Evaluates the attempt after the process has exited.
-    pub(crate) fn evaluate(&mut self, at: Duration, end: &AgentEnd, policy: &Policy) -> Evaluation {
+    pub(crate) fn evaluate(
+        &mut self,
+        at: Duration,
+        end: &AgentEnd,
+        policy: &Policy,
+        agent: &AgentRules,
+    ) -> Evaluation {
         let (claim, topics) = self.final_message.finish(&policy.markers, &self.prompt);
         let ignored = match &claim {
             Claim::Ignored { marker, reason } => Some((marker.clone(), *reason)),
@@ -47,7 +53,7 @@ impl Attempt {
                     let context = ClassifyContext {
                         now: policy.started_at.checked_add(at).unwrap_or(policy.started_at),
                         zone: &policy.zone,
-                        phrases: &policy.limit_phrases,
+                        phrases: &agent.limit_phrases,
                     };
                     AttemptVerdict::Ended(self.classify(failure, &context))
                 }

@@ -41,7 +41,7 @@ fn budget_applies_to_costs_from_the_price_list() {
         cache_read: None,
         cache_write: None,
     };
-    rules.costs.prices = Some(Prices::new([("m".into(), price)]));
+    rules.agents.rules[0].costs.prices = Some(Prices::new([("m".into(), price)]));
     let mut run = TestRun::launched(rules);
     let million = || {
         Input::Transcript(TranscriptEvent::usage(Usage {
@@ -60,7 +60,7 @@ fn budget_applies_to_costs_from_the_price_list() {
 fn unenforceable_budget_is_reported_once() {
     let mut rules = policy();
     rules.limits.cost_usd = Some(2.0);
-    rules.costs.availability = CostAvailability::Unavailable {
+    rules.agents.rules[0].costs.availability = CostAvailability::Unavailable {
         reason: "no cost".into(),
     };
     let mut run = TestRun::launched(rules);

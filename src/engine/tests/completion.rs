@@ -118,7 +118,7 @@ fn unescape(text: &str) -> String {
 fn verdict(format: OutputFormat, transcript: &str) -> CaseOutcome {
     let mut rules = policy();
     if let Plain = format {
-        rules.transcript = TranscriptFeatures {
+        rules.agents.rules[0].transcript = TranscriptFeatures {
             messages: MessageBoundaries::LinesOnly,
             end: EndSignal::ExitOnly,
         };

@@ -37,7 +37,7 @@ fn idle_limit_is_longer_while_a_tool_runs() {
 #[test]
 fn wall_limit_applies_despite_output() {
     let mut rules = policy();
-    rules.timing.wall = Some(secs(60));
+    rules.agents.rules[0].timeouts.wall = Some(secs(60));
     let mut run = TestRun::launched(rules);
     assert_eq!(run.step(59, Input::OutputSeen), []);
     assert_eq!(run.step(60, Input::Tick), stop());

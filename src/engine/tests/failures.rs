@@ -151,13 +151,12 @@ fn transient_error_does_not_fail_a_successful_iteration() {
 }
 
 fn exits_with_stderr(lines: &[&str]) -> TestRun {
-    let mut run = TestRun::launched(Policy {
-        transcript: TranscriptFeatures {
-            messages: MessageBoundaries::LinesOnly,
-            end: EndSignal::ExitOnly,
-        },
-        ..policy()
-    });
+    let mut rules = policy();
+    rules.agents.rules[0].transcript = TranscriptFeatures {
+        messages: MessageBoundaries::LinesOnly,
+        end: EndSignal::ExitOnly,
+    };
+    let mut run = TestRun::launched(rules);
     for line in lines {
         run.step(1, Input::Stderr((*line).into()));
     }

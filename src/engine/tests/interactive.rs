@@ -3,19 +3,14 @@
 use super::*;
 
 fn interactive_policy() -> Policy {
-    let usual = policy();
-    Policy {
-        timing: Timing {
-            idle: Some(secs(30)),
-            idle_in_tool: Some(secs(30)),
-            ..usual.timing
-        },
-        transcript: TranscriptFeatures {
-            messages: MessageBoundaries::Screen,
-            end: EndSignal::ExitOnly,
-        },
-        ..usual
-    }
+    let mut rules = policy();
+    let agent = &mut rules.agents.rules[0];
+    (agent.timeouts.idle, agent.timeouts.idle_in_tool) = (Some(secs(30)), Some(secs(30)));
+    agent.transcript = TranscriptFeatures {
+        messages: MessageBoundaries::Screen,
+        end: EndSignal::ExitOnly,
+    };
+    rules
 }
 
 const STOP: Action = Action::Stop { grace: GRACE };
@@ -108,7 +103,10 @@ fn output_and_keys_reset_the_idle_timer() {
     assert_eq!(run.step(74, Input::Tick), []);
     assert_eq!(run.step(75, Input::Tick), [STOP]);
     let mut never = interactive_policy();
-    (never.timing.idle, never.timing.idle_in_tool) = (None, None);
+    (
+        never.agents.rules[0].timeouts.idle,
+        never.agents.rules[0].timeouts.idle_in_tool,
+    ) = (None, None);
     let runtime = never.limits.runtime;
     assert_eq!(TestRun::launched(never).engine.deadline(), Some(runtime));
 }

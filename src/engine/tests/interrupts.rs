@@ -35,7 +35,7 @@ fn repeated_hangup_does_not_kill() {
 #[test]
 fn interrupt_during_a_timeout_stop_ends_the_run() {
     let mut rules = policy();
-    rules.timing.wall = Some(secs(10));
+    rules.agents.rules[0].timeouts.wall = Some(secs(10));
     let mut run = TestRun::launched(rules);
     assert_eq!(run.step(10, Input::Tick), stop());
     assert_eq!(run.step(11, stop_by(Interrupt::Term)), []);

@@ -11,11 +11,12 @@ mod interrupts;
 mod properties;
 mod rate_limits;
 mod resume;
+mod roles;
 mod sessions;
 
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart, Usd};
-use crate::policy::{CostRules, Limits, MarkerPlacement, Price, Prices, Seconds, Timing};
+use crate::policy::{AttemptTimeouts, CostRules, Limits, MarkerPlacement, Price, Prices, Seconds, Timing};
 
 const GRACE: Duration = Duration::from_secs(5);
 const OK: ProcessEnd = ProcessEnd::Exited { code: 0 };
@@ -56,15 +57,7 @@ pub(super) fn policy() -> Policy {
             limit_wait: secs(8 * 3600),
             no_progress: 5,
         },
-        costs: CostRules {
-            prices: None,
-            model: None,
-            availability: CostAvailability::Available,
-        },
         timing: Timing {
-            wall: None,
-            idle: Some(secs(600)),
-            idle_in_tool: Some(secs(3600)),
             after_result: secs(30),
             stop_grace: GRACE,
             cooldown: Duration::ZERO,
@@ -72,18 +65,36 @@ pub(super) fn policy() -> Policy {
         markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
+        agents: Agents::single(agent("fake")),
+        on_declared_failure: OnDeclaredFailure::Stop,
+        session: Session::Fresh,
+        workspace_checks: WorkspaceChecks::default(),
+        hooks: BTreeSet::new(),
+    }
+}
+
+pub(super) fn agent(label: &str) -> AgentRules {
+    AgentRules {
+        name: label.into(),
+        label: label.into(),
+        costs: CostRules {
+            prices: None,
+            model: None,
+            availability: CostAvailability::Available,
+        },
+        timeouts: AttemptTimeouts {
+            wall: None,
+            idle: Some(secs(600)),
+            idle_in_tool: Some(secs(3600)),
+        },
         transcript: TranscriptFeatures {
             messages: MessageBoundaries::Delimited,
             end: EndSignal::TerminalEvent,
         },
         auth_hint: "Run `agent login`.".into(),
         limit_phrases: vec!["You've hit your usage limit", "429 Too Many Requests"],
-        on_declared_failure: OnDeclaredFailure::Stop,
-        session: Session::Fresh,
         session_source: SessionSource::Transcript,
         permission_denial_help: None,
-        workspace_checks: WorkspaceChecks::default(),
-        hooks: BTreeSet::new(),
     }
 }
 
@@ -332,14 +343,12 @@ fn topics_are_emitted() {
 
 #[test]
 fn format_without_messages_uses_the_last_lines() {
-    let transcript = TranscriptFeatures {
+    let mut rules = policy();
+    rules.agents.rules[0].transcript = TranscriptFeatures {
         messages: MessageBoundaries::LinesOnly,
         end: EndSignal::ExitOnly,
     };
-    let mut run = TestRun::launched(Policy {
-        transcript,
-        ..policy()
-    });
+    let mut run = TestRun::launched(rules);
     for line in ["working", "LOOP_COMPLETE", "took 3 s"] {
         let event = TranscriptEvent::Text {
             tag: Tag::Ai,

@@ -132,7 +132,7 @@ impl Simulation {
             }
             Action::AskUser => {
                 assert!(!child_runs, "asked while a child runs");
-                assert_eq!(self.engine.policy.transcript.messages, MessageBoundaries::Screen);
+                assert_eq!(self.engine.agent().transcript.messages, MessageBoundaries::Screen);
                 self.external = ExternalState::Asked;
             }
             Action::Stop { .. } => assert!(child_runs, "there is nothing to stop"),
@@ -225,7 +225,7 @@ impl Simulation {
             ExternalState::Agent if what > 190 => self.input(exited(form)),
             ExternalState::Agent => match form % 8 {
                 0 => self.input(Input::OutputSeen),
-                2 if self.engine.policy.transcript.messages == MessageBoundaries::Screen => {
+                2 if self.engine.agent().transcript.messages == MessageBoundaries::Screen => {
                     self.input(key(form / 8));
                 }
                 1 => self.input(Input::Stderr(
@@ -294,10 +294,10 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         policy.limits.cost_usd = (budgets & 1 == 1).then_some(1.0);
         policy.limits.tokens = (budgets & 2 == 2).then_some(1000);
         policy.gates = (0..gates).map(|index| super::gate(&index.to_string())).collect();
-        policy.timing.wall = wall.then_some(Duration::from_secs(120));
+        policy.agents.rules[0].timeouts.wall = wall.then_some(Duration::from_secs(120));
         policy.timing.cooldown = Duration::from_secs(u64::from(cooldown));
         if plain {
-            policy.transcript = TranscriptFeatures {
+            policy.agents.rules[0].transcript = TranscriptFeatures {
                 messages: if interactive {
                     MessageBoundaries::Screen
                 } else {
@@ -319,7 +319,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             policy.workspace_checks.allowed_paths = Check::On;
         }
         if driver {
-            policy.session_source = SessionSource::Driver;
+            policy.agents.rules[0].session_source = SessionSource::Driver;
         }
         policy
     })

@@ -17,7 +17,10 @@ fn policy() -> Policy {
     rules.limits.cost_usd = Some(5.0);
     rules.limits.consecutive_failures = 3;
     rules.limits.no_progress = 2;
-    (rules.timing.idle, rules.timing.idle_in_tool) = (None, None);
+    (
+        rules.agents.rules[0].timeouts.idle,
+        rules.agents.rules[0].timeouts.idle_in_tool,
+    ) = (None, None);
     rules.gates = vec![Gate {
         name: "test".into(),
         run: "make test".into(),
@@ -25,7 +28,7 @@ fn policy() -> Policy {
         cwd: None,
         env: std::collections::BTreeMap::new(),
     }];
-    rules.transcript.end = EndSignal::ExitOnly;
+    rules.agents.rules[0].transcript.end = EndSignal::ExitOnly;
     (
         rules.workspace_checks.progress,
         rules.workspace_checks.allowed_paths,

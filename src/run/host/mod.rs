@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::event::Secrets;
 use crate::panic_hook::{AfterPanic, PanicScope};
 use crate::process::{OrphanRule, Supervisors};
 use crate::signals::Signals;
@@ -89,11 +88,6 @@ impl Host {
     /// The environment of the process when it started.
     pub fn environment(&self) -> &[(OsString, OsString)] {
         self.supervisors.environment()
-    }
-
-    /// The secrets in the environment.
-    pub fn secrets(&self) -> Secrets {
-        Secrets::from_env(self.environment().iter().cloned())
     }
 
     /// The part that front ends use.

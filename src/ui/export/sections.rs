@@ -23,6 +23,8 @@ pub(super) struct ExportSection {
     /// Iteration and attempt; absent before the first iteration.
     pub(super) iteration: Option<(u64, u64)>,
     pub(super) hat: Option<String>,
+    /// The agent, if the run has several.
+    pub(super) agent: Option<String>,
     pub(super) began: Timestamp,
     pub(super) items: Vec<SectionItem>,
 }
@@ -128,11 +130,13 @@ impl SectionBuilder {
                 iteration,
                 attempt,
                 hat,
+                agent,
                 ..
             } => {
                 return self.start_section(ExportSection {
                     iteration: Some((*iteration, *attempt)),
                     hat: hat.clone(),
+                    agent: agent.clone(),
                     began: record.at,
                     ..ExportSection::default()
                 });
@@ -309,12 +313,9 @@ impl ExportSection {
             return "Before the first iteration".to_owned();
         };
         let attempt = (attempt > 1).then(|| format!(" · attempt {attempt}"));
-        let hat = self.hat.as_ref().map(|hat| format!(" · {hat}"));
-        format!(
-            "Iteration {iteration}{}{}",
-            attempt.unwrap_or_default(),
-            hat.unwrap_or_default()
-        )
+        let role = [&self.hat, &self.agent].into_iter().flatten();
+        let role: String = role.map(|part| format!(" · {part}")).collect();
+        format!("Iteration {iteration}{}{role}", attempt.unwrap_or_default())
     }
 }
 

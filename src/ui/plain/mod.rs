@@ -114,6 +114,11 @@ impl<W: Write + Send> super::FrontEnd for Plain<W> {
         }
     }
 
+    /// The report of a resumed run sums the usage of the roles over the whole run.
+    fn backfill(&mut self, record: &Record) {
+        self.renderer.roles.apply(&record.event);
+    }
+
     /// Redraws the status line. Does nothing without a terminal or while the run is idle.
     fn tick(&mut self, now: Timestamp) -> io::Result<()> {
         self.now = now;

@@ -13,7 +13,7 @@ use crate::event::{
     DescribeContext, Description, Detail, GateResult, NoteTag, PassedGates, PlanItem, Record, RunEvent,
     RunHeader, Usage, gate_failure, later,
 };
-use crate::ui::{Tone, clean::clean, units};
+use crate::ui::{Tone, UsageByRole, clean::clean, units};
 
 pub(super) mod labels {
     //! All labels of the gutter; at most seven letters.
@@ -68,6 +68,7 @@ pub(super) struct PlainRenderer {
     pub(super) iteration: IterationState,
     /// The usage of completed iterations.
     pub(super) used: Usage,
+    pub(super) roles: UsageByRole,
     pub(super) gates: Vec<GateCounts>,
     pub(super) passed_gates: PassedGates,
     pub(super) activity: PlainActivity,
@@ -106,6 +107,7 @@ impl PlainRenderer {
             run_started: Timestamp::UNIX_EPOCH,
             iteration: IterationState::default(),
             used: Usage::default(),
+            roles: UsageByRole::default(),
             gates: Vec::new(),
             passed_gates: PassedGates::default(),
             activity: PlainActivity::Idle,
@@ -127,14 +129,19 @@ impl PlainRenderer {
     pub(super) fn apply(&mut self, record: &Record) {
         let at = record.at;
         self.passed_gates.apply(&record.event);
+        self.roles.apply(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header, at),
             RunEvent::IterationStarted {
                 iteration,
                 attempt,
                 hat,
+                agent,
                 prompt_bytes: _,
-            } => self.iteration_started(*iteration, *attempt, hat.as_deref(), at),
+            } => {
+                let role = [hat.as_deref(), agent.as_deref()];
+                self.iteration_started(*iteration, *attempt, role, at);
+            }
             // With `--quiet`, only the final report is printed, and it does not use the transcript.
             RunEvent::Transcript { .. } if self.page.silent => {}
             RunEvent::Transcript { iteration: _, event } => self.transcript(event, at),
@@ -223,7 +230,7 @@ impl PlainRenderer {
         self.page.close();
     }
 
-    fn iteration_started(&mut self, number: u64, attempt: u64, hat: Option<&str>, at: Timestamp) {
+    fn iteration_started(&mut self, number: u64, attempt: u64, role: [Option<&str>; 2], at: Timestamp) {
         self.iteration = IterationState {
             number,
             attempt,
@@ -239,8 +246,8 @@ impl PlainRenderer {
         if attempt > 1 {
             title += &format!(" · attempt {attempt}");
         }
-        if let Some(hat) = hat {
-            title += &format!(" · {hat}");
+        for part in role.into_iter().flatten() {
+            title += &format!(" · {part}");
         }
         self.page.line_without_gutter(Tone::Plain, "");
         let time = units::clock(at, at, &self.zone);

@@ -78,6 +78,12 @@ impl PlainRenderer {
         } else if let Some(budget) = budget {
             self.field("cost", &unknown_cost(budget));
         }
+        if self.roles.has_several_roles() {
+            let names = std::iter::once("by role").chain(std::iter::repeat(""));
+            for (line, name) in self.roles.lines().iter().zip(names) {
+                self.field(name, line);
+            }
+        }
         let gates = self.gate_summary();
         self.field("gates", &gates);
         if let Some(header) = &header {

@@ -71,6 +71,7 @@ impl<'a> PlainScenario<'a> {
             iteration,
             attempt,
             hat: hat.map(str::to_owned),
+            agent: None,
             prompt_bytes: 1200,
         });
         self.emit(RunEvent::AgentStarted {

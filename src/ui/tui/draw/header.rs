@@ -39,16 +39,17 @@ fn agent_and_run(context: &DrawContext<'_>, view: &View) -> Vec<Span<'static>> {
     let Some(header) = &context.state.header else {
         return spans;
     };
+    let newest = context.state.entries.last();
+    let agent = newest.and_then(|entry| entry.agent.as_ref());
     spans.push(Span::styled(
-        one_line(&header.agent, 40).0,
+        one_line(agent.unwrap_or(&header.agent), 40).0,
         view.theme.tone(Tone::Strong),
     ));
-    let newest = context.state.entries.last();
     let model = newest.and_then(|entry| entry.model.clone());
     let hat = newest
         .and_then(|entry| entry.hat.clone())
         .map(|hat| format!("hat {hat}"));
-    let version = header.agent_version.clone();
+    let version = header.agent_version.clone().filter(|_| agent.is_none());
     for detail in [hat, model.or(version)].into_iter().flatten() {
         spans.push(Span::raw(format!(" · {}", one_line(&detail, 40).0)));
     }

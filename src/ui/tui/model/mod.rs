@@ -81,6 +81,8 @@ pub(super) enum RunActivity {
 pub(super) struct AttemptEntry {
     pub(super) id: AttemptId,
     pub(super) hat: Option<String>,
+    /// The agent, if the run has several.
+    pub(super) agent: Option<String>,
     pub(super) model: Option<String>,
     pub(super) started: Timestamp,
     /// Sequence numbers of its first and last record.
@@ -162,13 +164,14 @@ impl TuiState {
                 iteration,
                 attempt,
                 hat,
+                agent,
                 ..
             } => {
                 let id = AttemptId {
                     iteration: *iteration,
                     attempt: *attempt,
                 };
-                self.iteration_started(id, hat.clone(), record);
+                self.iteration_started(id, [hat.clone(), agent.clone()], record);
             }
             RunEvent::Transcript { event, .. } => self.apply_transcript_event(event),
             RunEvent::GateStarted { name, .. } => {
@@ -252,7 +255,7 @@ impl TuiState {
         }
     }
 
-    fn iteration_started(&mut self, id: AttemptId, hat: Option<String>, record: &Record) {
+    fn iteration_started(&mut self, id: AttemptId, [hat, agent]: [Option<String>; 2], record: &Record) {
         self.activity = RunActivity::Working { since: record.at };
         self.transcript = Arc::default();
         // Records between two iterations belong to the earlier one.
@@ -260,6 +263,7 @@ impl TuiState {
         Arc::make_mut(&mut self.entries).push(AttemptEntry {
             id,
             hat,
+            agent,
             model: None,
             started: record.at,
             first_seq: record.seq,

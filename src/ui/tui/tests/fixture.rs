@@ -75,6 +75,7 @@ impl RunFixture {
             iteration,
             attempt,
             hat: Some("builder".into()),
+            agent: None,
             prompt_bytes: 9,
         })
     }

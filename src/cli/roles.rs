@@ -1,0 +1,167 @@
+//! The agents of a run: which agent, model and arguments each role has, resolved before the run starts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::agent::{self, AGENTS, Probe, ResolvedAgent};
+use crate::config::Settings;
+use crate::policy::Session;
+use crate::transcript::Format;
+use crate::transcript::jq::Filter;
+
+use super::agent_mode;
+use super::error::CliError;
+use super::transcript_format::resolve_format;
+
+/// One agent of the run, with its model and arguments.
+#[derive(Debug)]
+pub(super) struct PlannedAgent {
+    pub(super) agent: ResolvedAgent,
+    pub(super) format: &'static Format,
+    pub(super) filter: Option<Filter>,
+    /// The configured model, if any.
+    pub(super) model: Option<String>,
+    /// The agent and its model. Unique in the run.
+    pub(super) label: String,
+}
+
+/// The agents of the run. The first one works without a hat, and with every hat that names no agent.
+#[derive(Debug)]
+pub(super) struct PlannedAgents {
+    pub(super) agents: Vec<PlannedAgent>,
+    /// The agents of the hats that name one.
+    pub(super) by_hat: BTreeMap<String, usize>,
+}
+
+/// What a role asks for. Whatever it leaves out is that of the run's agent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RoleRequest<'a> {
+    /// The key of the role, for error messages.
+    pub(super) key: &'a str,
+    pub(super) agent: Option<&'a str>,
+    pub(super) model: Option<&'a str>,
+    pub(super) args: &'a [String],
+}
+
+impl PlannedAgents {
+    pub(super) fn new(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Self, CliError> {
+        let mut planned = Self {
+            agents: vec![PlannedAgent::resolve(settings, probe)?],
+            by_hat: BTreeMap::new(),
+        };
+        for (name, hat) in &settings.hats {
+            let key = format!("hats.{name}");
+            let request = RoleRequest {
+                key: &key,
+                agent: hat.agent.as_deref(),
+                model: hat.model.as_deref(),
+                args: &hat.args,
+            };
+            let index = planned.add(settings, probe, request)?;
+            planned.by_hat.insert(name.clone(), index);
+        }
+        Ok(planned)
+    }
+
+    pub(super) fn first(&self) -> &PlannedAgent {
+        &self.agents[0]
+    }
+
+    /// The agent that a hat works with, or that works without one.
+    pub(super) fn of_hat(&self, hat: Option<&str>) -> &PlannedAgent {
+        let index = hat.and_then(|hat| self.by_hat.get(hat)).copied().unwrap_or(0);
+        &self.agents[index]
+    }
+
+    /// Finds or adds the agent of a role; returns its index.
+    fn add(
+        &mut self,
+        settings: &Settings,
+        probe: &Arc<dyn Probe>,
+        request: RoleRequest<'_>,
+    ) -> Result<usize, CliError> {
+        if request.agent.is_none() && request.model.is_none() && request.args.is_empty() {
+            return Ok(0);
+        }
+        let first = &self.first().agent;
+        let settings = settings_of_role(settings, first, request)?;
+        let mut planned = PlannedAgent::resolve(&settings, probe)?;
+        if let Some(known) = self.agents.iter().position(|known| known.is_same_call(&planned)) {
+            return Ok(known);
+        }
+        let alike = |label: &str| self.agents.iter().any(|known| known.label == label);
+        if alike(&planned.label) {
+            // Only the arguments differ.
+            let mut number = 2;
+            while alike(&format!("{} #{number}", planned.label)) {
+                number += 1;
+            }
+            planned.label = format!("{} #{number}", planned.label);
+        }
+        self.agents.push(planned);
+        Ok(self.agents.len() - 1)
+    }
+}
+
+impl PlannedAgent {
+    fn resolve(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Self, CliError> {
+        let agent = agent::resolve(settings, probe)?;
+        let mut agent = agent_mode::agent_in_mode(agent, settings)?;
+        let (format, filter) = resolve_format(&mut agent)?;
+        let resumes = agent.resume.is_some() || agent.driver().is_some();
+        if settings.session == Session::Continue && !resumes {
+            let agent = agent.display_name;
+            return Err(CliError::ResumeUnsupported { agent });
+        }
+        let adapter = settings.adapters.get(agent.adapter());
+        let model = settings.cli.model.clone();
+        let model = model.or_else(|| adapter.and_then(|adapter| adapter.model.clone()));
+        let label = match &model {
+            Some(model) => format!("{} ({model})", agent.name),
+            None => agent.name.clone(),
+        };
+        Ok(Self {
+            agent,
+            format,
+            filter,
+            model,
+            label,
+        })
+    }
+
+    fn is_same_call(&self, other: &Self) -> bool {
+        let (own, other_agent) = (&self.agent, &other.agent);
+        own.name == other_agent.name && self.model == other.model && own.args() == other_agent.args()
+    }
+}
+
+/// The settings with which the agent of a role is resolved. The model, the transcript format and the extra arguments of
+/// the run's agent mean nothing to another agent.
+fn settings_of_role(
+    settings: &Settings,
+    first: &ResolvedAgent,
+    request: RoleRequest<'_>,
+) -> Result<Settings, CliError> {
+    let mut own = settings.clone();
+    let name = request.agent.unwrap_or(&first.name);
+    if name != first.name && name != settings.cli.backend {
+        name.clone_into(&mut own.cli.backend);
+        (own.cli.model, own.cli.transcript, own.cli.jq_filter) = (None, None, None);
+        own.cli.extra_args.clear();
+    }
+    if let Some(model) = request.model {
+        let takes_no_model = match AGENTS.iter().find(|agent| agent.name == name) {
+            Some(agent) => agent.model_flag.is_none(),
+            None => true,
+        };
+        if takes_no_model {
+            return Err(CliError::RoleWithoutModel {
+                key: request.key.to_owned(),
+                agent: name.to_owned(),
+            });
+        }
+        own.cli.model = Some(model.to_owned());
+    }
+    own.cli.extra_args.extend(request.args.iter().cloned());
+    Ok(own)
+}
