@@ -24,6 +24,7 @@
 //!
 //! In dependency order: a module uses only modules above it. `tests/architecture.rs` lists the exact dependencies.
 //!
+//! - [`debug_log`] writes the debug log: what ralph does, and the errors after which it continues.
 //! - [`panic_hook`] reports a panic in one line and notifies the run that it concerns.
 //! - [`signals`] forwards signals to subscribers.
 //! - [`files`] reads files that other programs can replace, without blocking and up to a limit.
@@ -54,6 +55,8 @@
     rustdoc::private_intra_doc_links,
     reason = "the links resolve in `cargo doc --document-private-items`"
 )]
+
+pub(crate) mod debug_log;
 
 pub(crate) mod panic_hook;
 

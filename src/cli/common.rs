@@ -1,5 +1,6 @@
 //! Output and error handling that several subcommands share.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -17,6 +18,50 @@ pub(super) fn ignore_broken_pipe(error: io::Error) -> Result<Exit, CliError> {
     } else {
         Err(CliError::Output(error))
     }
+}
+
+/// What happens if a file exists already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overwrite {
+    Yes,
+    No,
+}
+
+impl Overwrite {
+    pub(super) fn from_flag(force: bool) -> Self {
+        if force { Self::Yes } else { Self::No }
+    }
+}
+
+/// Writes a file that only the user can read. It is written under a temporary name and renamed, so it is complete or absent.
+pub(super) fn write_private_file(
+    path: &Path,
+    overwrite: Overwrite,
+    write: impl FnOnce(&mut File) -> Result<io::Result<()>, CliError>,
+) -> Result<(), CliError> {
+    let unwritable = |source| CliError::Unwritable {
+        path: path.to_owned(),
+        source,
+    };
+    if path.symlink_metadata().is_ok() && overwrite == Overwrite::No {
+        let path = path.to_owned();
+        return Err(CliError::AlreadyExists { path });
+    }
+    let directory = path
+        .parent()
+        .filter(|parent| *parent != Path::new(""))
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".ralph-new-")
+        .tempfile_in(directory)
+        // The error names the temporary file.
+        .map_err(|error| unwritable(error.kind().into()))?;
+    write(file.as_file_mut())?.map_err(unwritable)?;
+    let persisted = match overwrite {
+        Overwrite::Yes => file.persist(path),
+        Overwrite::No => file.persist_noclobber(path),
+    };
+    persisted.map(drop).map_err(|error| unwritable(error.error))
 }
 
 /// Lists what a replay of a journal had to leave out.

@@ -11,6 +11,7 @@ use super::context::Context;
 use super::convert::convert;
 use super::error::CliError;
 use super::exit::Exit;
+use super::setting_text::{origin_text, value_text};
 
 pub(super) fn config(
     arguments: &SettingsArguments,
@@ -61,11 +62,7 @@ fn show(loaded: &LoadedConfig, with_origin: bool, as_json: bool, terminal: &Term
         } else {
             Tone::Plain
         };
-        let value = match value {
-            Value::Null => "-".to_owned(),
-            Value::String(text) => text.replace('\n', "\\n"),
-            other => other.to_string(),
-        };
+        let value = value_text(value);
         let from = if with_origin {
             origin_text(&origin)
         } else {
@@ -78,13 +75,4 @@ fn show(loaded: &LoadedConfig, with_origin: bool, as_json: bool, terminal: &Term
         ]);
     }
     terminal.render(&table)
-}
-
-fn origin_text(origin: &Origin) -> String {
-    match origin {
-        Origin::Default => "default".to_owned(),
-        Origin::File { path, line } => format!("{}:{line}", path.display()),
-        Origin::Environment { variable } => format!("${variable}"),
-        Origin::Flag => "command line".to_owned(),
-    }
 }

@@ -1,6 +1,6 @@
 //! `ralph doctor`: collects facts about agents, configuration and environment, and prints the findings of `doctor`.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -14,17 +14,27 @@ use crate::doctor::{
 use crate::run::Host;
 use crate::store::{Project, RunIndex, directory_size, time_from_id};
 use crate::trust::Consent;
-use crate::ui::{Terminal, pretty_json, units};
+use crate::ui::{ColorChoice, Terminal, pretty_json, units};
 
-use super::args::ListArguments;
-use super::common::findings_text;
+use super::args::DoctorArguments;
+use super::common::{Overwrite, findings_text, write_private_file};
 use super::consent;
 use super::context::Context;
+use super::doctor_bundle::bundle_text;
 use super::driver_check::check_driver;
 use super::error::CliError;
 use super::exit::Exit;
 
-pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
+pub(super) fn doctor(
+    arguments: &DoctorArguments,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Exit, CliError> {
+    let DoctorArguments {
+        list: arguments,
+        bundle,
+        force,
+    } = arguments;
     let context = Context::here(host)?;
     let loaded = context.load(arguments.choice.overrides()?, arguments.choice.config.as_ref());
     let (loaded, problem) = match loaded {
@@ -59,6 +69,15 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal, host: &Host
         ));
     }
     findings.extend(doctor::check_environment(&environment(&context)));
+    if let Some(path) = bundle {
+        return write_bundle(
+            path,
+            Overwrite::from_flag(*force),
+            &context,
+            loaded.as_ref(),
+            &findings,
+        );
+    }
     let text = if arguments.json {
         pretty_json(&findings)
     } else {
@@ -70,6 +89,25 @@ pub(super) fn doctor(arguments: &ListArguments, terminal: &Terminal, host: &Host
     } else {
         Exit::Success
     })
+}
+
+/// Writes the bundle for a bug report.
+fn write_bundle(
+    path: &Path,
+    overwrite: Overwrite,
+    context: &Context,
+    loaded: Option<&LoadedConfig>,
+    findings: &[Finding],
+) -> Result<Exit, CliError> {
+    let terminal = Terminal::new(ColorChoice::Never, context.host.ui());
+    let text = bundle_text(context, loaded, findings_text(findings, &terminal));
+    write_private_file(path, overwrite, |file| Ok(file.write_all(text.as_bytes())))?;
+    let wrote = format!(
+        "Wrote {}. Read it before you attach it to a bug report.\n",
+        path.display()
+    );
+    terminal.print(&wrote).map_err(CliError::Output)?;
+    Ok(Exit::Success)
 }
 
 /// Settings that differ from their defaults, with their origin.

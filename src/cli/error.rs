@@ -23,6 +23,8 @@ pub(super) enum CliError {
     WorkingDirectory { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    LogLevels(#[from] crate::debug_log::InvalidLevels),
     #[error("--agent-cmd: {0}")]
     AgentCommand(#[from] SplitError),
     #[error(transparent)]
@@ -158,6 +160,7 @@ impl CliError {
                 | AgentError::NulInPrompt => Exit::Usage,
             },
             Self::Config(_)
+            | Self::LogLevels(_)
             | Self::AgentCommand(_)
             | Self::Prompt(_)
             | Self::RunCompleted { .. }

@@ -10,7 +10,7 @@ use crate::ui::Terminal;
 use crate::ui::export::{ExportHeader, Html, Markdown};
 
 use super::args::{ExportArguments, ExportFormat};
-use super::common::ignore_broken_pipe;
+use super::common::{Overwrite, ignore_broken_pipe, write_private_file};
 use super::error::CliError;
 use super::exit::Exit;
 use super::run_details::{RunDetails, facts};
@@ -26,28 +26,9 @@ pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result
         let written = write(&details, arguments.format, &mut terminal.writer())?;
         return written.map(|()| Exit::Success).or_else(ignore_broken_pipe);
     };
-    let unwritable = |source| CliError::Unwritable {
-        path: path.clone(),
-        source,
-    };
-    if path.symlink_metadata().is_ok() && !arguments.force {
-        return Err(CliError::AlreadyExists { path: path.clone() });
-    }
-    // Write to a temporary file (mode 0600) and rename it, so that the export is complete or absent.
-    let directory = path
-        .parent()
-        .filter(|parent| *parent != Path::new(""))
-        .unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".ralph-export-")
-        .tempfile_in(directory)
-        .map_err(|error| unwritable(without_path(&error)))?;
-    write(&details, arguments.format, file.as_file_mut())?.map_err(unwritable)?;
-    let persisted = match arguments.force {
-        true => file.persist(path),
-        false => file.persist_noclobber(path),
-    };
-    persisted.map_err(|error| unwritable(error.error))?;
+    write_private_file(path, Overwrite::from_flag(arguments.force), |file| {
+        write(&details, arguments.format, file)
+    })?;
     let text = format!("Wrote {}\n", path.display());
     terminal
         .print(&text)
@@ -108,9 +89,4 @@ fn prompt(run: &Path) -> Option<String> {
     let bytes = files::read(&run.join("iterations/0001/prompt.md"), ReadRule::PROMPT).ok()?;
     let prompt = String::from_utf8_lossy(&bytes).into_owned();
     Some(Secrets::from_env(std::env::vars_os()).redact_text(prompt))
-}
-
-/// Removes the name of the temporary file from the error.
-fn without_path(error: &io::Error) -> io::Error {
-    error.kind().into()
 }

@@ -45,12 +45,6 @@ impl CliError {
             | Self::NoIteration { .. }
             | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. } => self.run_hints(),
-            Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-                vec!["remove it first, or choose another name".into()]
-            }
-            Self::Unwritable { .. } => {
-                vec!["check the path, disk space and permissions".into()]
-            }
             Self::Run(_) => vec![CHECK_DISK.into()],
             Self::UnknownTranscript { .. } => vec![known_formats()],
             Self::NothingToConvert { from } => vec![format!("pass its path: ralph init --from-{from} FILE")],
@@ -68,6 +62,8 @@ impl CliError {
             }
             Self::Config(error) => config_hints(error),
             Self::Filter(_)
+            | Self::LogLevels(_)
+            | Self::Unwritable { .. }
             | Self::Trust(_)
             | Self::Unreadable { .. }
             | Self::InputUnreadable { .. }
@@ -95,6 +91,13 @@ impl CliError {
             Self::AgentCommand(_) => {
                 vec!["quote it as in a shell: --agent-cmd 'my-agent --system \"be brief\"'".into()]
             }
+            Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                vec!["remove it first, or choose another name".into()]
+            }
+            Self::Unwritable { .. } => {
+                vec!["check the path, disk space and permissions".into()]
+            }
+            Self::LogLevels(_) => vec!["for example: RALPH_LOG=debug, or RALPH_LOG=warn,engine=trace".into()],
             Self::Demo(_) => {
                 vec!["check disk space and permissions of the temporary directory (TMPDIR)".into()]
             }

@@ -18,6 +18,7 @@ mod context;
 mod convert;
 mod demo;
 mod doctor;
+mod doctor_bundle;
 mod driver_check;
 mod drivers;
 mod dry_run;
@@ -47,6 +48,7 @@ mod run_request;
 mod run_rows;
 mod runs;
 mod schema;
+mod setting_text;
 mod show;
 mod tell;
 mod transcript;
@@ -59,6 +61,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::debug_log::{DebugLog, LogStart};
 use crate::failpoint;
 use crate::process;
 use crate::run::Host;
@@ -106,7 +109,7 @@ fn run_command(host: &Host) -> ExitCode {
         ColorArgument::Never => ColorChoice::Never,
     };
     let terminal = Terminal::new(color, host.ui());
-    let exit = dispatch(&arguments.command, &terminal, host).unwrap_or_else(|error| {
+    let exit = execute(&arguments.command, &terminal, host).unwrap_or_else(|error| {
         // The panic hook has already reported a panic.
         if host.panics().first_panic().is_none() {
             // If printing fails, only the exit code can report it.
@@ -115,6 +118,34 @@ fn run_command(host: &Host) -> ExitCode {
         error.exit()
     });
     ExitCode::from(exit)
+}
+
+/// Runs the command with the log that `RALPH_LOG` asks for.
+fn execute(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
+    let host = host.with_log(log_start(command))?;
+    let _log = host.log().map(DebugLog::enter);
+    let result = dispatch(command, terminal, &host);
+    if let Some(log) = host.log() {
+        log.print_kept();
+    }
+    result
+}
+
+/// Where the command's log begins. A command that may use the whole terminal does not print lines in between.
+fn log_start(command: &CliCommand) -> LogStart {
+    let may_use_terminal = matches!(
+        command,
+        CliCommand::Run(_)
+            | CliCommand::Understand(_)
+            | CliCommand::Demo(_)
+            | CliCommand::Bench(_)
+            | CliCommand::Attach(_)
+            | CliCommand::Replay(_)
+    );
+    match may_use_terminal {
+        true => LogStart::Memory,
+        false => LogStart::Stderr,
+    }
 }
 
 fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {

@@ -27,6 +27,7 @@ const RESERVED: &[&str] = &[
     "RALPH_BENCH_AGENT",
     "RALPH_BENCH_REPEAT",
     "RALPH_COMPLETE",
+    "RALPH_LOG",
     "RALPH_SECRETS",
     "RALPH_SUPERVISORS",
     "RALPH_TRUST",

@@ -1,12 +1,14 @@
 //! Checks for `ralph doctor` and `ralph agents test`: each returns findings with remedies, and changes nothing.
 
 mod agent_test;
+mod bundle;
 mod commands;
 mod environment;
 mod hats;
 mod trust;
 
 pub use agent_test::{AgentTest, AgentVerdict, PROMPT, next_call, unusable};
+pub use bundle::{BundleFacts, BundleSetting, RunLogFacts, bundle};
 pub use commands::check_commands;
 pub use environment::{
     ByteSize, ClockFacts, DiskFacts, EnvironmentFacts, GitStatus, TerminalFacts, WorkspaceFacts,

@@ -23,6 +23,8 @@ use std::time::Duration;
 use rustix::stdio::stderr;
 use rustix::termios::isatty;
 
+use crate::debug_log::ParentLog;
+
 /// Where to report a panic.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// The time for an orderly end after a panic. Then the process exits, and the supervisors stop what it has started.
@@ -155,7 +157,7 @@ impl PanicScope {
         }
     }
 
-    /// Starts a thread that belongs to the scope.
+    /// Starts a thread that belongs to the scope and logs where the current thread does.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
@@ -171,10 +173,10 @@ impl PanicScope {
         name: &str,
         run: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
-        let scope = self.clone();
+        let (scope, log) = (self.clone(), ParentLog::current());
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             let _member = scope.register(severity);
-            run()
+            log.run(run)
         })
     }
 
@@ -370,8 +372,8 @@ impl Process {
             thread::sleep(EXIT_TIMEOUT);
             exit();
         };
-        // Without a thread, the process ends only by itself.
-        let _ = thread::Builder::new().name("exit timeout".into()).spawn(wait);
+        let spawned = thread::Builder::new().name("exit timeout".into()).spawn(wait);
+        crate::ok_or_log!(spawned, "the process ends only by itself");
     }
 }
 

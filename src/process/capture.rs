@@ -64,6 +64,7 @@ pub fn capture(
     })?;
     let in_time = end.recv_timeout(bounds.timeout).ok();
     if in_time.is_none() {
+        tracing::debug!(program = %spec.program.display(), timeout = ?bounds.timeout, "timed out");
         child.stop(bounds.grace);
         let _ = end.recv();
     }

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::termios::isatty;
+use tracing::{debug, warn};
 
 use super::control::Control;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeExited};
@@ -70,6 +71,7 @@ impl Child {
 
     /// Sends SIGTERM to the whole tree, then, after the grace, SIGKILL. Another call can only shorten the grace.
     pub fn stop(&self, grace: Duration) {
+        debug!(pid = self.pid, ?grace, "stopping");
         self.control.send(SupervisorCommand::Stop { grace });
     }
 
@@ -113,7 +115,10 @@ fn start(
         }
     };
     Err(match notice {
-        Ok(Notice::Started { pid }) => return Ok((supervisor, pid)),
+        Ok(Notice::Started { pid }) => {
+            debug!(pid, program = %spec.program.display(), "started");
+            return Ok((supervisor, pid));
+        }
         Ok(Notice::Failed { stage, errno }) => {
             supervisors.put_back(supervisor);
             ProcessError::refused(spec, stage, errno)
@@ -205,6 +210,7 @@ impl Watch {
             match Notice::read(&*line) {
                 Ok(Notice::LeaderEnded(leader_end)) => end = leader_end,
                 Ok(Notice::TreeExited { swept, supervisor }) => {
+                    debug!(%end, swept, "the process tree has ended");
                     self.control.detach();
                     let exiting = match supervisor {
                         SupervisorFate::Waits => {
@@ -221,7 +227,10 @@ impl Watch {
                     break;
                 }
                 Ok(Notice::Started { .. } | Notice::Failed { .. }) => {}
-                Err(_) => break,
+                Err(error) => {
+                    warn!(%error, "the supervisor has ended before its child");
+                    break;
+                }
             }
         }
         // The supervisor was killed or sent an invalid message: dropping it ends it.

@@ -23,7 +23,8 @@ impl Control {
     /// Sends a command. It fails only if the supervisor has exited, and then there is nothing left to stop.
     pub(super) fn send(&self, command: SupervisorCommand) {
         if let Some(line) = &*self.line() {
-            let _ = (&**line).write_all(&command.encode());
+            let sent = (&**line).write_all(&command.encode());
+            crate::ok_or_log!(sent, "cannot send a command to the supervisor");
         }
     }
 

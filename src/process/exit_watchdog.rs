@@ -4,6 +4,8 @@
 use std::io::{Read, Write};
 use std::process::{ChildStdin, Command, Stdio};
 
+use crate::ok_or_log;
+
 use super::Supervisors;
 use super::orphans::HelperProcess;
 
@@ -24,22 +26,24 @@ impl ExitWatchdog {
         input: &str,
         exit_message: &'static str,
     ) -> Option<Self> {
-        let program = std::env::current_exe().ok()?;
+        let program = ok_or_log!(std::env::current_exe(), "cannot find this program")?;
         let mut command = Command::new(program);
         command
             .arg(argument)
             .stdin(Stdio::piped())
             .stdout(Stdio::inherit())
             .stderr(Stdio::piped());
-        let mut process = supervisors.orphans().start(command).ok()?;
+        let process = supervisors.orphans().start(command);
+        let mut process = ok_or_log!(process, "cannot start the exit watchdog")?;
         let (stdin, ready) = process.pipes();
         let mut watchdog = Self {
             stdin,
             process: Some(process),
             exit_message,
         };
-        watchdog.stdin.as_mut()?.write_all(input.as_bytes()).ok()?;
-        ready?.read_exact(&mut [0]).ok()?;
+        let written = watchdog.stdin.as_mut()?.write_all(input.as_bytes());
+        ok_or_log!(written, "the exit watchdog has ended")?;
+        ok_or_log!(ready?.read_exact(&mut [0]), "the exit watchdog has ended")?;
         Some(watchdog)
     }
 }

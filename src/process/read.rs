@@ -174,7 +174,10 @@ impl Drain {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return ReadResult::Empty,
                 // A terminal whose other side is closed returns EIO. After any other error there is nothing to read either.
-                Err(_) => return ReadResult::End,
+                Err(error) => {
+                    tracing::debug!(%error, "the stream has ended");
+                    return ReadResult::End;
+                }
             }
         }
         ReadResult::More

@@ -45,7 +45,10 @@ impl StdinWriter {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return WriteProgress::Blocked,
                 // A child need not read its stdin.
-                Err(_) => return WriteProgress::Done,
+                Err(error) => {
+                    tracing::debug!(%error, written = self.written, "the child has not read all of its stdin");
+                    return WriteProgress::Done;
+                }
             }
         }
         WriteProgress::Done

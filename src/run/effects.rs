@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
 use tempfile::TempDir;
+use tracing::Span;
 
 use crate::agent::ResolvedAgent;
 use crate::engine::Input;
@@ -31,6 +32,7 @@ pub(super) enum Effect {
     StartGate {
         generation: Generation,
         spec: ProcessSpec,
+        span: Span,
     },
     CheckPaths,
     ResolveSession {
@@ -53,6 +55,8 @@ pub(super) struct AgentStart {
     pub(super) session: Option<String>,
     pub(super) environment: Environment,
     pub(super) screen: Option<Size>,
+    /// The span in which the agent's threads log.
+    pub(super) span: Span,
 }
 
 /// The result of starting an agent or a gate.
@@ -122,7 +126,12 @@ impl Worker {
             },
             Effect::ReadPrompt => Input::Prompt(self.context.prompt.read()),
             Effect::StartAgent(start) => return self.start_agent(start).map(Some),
-            Effect::StartGate { generation, spec } => {
+            Effect::StartGate {
+                generation,
+                spec,
+                span,
+            } => {
+                let _span = span.entered();
                 let started = self.runner.start(spec, self.plain_events(generation));
                 return Ok(Some(Message::Started(Box::new(StartResult {
                     generation,
@@ -173,7 +182,9 @@ impl Worker {
             session,
             mut environment,
             screen,
+            span,
         } = start;
+        let _span = span.entered();
         let directory = self.context.workspace.clone();
         if !directory.is_dir() {
             return Err(RunError::WorkspaceMissing { path: directory });

@@ -47,6 +47,7 @@ impl Driver<'_> {
                 self.iteration = iteration;
                 // The attempt is journaled before its files are created.
                 self.flush()?;
+                self.log.start_agent(attempt);
                 return self.launch(attempt, &prompt, session);
             }
             Action::CheckPaths => self.start_effect(Effect::CheckPaths),
@@ -148,6 +149,7 @@ impl Driver<'_> {
             session,
             environment,
             screen,
+            span: self.log.span(),
         }));
         Ok(None)
     }
@@ -182,7 +184,12 @@ impl Driver<'_> {
         let spec = gate::spec(gate, environment, Path::new(&self.setup.workspace));
         let generation = self.next_generation();
         self.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
-        self.start_effect(Effect::StartGate { generation, spec });
+        let span = self.log.span();
+        self.start_effect(Effect::StartGate {
+            generation,
+            spec,
+            span,
+        });
     }
 
     fn environment(&self) -> Environment {

@@ -19,6 +19,7 @@ impl Driver<'_> {
     ) -> Result<(), RunError> {
         self.broadcast.remove(id);
         let Some(error) = error else { return Ok(()) };
+        tracing::warn!(front_end = ?id, %error, "a front end has ended");
         if error.kind() == io::ErrorKind::TimedOut {
             // The reader did not read after a signal; the signal itself ends the run.
             return Ok(());

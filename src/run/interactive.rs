@@ -13,6 +13,7 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use crate::engine::InteractiveKey;
 use crate::event::{Command, CommandSender, Interrupt};
 use crate::failpoint;
+use crate::ok_or_log;
 use crate::panic_hook::PanicScope;
 use crate::process::{Screen, Size};
 use crate::signals::Subscription;
@@ -92,7 +93,7 @@ impl InteractiveSession {
     /// Called after ralph was stopped. Another program may have drawn on the terminal; a change of size makes the agent redraw.
     pub(super) fn resume(&self) {
         // If the terminal is gone, the next read or write reports it.
-        let _ = self.raw_mode.resume();
+        ok_or_log!(self.raw_mode.resume(), "cannot enable raw mode again");
         let Size { rows, columns } = self.size();
         if let Some(screen) = &self.screen {
             screen.resize(Size {

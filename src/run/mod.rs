@@ -18,6 +18,7 @@ pub mod host;
 mod inbox;
 mod interactive;
 mod keys;
+mod log;
 mod manifest;
 mod prompt_user;
 mod queue;
@@ -63,6 +64,7 @@ use tempfile::TempDir;
 use crate::engine::{Action, Input};
 use crate::event::{Command, Record, RunEvent, RunOutcome, Secrets, Sink, TranscriptEvent};
 use crate::failpoint;
+use crate::ok_or_log;
 use crate::store::{IterationFiles, Journal, StoreError};
 use crate::ui::{KeyboardUse, PassedGates};
 
@@ -74,6 +76,7 @@ use effects::{Effect, EffectContext};
 use hooks::HookRunner;
 use inbox::InboxPoller;
 use interactive::InteractiveSession;
+use log::RunLog;
 use prompt_user::AnswerReader;
 use queue::{Generation, Message, Queue};
 use runner_events::RunningJob;
@@ -125,7 +128,13 @@ impl RunError {
 pub fn drive(host: &Host, setup: Setup, front_ends: FrontEnds) -> Result<RunOutcome, RunError> {
     let _member = host.panics().enter();
     host.panics().set_journal(&setup.run.journal_path());
-    let (mut driver, first) = Driver::new(host, setup, front_ends)?;
+    let secrets = secrets(host, &setup);
+    let (log, secrets_of_log) = (host.log_of_run(), secrets.clone());
+    log.redact_with(move |line| secrets_of_log.redact_text(line));
+    log.write_to(|| setup.run.debug_log());
+    let _log = log.enter();
+    let _span = tracing::info_span!("run", id = setup.run.id()).entered();
+    let (mut driver, first) = Driver::new(host, setup, front_ends, secrets)?;
     driver.todo.push_back(first);
     let result = match catch_unwind(AssertUnwindSafe(|| driver.run())) {
         Ok(Ok(outcome)) => {
@@ -182,6 +191,7 @@ struct Driver<'a> {
     listening: Option<AnswerReader>,
     /// The terminal belongs to an interactive agent.
     interactive: Option<InteractiveSession>,
+    log: RunLog,
 }
 
 /// The secrets in the environment and in the configured environments of the agents.
@@ -200,7 +210,12 @@ enum Journaling {
 }
 
 impl<'a> Driver<'a> {
-    fn new(host: &'a Host, setup: Setup, mut front_ends: FrontEnds) -> Result<(Self, Input), RunError> {
+    fn new(
+        host: &'a Host,
+        setup: Setup,
+        mut front_ends: FrontEnds,
+        secrets: Secrets,
+    ) -> Result<(Self, Input), RunError> {
         let queue = Queue::open(host).map_err(RunError::Signals)?;
         let commands = queue.commands(CommandSource::Key);
         let keyboard = front_ends.visible.set_commands(commands);
@@ -235,9 +250,10 @@ impl<'a> Driver<'a> {
                 .map_err(RunError::Thread)?,
             host,
             passed_gates: PassedGates::default(),
-            secrets: secrets(host, &setup),
+            secrets,
             listening: None,
             interactive: None,
+            log: RunLog::new(),
             keyboard,
             inbox,
             setup,
@@ -271,6 +287,7 @@ impl<'a> Driver<'a> {
             }
             let message = self.next_message()?;
             self.now = self.clock.now();
+            let _span = self.log.span().entered();
             if let Some(outcome) = self.handle(message)? {
                 return Ok(outcome);
             }
@@ -311,8 +328,10 @@ impl<'a> Driver<'a> {
             failpoint!(self.host.panics(), Engine);
         }
         let mut actions = std::mem::take(&mut self.actions);
+        self.log.input(&input);
         self.setup.engine.step_into(self.now.elapsed, input, &mut actions);
         for action in actions.drain(..) {
+            self.log.action(&action);
             if let Some(outcome) = self.execute(action)? {
                 self.flush()?;
                 return Ok(Some(outcome));
@@ -351,6 +370,7 @@ impl<'a> Driver<'a> {
     fn emit(&mut self, event: RunEvent) -> Result<(), RunError> {
         let event = self.secrets.redact(event);
         self.passed_gates.apply(&event);
+        self.log.event(&event, self.now.at, &self.passed_gates);
         if let RunEvent::IterationEnded { .. } = event
             && let Some(files) = self.files.take()
         {
@@ -383,7 +403,9 @@ impl<'a> Driver<'a> {
             // Only now, because the number of a record that was not written is reused.
             (Ok(()), _) => self.seq += 1,
             (Err(error), Journaling::Required) => return Err(error),
-            (Err(_), Journaling::BestEffort) => {}
+            (Err(error), Journaling::BestEffort) => {
+                tracing::warn!(%error, "the last records are not in the journal");
+            }
         }
         match self.broadcast.push(record, start..self.journal.position()) {
             BatchState::Full => self.flush(),
@@ -394,6 +416,7 @@ impl<'a> Driver<'a> {
     /// Ends the run after an error of ralph itself: kills the agent, restores the terminal, and ends the run like any
     /// other, as far as that is still possible.
     fn abort(&mut self, error: &RunError) {
+        tracing::error!(reason = error.reason(self.host), "the run is aborted");
         let ended = catch_unwind(AssertUnwindSafe(|| {
             (self.job, self.listening, self.interactive) = (None, None, None);
             self.todo.clear();
@@ -427,22 +450,29 @@ impl<'a> Driver<'a> {
             }
         }));
         let flushed = catch_unwind(AssertUnwindSafe(|| self.flush()));
-        // There is no way left to report a second panic or error.
-        drop((ended, flushed));
+        // The log is the only place that is left for a second panic or error.
+        ok_or_log!(ended.map_err(|_| "a panic"), "cannot end the run in order");
+        if let Some(flushed) = ok_or_log!(flushed.map_err(|_| "a panic"), "cannot flush the last records") {
+            ok_or_log!(flushed, "cannot flush the last records");
+        }
     }
 
     /// The thread of the hooks may have panicked, or be busy with a hook that does not matter any more.
     fn replace_hook_thread(&mut self) {
         let (hooks, generation) = (self.setup.hooks.clone(), self.hooks.generation + 1);
-        if let Ok(hooks) = HookRunner::spawn(generation, hooks, self.host, self.queue.sender()) {
+        let runner = HookRunner::spawn(generation, hooks, self.host, self.queue.sender());
+        if let Some(hooks) = ok_or_log!(runner, "cannot replace the thread of the hooks") {
             self.hooks = hooks;
         }
     }
 
     fn flush(&mut self) -> Result<(), RunError> {
         let flushed = self.journal.flush().map_err(RunError::Journal);
-        if self.journaling == Journaling::Required {
-            flushed?;
+        match self.journaling {
+            Journaling::Required => flushed?,
+            Journaling::BestEffort => {
+                ok_or_log!(flushed, "cannot flush the journal");
+            }
         }
         self.broadcast.publish();
         Ok(())
@@ -458,7 +488,8 @@ impl<'a> Driver<'a> {
                     interactive.suspend();
                 }
                 // Returns after SIGCONT, which also arrives through the queue.
-                let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+                let stopped = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+                ok_or_log!(stopped, "cannot stop the process");
             }
             _ => {}
         }

@@ -145,7 +145,10 @@ impl Workspace {
                 let tracked: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
                 IgnoreRules::read(&repository.top, &own, &self.exclude_files(repository), &tracked)
             }
-            Err(_) => IgnoreRules::only(&own),
+            Err(error) => {
+                tracing::warn!(error, "git cannot list its files; .gitignore has no effect");
+                IgnoreRules::only(&own)
+            }
         }
     }
 

@@ -142,7 +142,8 @@ impl Hub {
             .count();
         if received == 0 && signal == SIGTSTP {
             // Without a subscriber, Ctrl-Z stops the process as usual.
-            let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+            let stopped = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+            crate::ok_or_log!(stopped, "cannot stop the process");
         }
     }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, io_error, private_files};
 use crate::event::{Command, CommandNotSent, CommandRequest, CommandSender};
+use crate::ok_or_log;
 
 /// The version of the file format.
 const VERSION: u32 = 1;
@@ -126,13 +127,15 @@ impl Inbox {
 
     /// Removes an entry that the journal contains. If that fails, the caller recognizes the entry by its id next time.
     pub fn remove(&self, file_name: &str) {
-        let _ = fs::remove_file(self.directory.join(file_name));
+        let removed = fs::remove_file(self.directory.join(file_name));
+        ok_or_log!(removed, "cannot remove a command from the inbox");
     }
 
     /// Renames an invalid file, so that it is not read again and its author can inspect it.
     pub fn reject(&self, file_name: &str) {
         let rejected = self.directory.join(format!("{file_name}{REJECTED_SUFFIX}"));
-        let _ = fs::rename(self.directory.join(file_name), rejected);
+        let renamed = fs::rename(self.directory.join(file_name), rejected);
+        ok_or_log!(renamed, "cannot rename an invalid command in the inbox");
     }
 
     /// Prefixes the name of a note, a file that the user created by hand, with its time. This makes the id unique if a
@@ -149,7 +152,8 @@ impl Inbox {
         }
         let nanoseconds = modified.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos();
         let stamped = format!("{nanoseconds:020}-{name}");
-        fs::rename(&path, self.directory.join(&stamped)).ok()?;
+        let renamed = fs::rename(&path, self.directory.join(&stamped));
+        ok_or_log!(renamed, "cannot rename a note in the inbox")?;
         Some(stamped)
     }
 }

@@ -98,11 +98,18 @@ pub fn par_map<T: Sync, S: Send>(items: &[T], map: impl Fn(&T) -> S + Sync) -> V
     std::thread::scope(|scope| {
         let handles: Vec<_> = items
             .chunks(chunk_size)
-            .map(|chunk| scope.spawn(|| map_chunk(chunk)))
+            .map(|chunk| {
+                let thread = std::thread::Builder::new().name("index".into());
+                thread.spawn_scoped(scope, || map_chunk(chunk)).map_err(|_| chunk)
+            })
             .collect();
         let results = handles
             .into_iter()
-            .map(|handle| handle.join().unwrap_or_default());
+            // Without a thread, this one does the work.
+            .map(|handle| match handle {
+                Ok(handle) => handle.join().unwrap_or_default(),
+                Err(chunk) => map_chunk(chunk),
+            });
         results.flatten().collect()
     })
 }

@@ -98,7 +98,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // Otherwise the next process would report this process, which may still exist, as the holder.
-        let _ = self.file.set_len(0);
+        crate::ok_or_log!(self.file.set_len(0), "cannot clear the lock file");
     }
 }
 

@@ -48,6 +48,7 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::files::{self, FileError, Links};
+use crate::ok_or_log;
 
 /// The directory of the project root with the link to the newest journal. Version 1 of ralph stored its runs there.
 pub const DIRECTORY: &str = ".agent";
@@ -174,13 +175,24 @@ impl Run {
         let path = self.journal_path();
         let journal = Journal::append(&path)?;
         // The link is a convenience: the run does not depend on it.
-        let _ = view::link_journal(&self.project, &path);
+        ok_or_log!(
+            view::link_journal(&self.project, &path),
+            "cannot link the journal in .agent"
+        );
         Ok(journal)
     }
 
     /// Writes the versioned header to `run.json`.
     pub fn write_header(&self, header: &impl Serialize) -> Result<(), StoreError> {
         self.write_json(&self.directory.join("run.json"), header)
+    }
+
+    /// Opens the debug log for appending.
+    pub fn debug_log(&self) -> Result<File, StoreError> {
+        private_files::open_with(
+            OpenOptions::new().append(true).create(true),
+            &debug_log_of(&self.directory),
+        )
     }
 
     pub fn write_summary(&self, text: &str) -> Result<(), StoreError> {
@@ -205,6 +217,11 @@ impl Run {
     fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
         replace_file(path, &json_text(value).map_err(io_error("write", path))?)
     }
+}
+
+/// The path of a run's debug log, which may not exist.
+pub fn debug_log_of(run: &Path) -> PathBuf {
+    run.join("debug.log")
 }
 
 /// The files of one attempt at an iteration.

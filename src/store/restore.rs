@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::{StoreError, io_error, open_file, private_files};
 use crate::event::Record;
+use crate::ok_or_log;
 
 /// Length of the start of a line that contains its sequence number, time and type.
 const PREFIX: usize = 128;
@@ -46,7 +47,10 @@ pub fn restore_records(path: &Path, mut on_record: impl FnMut(RestoredRecord)) -
             std::mem::swap(&mut line, &mut skipped);
             // `line` is now the previously skipped line. It is complete, because another line follows it.
             copy_prefix(&line, &mut previous_prefix);
-        } else if let Ok(record) = serde_json::from_slice::<Record>(&line) {
+        } else if let Some(record) = ok_or_log!(
+            serde_json::from_slice::<Record>(&line),
+            "skipping a record of the journal"
+        ) {
             skipped.clear();
             previous_prefix.clear();
             on_record(RestoredRecord::Parsed(Box::new(record)));

@@ -10,6 +10,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::ok_or_log;
+
 use super::{DIRECTORY, Project, private_files};
 
 const LINK: &str = "events.jsonl";
@@ -57,7 +59,7 @@ pub(super) fn remove_dangling_link(project: &Project) {
     let target = std::fs::read_link(&link);
     if target.is_ok_and(|target| target.starts_with(project.directory()) && !target.exists()) {
         // An error is harmless, because the next run replaces the link.
-        let _ = std::fs::remove_file(&link);
+        ok_or_log!(std::fs::remove_file(&link), "cannot remove a dangling link");
     }
 }
 

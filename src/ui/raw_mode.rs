@@ -41,8 +41,8 @@ impl RawMode {
 
     /// Restores the original settings. Discards unread input, because it was typed for the agent.
     pub fn suspend(&self) {
-        // This fails only if the terminal is gone.
-        let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.original);
+        let restored = tcsetattr(&self.terminal, OptionalActions::Flush, &self.original);
+        crate::ok_or_log!(restored, "cannot restore the terminal");
     }
 
     /// Rows and columns.

@@ -2,6 +2,7 @@
 
 mod agents_test;
 mod complete;
+mod debug_log;
 mod demo;
 mod endings;
 mod errors;

@@ -42,8 +42,8 @@ impl Driver {
         let request = HostRequest::Session { hook, output };
         let reply = self
             .host
-            .send(&self.script, &self.variables.assignments(), request)
-            .ok()?;
+            .send(&self.script, &self.variables.assignments(), request);
+        let reply = crate::ok_or_log!(reply, "cannot run the hook {hook} of the driver")?;
         let (0, text) = reply.text(hook)? else {
             return None;
         };
@@ -62,9 +62,10 @@ fn valid_id(id: &str) -> Option<String> {
 /// For agents without a known format: the value of a common session key in the last JSON line that has one.
 fn id_in_output(output: &Path) -> Option<String> {
     const MAX_BYTES: u64 = 64 << 20;
-    let file = std::fs::File::open(output).ok()?;
+    let file = crate::ok_or_log!(std::fs::File::open(output), "cannot look for a session")?;
     let mut text = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_BYTES), &mut text).ok()?;
+    let read = std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_BYTES), &mut text);
+    crate::ok_or_log!(read, "cannot look for a session")?;
     let lines = text.rsplit(|byte| *byte == b'\n');
     let mut read = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     read.find_map(|value| {

@@ -85,6 +85,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "doctor",
         &[
             "ralph doctor",
+            "ralph doctor --bundle report.txt",
             "ralph doctor --json | jq '.[] | select(.state == \"broken\")'",
         ],
     ),

@@ -68,7 +68,7 @@ pub(super) enum CliCommand {
     /// List agents with their version and command line, or test one
     Agents(Box<AgentsArguments>),
     /// Check agents, configuration and environment; exit 1 if a required check fails
-    Doctor(ListArguments),
+    Doctor(DoctorArguments),
     /// List, check or create driver scripts
     Drivers(Box<DriversArguments>),
     /// Show every setting and its origin, or convert another Ralph's configuration
@@ -124,6 +124,18 @@ pub(super) struct ListArguments {
     pub(super) json: bool,
     #[command(flatten)]
     pub(super) choice: AgentArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorArguments {
+    #[command(flatten)]
+    pub(super) list: ListArguments,
+    /// Write a file for a bug report: versions, settings and the last debug log, without secrets and prompts
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(super) bundle: Option<PathBuf>,
+    /// Overwrite an existing FILE
+    #[arg(long, requires = "bundle")]
+    pub(super) force: bool,
 }
 
 /// The configuration file and the output format.

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::debug_log::{DebugLog, InvalidLevels, LogLevels, LogStart};
+use crate::event::Secrets;
 use crate::panic_hook::{AfterPanic, PanicScope};
 use crate::process::{OrphanRule, Supervisors};
 use crate::signals::Signals;
@@ -18,6 +20,8 @@ pub struct Host {
     signals: Signals,
     supervisors: Supervisors,
     stdout: StdoutShutdown,
+    /// The log of the program, if `RALPH_LOG` is set.
+    log: Option<DebugLog>,
 }
 
 impl Host {
@@ -45,6 +49,7 @@ impl Host {
             panics,
             signals,
             stdout: StdoutShutdown::default(),
+            log: None,
         }
     }
 
@@ -61,7 +66,31 @@ impl Host {
             panics,
             signals: Signals::manual(),
             stdout: self.stdout.clone(),
+            log: None,
         }
+    }
+
+    /// The same host with a log, if `RALPH_LOG` asks for one.
+    pub fn with_log(&self, start: LogStart) -> Result<Self, InvalidLevels> {
+        let levels = LogLevels::from_environment(self.environment())?;
+        let log = levels.requested.then(|| {
+            let (log, secrets) = (DebugLog::new(&levels, start), self.secrets());
+            log.redact_with(move |line| secrets.redact_text(line));
+            log
+        });
+        Ok(Self { log, ..self.clone() })
+    }
+
+    pub fn log(&self) -> Option<&DebugLog> {
+        self.log.as_ref()
+    }
+
+    /// The log for a run: the program's, or a new one.
+    pub(super) fn log_of_run(&self) -> DebugLog {
+        // Invalid levels were reported when the program started.
+        let levels = || LogLevels::from_environment(self.environment()).unwrap_or_default();
+        let log = self.log.clone();
+        log.unwrap_or_else(|| DebugLog::new(&levels(), LogStart::Memory))
     }
 
     pub fn panics(&self) -> &PanicScope {
@@ -88,6 +117,11 @@ impl Host {
     /// The environment of the process when it started.
     pub fn environment(&self) -> &[(OsString, OsString)] {
         self.supervisors.environment()
+    }
+
+    /// The secrets in the environment.
+    pub fn secrets(&self) -> Secrets {
+        Secrets::from_env(self.environment().iter().cloned())
     }
 
     /// The part that front ends use.

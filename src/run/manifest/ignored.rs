@@ -13,6 +13,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::files::{self, ReadRule};
+use crate::ok_or_log;
 
 /// Caches that test runners and linters create and exclude from git themselves, in any directory.
 const TOOL_CACHES: [&[u8]; 3] = [b".pytest_cache", b".mypy_cache", b".ruff_cache"];
@@ -118,8 +119,12 @@ fn read_level(directory: &Path, prefix: &[u8], path: &Path) -> Option<(Vec<u8>, 
     let text = files::read(path, ReadRule::CONFIG).ok()?;
     let mut builder = GitignoreBuilder::new(directory);
     for line in String::from_utf8_lossy(&text).lines() {
-        let _ = builder.add_line(None, line);
+        ok_or_log!(
+            builder.add_line(None, line),
+            "a pattern in {} matches nothing",
+            path.display()
+        );
     }
-    let rules = builder.build().ok()?;
+    let rules = ok_or_log!(builder.build(), "ignoring {}", path.display())?;
     (!rules.is_empty()).then(|| (prefix.to_vec(), rules))
 }

@@ -18,7 +18,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
+use crate::debug_log::ParentLog;
 use crate::files::{self, Links};
+use crate::ok_or_log;
 
 pub(super) use git_directory::{GitDirectory, Head};
 pub(super) use ignored::IgnoreRules;
@@ -183,13 +185,15 @@ impl Scan<'_> {
                     return Err(ManifestError::Root { path, source });
                 }
                 // An unreadable directory is compared as such: making it readable, or the reverse, is a change.
-                Err(_) => {
+                Err(error) => {
+                    tracing::warn!(%error, directory = %directory.display(), "comparing only the metadata");
                     self.add_unread(prefix, &directory);
                     continue;
                 }
             };
             for entry in entries {
-                let Ok(entry) = entry else {
+                let Some(entry) = ok_or_log!(entry, "comparing only the metadata of {}", directory.display())
+                else {
                     self.add_unread(prefix.clone(), &directory);
                     break;
                 };
@@ -278,7 +282,12 @@ impl Scan<'_> {
         std::thread::scope(|scope| {
             let workers: Vec<_> = chunks
                 .into_iter()
-                .map(|part| scope.spawn(|| part.into_iter().map(hash).collect::<Vec<_>>()))
+                .map(|part| {
+                    let log = ParentLog::current();
+                    let work = move || log.run(|| part.into_iter().map(hash).collect::<Vec<_>>());
+                    let thread = std::thread::Builder::new().name("hash".into());
+                    thread.spawn_scoped(scope, work).expect("a thread")
+                })
                 .collect();
             for worker in workers {
                 match worker.join() {
@@ -299,11 +308,14 @@ fn hash(file: Unhashed) -> (Vec<u8>, Entry) {
 }
 
 fn read_digest(path: &Path) -> Option<Digest> {
-    let mut file = files::open(path, Links::Refuse).ok()?.take(MAX_HASHED_BYTES + 1);
+    let opened = files::open(path, Links::Refuse);
+    let opened = ok_or_log!(opened, "comparing only the metadata of {}", path.display());
+    let mut file = opened?.take(MAX_HASHED_BYTES + 1);
     let mut hasher = Sha256::new().chain_update(b"file");
     let mut buffer = vec![0; 64 << 10];
     loop {
-        match file.read(&mut buffer).ok()? {
+        let read = file.read(&mut buffer);
+        match ok_or_log!(read, "comparing only the metadata of {}", path.display())? {
             0 => return Some(hasher.finalize().into()),
             count => hasher.update(&buffer[..count]),
         }

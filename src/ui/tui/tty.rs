@@ -117,9 +117,13 @@ impl OriginalModes {
         };
         // Do not block on a terminal that accepts no output.
         if wait_until_writable() {
-            let _ = write_all(RESTORE_TERMINAL.as_bytes());
+            crate::ok_or_log!(
+                write_all(RESTORE_TERMINAL.as_bytes()),
+                "cannot restore the screen"
+            );
         }
-        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
+        let restored = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
+        crate::ok_or_log!(restored, "cannot restore the terminal");
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Termios>> {
