@@ -30,10 +30,11 @@ const ALLOWED: &[(&str, &str)] = &[
         "agent config event files policy process run signals store transcript ui",
     ),
     ("plan", "agent config files policy process"),
+    ("serve", "event files run signals store ui"),
     ("doctor", "agent config engine event policy run transcript trust"),
     (
         "cli",
-        "agent bench config debug_log doctor engine event files plan policy process run store transcript trust ui",
+        "agent bench config debug_log doctor engine event files plan policy process run serve store transcript trust ui",
     ),
 ];
 

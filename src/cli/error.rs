@@ -10,6 +10,7 @@ use crate::config::{ConfigError, SplitError};
 use crate::engine::HatError;
 use crate::plan::PlanError;
 use crate::run::RunError;
+use crate::serve::ServeError;
 use crate::store::StoreError;
 use crate::trust::{FileTrust, TrustError};
 
@@ -45,6 +46,8 @@ pub(super) enum CliError {
         /// The command that allows these files.
         allow: String,
     },
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     #[error(transparent)]
     Trust(#[from] TrustError),
     #[error("cannot write {}: {source}", path.display())]
@@ -194,6 +197,7 @@ impl CliError {
             | Self::NewerRun { .. }
             | Self::Demo(_)
             | Self::Trust(_)
+            | Self::Serve(_)
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::event::{Secrets, Sink};
 use crate::files::{self, ReadRule};
+use crate::run::{RunDetails, facts};
 use crate::store::Journal;
 use crate::ui::Terminal;
 use crate::ui::export::{ExportHeader, Html, Markdown};
@@ -13,7 +14,7 @@ use super::args::{ExportArguments, ExportFormat};
 use super::common::{Overwrite, ignore_broken_pipe, write_private_file};
 use super::error::CliError;
 use super::exit::Exit;
-use super::run_details::{RunDetails, facts};
+
 use super::run_lookup::resolve_run;
 
 /// The version of the JSON document.

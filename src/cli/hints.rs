@@ -6,6 +6,7 @@ use crate::agent::driver::{DriverError, EMBEDDED};
 use crate::agent::{AGENTS, AgentCheck, AgentError};
 use crate::config::ConfigError;
 use crate::engine::HatError;
+use crate::serve::ServeError;
 use crate::store::StoreError;
 use crate::transcript;
 use crate::trust::TrustError;
@@ -23,6 +24,7 @@ impl CliError {
             Self::Prompt(error) => error.hints(),
             Self::Bench(error) => error.hints(),
             Self::Plan(error) => error.hints(),
+            Self::Serve(error) => serve_hints(error),
             Self::Untrusted { allow, .. } => vec![
                 "other people may have written these files; nothing was started".into(),
                 format!("to allow them until they change: {allow}"),
@@ -354,5 +356,16 @@ pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
         DriverError::Unpack { .. } | DriverError::Process(_) => {
             vec!["check disk space and permissions of the temporary directory (TMPDIR)".into()]
         }
+    }
+}
+
+fn serve_hints(error: &ServeError) -> Vec<String> {
+    match error {
+        ServeError::Listen { .. } => vec!["choose another port: ralph serve --port 0".into()],
+        ServeError::NotASocket { .. } | ServeError::SocketInUse { .. } => {
+            vec!["choose another path for --socket".into()]
+        }
+        ServeError::Store(error) => store_hints(error),
+        ServeError::Random(_) | ServeError::Runtime(_) => Vec::new(),
     }
 }

@@ -14,7 +14,8 @@ use super::error::CliError;
 use super::exit::Exit;
 
 pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let mut root = super::command();
+    // `ralph help` prints the same texts; its copies of the commands have no page.
+    let mut root = super::command().disable_help_subcommand(true);
     root.build();
     if let Some(directory) = &arguments.out {
         let written = write_all(&root, directory)?;

@@ -40,7 +40,6 @@ mod replay;
 mod resume;
 mod roles;
 mod run;
-mod run_details;
 mod run_files;
 mod run_lookup;
 mod run_plan;
@@ -48,6 +47,7 @@ mod run_request;
 mod run_rows;
 mod runs;
 mod schema;
+mod serve;
 mod setting_text;
 mod show;
 mod tell;
@@ -67,7 +67,10 @@ use crate::process;
 use crate::run::Host;
 use crate::ui::{ColorChoice, Terminal, tui};
 
-use args::{AgentsCommand, Arguments, CliCommand, ColorArgument, shorten_if_requested, with_examples};
+use args::{
+    AgentsCommand, Arguments, CliCommand, ColorArgument, shorten_if_requested, with_command_groups,
+    with_examples,
+};
 use error::CliError;
 use exit::Exit;
 
@@ -177,6 +180,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Attach(arguments) => attach::attach(arguments, terminal, host),
         CliCommand::Transcript(arguments) => transcript::transcript(arguments, terminal),
         CliCommand::Replay(arguments) => replay::replay(arguments, terminal, host),
+        CliCommand::Serve(arguments) => serve::serve(arguments, terminal, host),
         CliCommand::Schema { of } => schema::schema(*of, terminal),
         CliCommand::Completions { shell } => completions::completions(*shell, terminal),
         CliCommand::Man(arguments) => man::man(arguments, terminal),
@@ -185,7 +189,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
 
 /// Returns the clap command tree, for help, manual pages, completion and tests.
 pub fn command() -> clap::Command {
-    with_examples(Arguments::command())
+    with_command_groups(with_examples(Arguments::command()))
 }
 
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {

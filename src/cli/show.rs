@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use crate::event::{GateResult, IterationOutcome};
+use crate::run::{RunDetails, facts};
 use crate::ui::clean::clean;
 use crate::ui::{
     AttemptSummary, Cell, Table, Terminal, Tone, Verdict, gate_failure, iteration_label, iteration_verdict,
@@ -16,7 +17,7 @@ use super::args::ShowRunArguments;
 use super::common::ignore_broken_pipe;
 use super::error::CliError;
 use super::exit::Exit;
-use super::run_details::{RunDetails, facts};
+
 use super::run_lookup::resolve_run;
 
 pub(super) fn show(arguments: &ShowRunArguments, terminal: &Terminal) -> Result<Exit, CliError> {

@@ -2,6 +2,7 @@
 //!
 //! The thread of the loop waits for the queue and for nothing else. Decisions are made in `engine`.
 
+mod activity;
 mod agent_output;
 mod broadcast;
 mod capture;
@@ -23,6 +24,7 @@ mod manifest;
 mod prompt_user;
 mod queue;
 mod replay;
+mod run_details;
 mod run_rows;
 mod runner_events;
 mod saved_run;
@@ -33,9 +35,11 @@ mod totals;
 mod trial;
 mod workspace;
 
+pub use activity::{ActivityFollower, LiveState};
 pub use broadcast::FrontEnds;
 pub use hooks::HookCommands;
 pub use host::Host;
+pub use run_details::{RunDetails, facts};
 pub use run_rows::{ListTotal, ListTotals, OutcomeName, ProjectRow, RunRow};
 pub use saved_run::{SavedRun, SettingChange};
 pub use setup::{Beginning, PromptSource, RunAgent, Setup};

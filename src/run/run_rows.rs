@@ -76,13 +76,17 @@ impl OutcomeName {
             RunState::Running => Self::Running,
             RunState::Died => Self::Died,
             RunState::Broken => Self::Broken,
-            RunState::Ended(ending) => match ending.outcome {
-                RunOutcome::Complete { .. } => Self::Complete,
-                RunOutcome::Failed { .. } => Self::Failed,
-                RunOutcome::AuthRequired { .. } => Self::Auth,
-                RunOutcome::LimitReached { .. } => Self::Limit,
-                RunOutcome::Interrupted { .. } => Self::Interrupted,
-            },
+            RunState::Ended(ending) => Self::of_outcome(&ending.outcome),
+        }
+    }
+
+    pub fn of_outcome(outcome: &RunOutcome) -> Self {
+        match outcome {
+            RunOutcome::Complete { .. } => Self::Complete,
+            RunOutcome::Failed { .. } => Self::Failed,
+            RunOutcome::AuthRequired { .. } => Self::Auth,
+            RunOutcome::LimitReached { .. } => Self::Limit,
+            RunOutcome::Interrupted { .. } => Self::Interrupted,
         }
     }
 }
@@ -101,12 +105,20 @@ impl RunRow {
             RunState::Broken => None,
         };
         Self {
+            totals,
+            ..Self::without_totals(&directory, entry)
+        }
+    }
+
+    /// Reads everything but the totals.
+    pub fn without_totals(directory: &Path, entry: &RunEntry) -> Self {
+        Self {
             prompt: first_line(&directory.join("iterations/0001/prompt.md")),
             id: entry.id.clone(),
             began: entry.began,
             agent: entry.header.as_ref().map(|header| header.agent.clone()),
             outcome: OutcomeName::of(&entry.state),
-            totals,
+            totals: None,
         }
     }
 }

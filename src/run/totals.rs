@@ -24,9 +24,15 @@ pub fn partial_totals(journal: &Path) -> Option<RunTotals> {
         RestoredRecord::Skipped { seq, at } => restored.skip(seq, at),
     })
     .ok()?;
-    Some(RunTotals {
-        iterations: restored.iterations(),
-        duration_ms: u64::try_from(restored.elapsed().as_millis()).unwrap_or(u64::MAX),
-        usage: restored.used(),
-    })
+    Some(RunTotals::of(&restored))
+}
+
+impl RunTotals {
+    pub(super) fn of(run: &RestoredRun) -> Self {
+        Self {
+            iterations: run.iterations(),
+            duration_ms: u64::try_from(run.elapsed().as_millis()).unwrap_or(u64::MAX),
+            usage: run.used(),
+        }
+    }
 }

@@ -17,6 +17,7 @@ mod remove;
 mod reopen;
 mod restore;
 mod state_directory;
+mod state_file;
 mod sync;
 mod view;
 

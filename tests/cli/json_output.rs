@@ -64,6 +64,7 @@ const NO_LISTING: &[(&str, &str)] = &[
         "attach",
         "is a TUI; the equivalent for programs is logs -f --json",
     ),
+    ("serve", "serves a page; its API is JSON"),
     ("schema", "always prints JSON"),
     ("completions", "prints a script"),
     ("man", "prints a page"),

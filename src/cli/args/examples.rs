@@ -58,6 +58,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["ralph plan check PLAN.md", "ralph plan check gh:ready --json"],
     ),
     (
+        "serve",
+        &["ralph serve --open", "ralph serve --steer --port 8000"],
+    ),
+    (
         "bench",
         &["ralph bench run tasks.yml --agent claude,codex --repeat 3 --max-cost 10"],
     ),

@@ -1,6 +1,7 @@
 //! The command-line arguments.
 
 mod bench;
+mod command_groups;
 mod examples;
 mod history;
 mod plan;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use bench::{
     BenchArguments, BenchCommand, BenchListArguments, BenchLocation, BenchReportArguments, BenchRunArguments,
 };
+pub(super) use command_groups::with_command_groups;
 pub(super) use examples::with_examples;
 pub(super) use history::{
     CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
@@ -35,7 +37,7 @@ pub(super) use short_help::shorten_if_requested;
 
 /// Runs a headless coding agent in a loop until the work is verified as done.
 #[derive(Debug, Parser)]
-#[command(name = "ralph", version, disable_help_subcommand = true)]
+#[command(name = "ralph", version)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: CliCommand,
@@ -89,6 +91,8 @@ pub(super) enum CliCommand {
     Demo(DemoArguments),
     /// Watch a run of this directory, whether it is running or has ended
     Attach(AttachArguments),
+    /// Serve a web page with the runs of all projects
+    Serve(ServeArguments),
     /// Print the events of an agent's raw output
     Transcript(TranscriptArguments),
     /// Replay a recorded run, or an agent's raw output, as `ralph run` shows it
@@ -170,6 +174,25 @@ pub(super) struct DemoArguments {
     /// Show thinking and tool output in full
     #[arg(short, long)]
     pub(super) verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArguments {
+    /// Open the page in your browser
+    #[arg(long)]
+    pub(super) open: bool,
+    /// Listen on this port of 127.0.0.1; 0 chooses a free one
+    #[arg(long, value_name = "PORT", default_value_t = 7411, conflicts_with = "socket")]
+    pub(super) port: u16,
+    /// Listen on a unix socket that only you can use
+    #[arg(long, value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
+    /// Allow the page to send commands to runs and to continue them
+    #[arg(long)]
+    pub(super) steer: bool,
+    /// Also answer to this host name, of a reverse proxy on this machine (repeatable)
+    #[arg(long, value_name = "HOST")]
+    pub(super) proxy_host: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 
-use super::sections::{
-    CappedText, ExportSection, ExportedGate, ExportedToolCall, SectionBuilder, SectionItem, tool_status,
-};
+use super::blocks::{self, class_of, escaped, first_line, foldable, pre, verdict_line};
+use super::markdown_html::markdown_html;
+use super::sections::{ExportSection, SectionBuilder};
 use super::{ExportHeader, figures};
-use crate::event::{GateResult, Record, Sink, Tag};
-use crate::ui::{AttemptSummary, Tone, Verdict, clean::clean, iteration_label, iteration_verdict, units};
+use crate::event::{GateResult, Record, Sink};
+use crate::ui::{AttemptSummary, Tone, clean::clean, iteration_label, iteration_verdict, units};
 
 const STYLE: &str = include_str!("page.css");
 const SECURITY_POLICY: &str =
@@ -52,7 +52,7 @@ impl<W: Write> Html<W> {
         }
         text.push_str(&attempt_table(header.attempts));
         if !header.final_message.trim().is_empty() {
-            let message = prose(&clean(header.final_message.trim()));
+            let message = markdown_html(&clean(header.final_message.trim()));
             text.push_str(&format!(
                 "<section class=\"final\">\n<h2>Final message</h2>\n{message}</section>\n"
             ));
@@ -92,15 +92,7 @@ impl<W: Write> Html<W> {
             |attempt: &&AttemptSummary| Some((attempt.iteration, attempt.attempt)) == section.iteration;
         let attempt = self.attempts.iter().find(is_this);
         for item in &section.items {
-            text.push_str(&match item {
-                SectionItem::Verdict(verdict) => {
-                    verdict_line(verdict, &attempt.map(figures).unwrap_or_default())
-                }
-                SectionItem::Text { tag, text, nested } => message(*tag, text, *nested),
-                SectionItem::ToolCall(tool) => tool_call(tool),
-                SectionItem::Gate(gate) => self::gate(gate),
-                SectionItem::Note { label, text } => note(label, text),
-            });
+            text.push_str(&blocks::item(item, &attempt.map(figures).unwrap_or_default()));
         }
         text.push_str("</section>\n");
         self.writer.write_all(text.as_bytes())
@@ -172,181 +164,6 @@ fn attempt_table(attempts: &[AttemptSummary]) -> String {
         ));
     }
     text + "</tbody>\n</table>\n</div>\n"
-}
-
-fn class_of(tone: Tone) -> &'static str {
-    match tone {
-        Tone::Good => "good",
-        Tone::Bad => "bad",
-        Tone::Warning => "warning",
-        Tone::Accent | Tone::Plain | Tone::Strong | Tone::Faint => "plain",
-    }
-}
-
-fn verdict_line(verdict: &Verdict, figures: &str) -> String {
-    let class = class_of(verdict.tone);
-    let figures = match figures {
-        "" => String::new(),
-        figures => format!(" <small>{}</small>", escaped(figures)),
-    };
-    format!(
-        "<p class=\"verdict {class}\"><span class=\"mark\">{}</span> {}{figures}</p>\n",
-        verdict.mark,
-        escaped(&verdict.sentence)
-    )
-}
-
-fn message(tag: Tag, text: &CappedText, nested: bool) -> String {
-    if text.is_empty() {
-        return String::new();
-    }
-    let (class, shown) = (if nested { " nested" } else { "" }, text.shown());
-    let label = tag.name();
-    match tag {
-        Tag::Ai | Tag::User => format!(
-            "<div class=\"message{class}\"><span class=\"label\">{label}</span>\n{}</div>\n",
-            prose(&shown)
-        ),
-        Tag::Think | Tag::Prompt | Tag::Tool | Tag::Sys => {
-            let summary = first_line(&shown);
-            let body = match summary == shown.trim() {
-                true => String::new(),
-                false => pre(&escaped(&shown)),
-            };
-            foldable(label, &escaped(&summary), &body, &format!("think{class}"))
-        }
-    }
-}
-
-fn tool_call(tool: &ExportedToolCall) -> String {
-    let (mark, duration) = tool_status(tool);
-    let class = match mark {
-        "✓" => "tool good",
-        "✗" => "tool bad",
-        _ => "tool",
-    };
-    let class = if tool.nested {
-        format!("{class} nested")
-    } else {
-        class.to_owned()
-    };
-    let summary = format!(
-        "<span class=\"mark\">{mark}</span> <b>{}</b> <code>{}</code> <small>{duration}</small>",
-        escaped(&tool.name),
-        escaped(&tool.argument)
-    );
-    let mut body = String::new();
-    for (name, part) in [("input", &tool.input), ("output", &tool.output)] {
-        if !part.is_empty() {
-            body.push_str(&format!(
-                "<p class=\"part\">{name}</p>\n{}",
-                pre(&escaped(&part.shown()))
-            ));
-        }
-    }
-    foldable("TOOL", &summary, &body, &class)
-}
-
-fn gate(gate: &ExportedGate) -> String {
-    let failure = gate.failure();
-    let (mark, class) = if failure.is_none() {
-        ("✓", "gate good")
-    } else {
-        ("✗", "gate bad")
-    };
-    let failure = failure
-        .map(|failure| format!(" · {}", escaped(&failure)))
-        .unwrap_or_default();
-    let summary = format!(
-        "<span class=\"mark\">{mark}</span> <b>{}</b> <small>{}{failure}</small>",
-        escaped(&gate.name),
-        units::duration(gate.duration)
-    );
-    let body = match gate.output.is_empty() {
-        true => String::new(),
-        false => pre(&escaped(&gate.output.shown())),
-    };
-    foldable("GATE", &summary, &body, class)
-}
-
-fn note(label: &str, text: &CappedText) -> String {
-    let class = match label {
-        "WARN" => "warning",
-        "ERROR" | "ERR" => "bad",
-        _ => "plain",
-    };
-    format!(
-        "<div class=\"note {class}\"><span class=\"label\">{label}</span> <span class=\"text\">{}</span></div>\n",
-        escaped(&text.shown())
-    )
-}
-
-/// A summary line that expands to show its body; a plain line without a body.
-fn foldable(label: &str, summary: &str, body: &str, class: &str) -> String {
-    let line = format!("<span class=\"label\">{label}</span> <span class=\"summary\">{summary}</span>");
-    match body {
-        "" => format!("<div class=\"fold {class}\">{line}</div>\n"),
-        body => format!("<details class=\"fold {class}\"><summary>{line}</summary>\n{body}</details>\n"),
-    }
-}
-
-fn pre(escaped: &str) -> String {
-    format!("<pre>{escaped}</pre>\n")
-}
-
-fn first_line(text: &str) -> String {
-    const COLUMNS: usize = 120;
-    let line = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default()
-        .trim();
-    match line.char_indices().nth(COLUMNS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
-}
-
-/// Text as written, with fenced code in its own blocks. No other Markdown is interpreted.
-fn prose(text: &str) -> String {
-    let (mut html, mut block, mut in_code) = (String::new(), String::new(), false);
-    let mut end_block = |block: &mut String, in_code: bool| {
-        let text = escaped(block.trim_matches('\n'));
-        match (text.is_empty(), in_code) {
-            (true, _) => {}
-            (false, true) => html.push_str(&pre(&text)),
-            (false, false) => html.push_str(&format!("<div class=\"prose\">{text}</div>\n")),
-        }
-        block.clear();
-    };
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            end_block(&mut block, in_code);
-            in_code = !in_code;
-        } else {
-            block.push_str(line);
-            block.push('\n');
-        }
-    }
-    end_block(&mut block, in_code);
-    html
-}
-
-/// Escapes text for HTML content and attributes.
-fn escaped(text: &str) -> String {
-    let text = clean(text);
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]
@@ -421,6 +238,7 @@ mod tests {
         let expected = [
             "!doctype", "html", "head", "meta", "title", "style", "body", "main", "header", "p", "h1", "h2",
             "dl", "div", "dt", "dd", "details", "summary", "span", "pre", "section", "small", "b", "code",
+            "br",
         ];
         let unexpected: Vec<String> = tags(&page)
             .into_iter()

@@ -1,10 +1,14 @@
 //! Exports a run as Markdown or as a single HTML page. Both treat all text of the agent as untrusted.
 
+mod blocks;
 mod html;
+mod live;
 mod markdown;
+mod markdown_html;
 mod sections;
 
 pub use html::Html;
+pub use live::{LiveBlocks, PageBlock};
 pub use markdown::Markdown;
 
 use super::{AttemptSummary, Verdict, units};

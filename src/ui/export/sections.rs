@@ -119,6 +119,8 @@ pub(super) struct SectionBuilder {
     workspace: String,
     /// The running tool calls of this section, as indices of its items.
     open_tools: HashMap<String, usize>,
+    /// The item that the last record changed or added.
+    changed_item: Option<usize>,
 }
 
 impl SectionBuilder {
@@ -165,6 +167,26 @@ impl SectionBuilder {
         None
     }
 
+    /// The section of the last record.
+    pub(super) fn current(&self) -> &ExportSection {
+        &self.section
+    }
+
+    /// Returns the position of the item that the last record changed or added.
+    pub(super) fn take_changed(&mut self) -> Option<usize> {
+        self.changed_item.take()
+    }
+
+    fn push(&mut self, item: SectionItem) {
+        self.changed_item = Some(self.section.items.len());
+        self.section.items.push(item);
+    }
+
+    /// Marks the last item as changed.
+    fn last_changed(&mut self) {
+        self.changed_item = self.section.items.len().checked_sub(1);
+    }
+
     fn start_section(&mut self, next: ExportSection) -> Option<ExportSection> {
         self.open_tools.clear();
         let previous = std::mem::replace(&mut self.section, next);
@@ -172,7 +194,7 @@ impl SectionBuilder {
     }
 
     fn gate(&mut self, name: &str, result: GateResult, duration_ms: u64, output: &str) {
-        self.section.items.push(SectionItem::Gate(ExportedGate {
+        self.push(SectionItem::Gate(ExportedGate {
             name: name.to_owned(),
             result,
             duration: Duration::from_millis(duration_ms),
@@ -186,7 +208,7 @@ impl SectionBuilder {
 
     fn iteration_ended(&mut self, outcome: &IterationOutcome, at: Timestamp) {
         let verdict = iteration_verdict(outcome, at, &crate::ui::local_time_zone());
-        self.section.items.push(SectionItem::Verdict(verdict));
+        self.push(SectionItem::Verdict(verdict));
     }
 
     /// Adds a note; consecutive notes with the same label are merged.
@@ -198,8 +220,9 @@ impl SectionBuilder {
             }) if *same == label => {
                 before.push("\n");
                 before.push(text.trim_end_matches('\n'));
+                self.last_changed();
             }
-            _ => self.section.items.push(SectionItem::Note {
+            _ => self.push(SectionItem::Note {
                 label,
                 text: CappedText::new(text.trim_end_matches('\n')),
             }),
@@ -255,18 +278,19 @@ impl SectionBuilder {
             if flow == Flow::Line {
                 before.push("\n");
             }
-            return before.push(text);
+            before.push(text);
+            return self.last_changed();
         }
         if !text.is_empty() {
             let text = CappedText::new(text);
-            self.section.items.push(SectionItem::Text { tag, text, nested });
+            self.push(SectionItem::Text { tag, text, nested });
         }
     }
 
     fn tool_started(&mut self, tool: &ToolStart) {
         let input = tool.input.as_ref();
         self.open_tools.insert(tool.id.clone(), self.section.items.len());
-        self.section.items.push(SectionItem::ToolCall(ExportedToolCall {
+        self.push(SectionItem::ToolCall(ExportedToolCall {
             name: tool.name.clone(),
             argument: input
                 .map(|input| main_argument(input, &self.workspace))
@@ -278,8 +302,12 @@ impl SectionBuilder {
     }
 
     fn tool(&mut self, id: &str) -> Option<&mut ExportedToolCall> {
-        match self.section.items.get_mut(*self.open_tools.get(id)?) {
-            Some(SectionItem::ToolCall(tool)) => Some(tool),
+        let index = *self.open_tools.get(id)?;
+        match self.section.items.get_mut(index) {
+            Some(SectionItem::ToolCall(tool)) => {
+                self.changed_item = Some(index);
+                Some(tool)
+            }
             _ => None,
         }
     }
@@ -295,7 +323,7 @@ impl SectionBuilder {
             PlanStatus::Done => format!("✓ {text}"),
         };
         let lines: Vec<String> = items.iter().map(|item| line(item.status, &item.text)).collect();
-        self.section.items.push(SectionItem::Note {
+        self.push(SectionItem::Note {
             label: NoteTag::Plan.label(),
             text: CappedText::new(&lines.join("\n")),
         });

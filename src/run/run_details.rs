@@ -1,4 +1,4 @@
-//! Everything that is known about a run, for `ralph show` and `ralph export`.
+//! Everything that is known about a run, for `ralph show`, `ralph export` and the web page.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::event::RunHeader;
-use crate::run::{OutcomeName, partial_totals};
-use crate::store::{Journal, RunEntry, RunState, id_from_path};
+use crate::store::{Journal, RunEntry, RunState, StoreError, id_from_path};
 use crate::ui::{RunSummary, Tone, Verdict, local_time_zone, next_step, run_verdict, units};
 
-use super::error::CliError;
+use super::activity::LiveState;
+use super::run_rows::OutcomeName;
+use super::totals::partial_totals;
 
 /// A run with all its details.
 #[derive(Debug, Serialize)]
-pub(super) struct RunDetails {
-    pub(super) id: String,
-    pub(super) state: OutcomeName,
-    pub(super) directory: PathBuf,
+pub struct RunDetails {
+    pub id: String,
+    pub state: OutcomeName,
+    pub directory: PathBuf,
     #[serde(flatten)]
-    pub(super) summary: RunSummary,
+    pub summary: RunSummary,
 }
 
 impl RunDetails {
-    pub(super) fn at(directory: &Path) -> Result<Self, CliError> {
-        let id = id_from_path(directory);
+    pub fn at(directory: &Path) -> Result<Self, StoreError> {
         let journal = directory.join("events.jsonl");
         let mut summary = RunSummary::default();
         for record in Journal::read(&journal)? {
@@ -40,13 +40,32 @@ impl RunDetails {
         Ok(Self {
             state: OutcomeName::of(&state),
             directory: directory.to_owned(),
-            id,
+            id: id_from_path(directory),
             summary,
         })
     }
 
+    /// The details of a run whose records have been read. `live` is its state if it is running.
+    pub fn of_summary(directory: &Path, mut summary: RunSummary, live: Option<&LiveState>) -> Self {
+        if let Some(LiveState { totals, .. }) = live {
+            (summary.iterations, summary.duration_ms) = (totals.iterations, totals.duration_ms);
+            summary.usage = totals.usage.clone();
+        }
+        let state = match (&summary.outcome, live) {
+            (Some(outcome), _) => OutcomeName::of_outcome(outcome),
+            (None, Some(_)) => OutcomeName::Running,
+            (None, None) => OutcomeName::Died,
+        };
+        Self {
+            state,
+            directory: directory.to_owned(),
+            id: id_from_path(directory),
+            summary,
+        }
+    }
+
     /// Returns the state of the run as one sentence.
-    pub(super) fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Verdict {
         if let Some(outcome) = &self.summary.outcome {
             return run_verdict(outcome, &self.summary.passed_gates());
         }
@@ -63,7 +82,7 @@ impl RunDetails {
     }
 
     /// Returns the outcome shown for an iteration that has not ended.
-    pub(super) fn unfinished(&self) -> &'static str {
+    pub fn unfinished(&self) -> &'static str {
         match self.state {
             OutcomeName::Running => "▸ running",
             _ => "! interrupted",
@@ -71,7 +90,7 @@ impl RunDetails {
     }
 
     /// Returns the next steps, one command per line.
-    pub(super) fn next_steps(&self) -> Vec<String> {
+    pub fn next_steps(&self) -> Vec<String> {
         let id = &self.id;
         let mut next = Vec::new();
         match (&self.summary.outcome, self.state) {
@@ -88,7 +107,7 @@ impl RunDetails {
 }
 
 /// Returns the names and values at the top of the page.
-pub(super) fn facts(details: &RunDetails) -> Vec<(&'static str, String)> {
+pub fn facts(details: &RunDetails) -> Vec<(&'static str, String)> {
     let summary = &details.summary;
     let mut facts = Vec::new();
     let zone = local_time_zone();

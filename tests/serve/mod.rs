@@ -1,0 +1,222 @@
+//! `ralph serve`: the API, the streams, steering and the attacks that it must withstand.
+
+mod attacks;
+mod client;
+
+use std::fs;
+
+use serde_json::Value;
+
+use self::client::Server;
+use crate::process::helpers::wait_until;
+use crate::sandbox::{DEADLINE, Sandbox};
+
+const SETTINGS: &str = "event_loop: {prompt: '# Fix the parser', max_iterations: 5}\n";
+
+/// A project with one completed run of one iteration.
+fn completed_run() -> Sandbox {
+    let sandbox = Sandbox::scripted("say hello\nsay LOOP_COMPLETE", SETTINGS);
+    sandbox.ralph(&["run", "-q"]).exits_with(0);
+    sandbox
+}
+
+fn block_text(event: &Value) -> String {
+    let blocks = event["blocks"].as_array().expect("blocks");
+    let html = blocks.iter().map(|block| block["html"].as_str().expect("HTML"));
+    html.collect()
+}
+
+#[test]
+fn runs_of_all_projects_are_listed_with_totals() {
+    let sandbox = completed_run();
+    let server = Server::start(&sandbox, &[]);
+    let overview = server.json("/api/v1/runs");
+    let run = &overview["runs"][0];
+    assert_eq!(run["id"], sandbox.run_id());
+    assert_eq!(
+        (
+            run["outcome"].as_str(),
+            run["prompt"].as_str(),
+            run["project"].as_str()
+        ),
+        (Some("complete"), Some("Fix the parser"), Some("work"))
+    );
+    assert_eq!(overview["count"], 1);
+    assert_eq!(overview["totals"]["agents"]["custom"]["runs"], 1);
+    for (query, count) in [
+        ("?q=PARSER", 1),
+        ("?q=nothing", 0),
+        ("?outcome=failed", 0),
+        ("?outcome=complete", 1),
+    ] {
+        assert_eq!(
+            server.json(&format!("/api/v1/runs{query}"))["count"],
+            count,
+            "{query}"
+        );
+    }
+    let metrics = server.get("/metrics").body;
+    assert!(
+        metrics.contains("ralph_runs{outcome=\"complete\"} 1"),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn a_run_has_its_facts_records_and_prompt() {
+    let sandbox = completed_run();
+    let server = Server::start(&sandbox, &[]);
+    let path = format!("/api/v1/runs/{}", sandbox.run_id());
+    let run = server.json(&path);
+    assert_eq!(run["outcome"], "complete");
+    assert!(
+        run["verdict"]
+            .as_str()
+            .expect("a verdict")
+            .starts_with("Done, but unverified")
+    );
+    assert_eq!(run["turns"][0]["iteration"], 1);
+    let records = server.json(&format!("{path}/records?limit=2"));
+    assert_eq!(records["records"].as_array().expect("records").len(), 2);
+    assert_eq!(records["next"], 2);
+    assert_eq!(server.json(&format!("{path}/records/1"))["type"], "run_started");
+    let prompt = server.get(&format!("{path}/iterations/1/attempts/1/prompt"));
+    assert!(prompt.body.starts_with("# Fix the parser"), "{prompt:?}");
+    for missing in ["/records/999999", "/iterations/9/attempts/1/prompt"] {
+        assert_eq!(server.get(&format!("{path}{missing}")).status, 404, "{missing}");
+    }
+    assert_eq!(server.get("/api/v1/runs/20260101-000000-none").status, 404);
+}
+
+#[test]
+fn a_live_run_is_followed_and_a_reader_continues_after_a_restart_of_the_server() {
+    let sandbox = Sandbox::scripted("say one\nwait-for go\nsay two\nsay LOOP_COMPLETE", SETTINGS);
+    let run = sandbox.start(&["run", "-q"]);
+    sandbox.wait_for_event("the first line", |event| format!("{event:?}").contains("\"one\""));
+    let path = format!("/api/v1/runs/{}", sandbox.run_id());
+    let server = Server::start(&sandbox, &[]);
+    let listed = server.json("/api/v1/runs");
+    assert_eq!(listed["runs"][0]["live"]["activity"]["state"], "agent");
+    let mut events = server.events(&format!("{path}/events"), "");
+    let first = events.next();
+    assert_eq!((first.id, first.data["type"].as_str()), (1, Some("run_started")));
+    let mut page = server.events(&format!("{path}/page"), "");
+    let blocks = page.next_named("blocks");
+    assert!(block_text(&blocks.data).contains("one"));
+    assert_eq!(page.next_named("run").data["outcome"], "running");
+    let cookie = server.cookie.clone();
+    drop(server);
+    fs::write(sandbox.path("agent").join("go"), "").expect("the signal for the agent");
+    assert_eq!(run.finish().exit(), 0);
+    let mut server = Server::without_sign_in(&sandbox, &[]);
+    server.cookie = format!(
+        "ralph_{}={}",
+        server.port,
+        cookie.split_once('=').expect("a value").1
+    );
+    let mut records = server.events(
+        &format!("{path}/events"),
+        &format!("Last-Event-ID: {}\r\n", first.id),
+    );
+    let mut expected = first.id + 1;
+    loop {
+        let record = records.next();
+        assert_eq!(record.id, expected, "every record once");
+        expected += 1;
+        if record.data["type"] == "run_ended" {
+            break;
+        }
+    }
+    let mut page = server.events(&format!("{path}/page?after={}", blocks.id), "");
+    let later = block_text(&page.next_named("blocks").data);
+    assert!(later.contains("two"), "{later}");
+    assert_eq!(page.next_named("run").data["outcome"], "complete");
+}
+
+#[test]
+fn a_command_of_the_page_reaches_the_run_once() {
+    let sandbox = Sandbox::scripted("say one\nwait-for go\nsay LOOP_COMPLETE", SETTINGS);
+    let run = sandbox.start(&["run", "-q"]);
+    sandbox.wait_for_event("the agent", |event| format!("{event:?}").contains("\"one\""));
+    let server = Server::start(&sandbox, &["--steer"]);
+    let path = format!("/api/v1/runs/{}/commands", sandbox.run_id());
+    let body = r#"{"id": "x-1", "kind": "message", "text": "use the new API"}"#;
+    for _ in 0..2 {
+        assert_eq!(server.post(&path, body).status, 202);
+    }
+    assert_eq!(server.post(&path, r#"{"kind": "stop"}"#).status, 202);
+    assert_eq!(run.finish().exit(), 130);
+    let received = sandbox.records("told");
+    let messages: Vec<&Value> = received
+        .iter()
+        .filter(|record| record["kind"] == "message")
+        .collect();
+    assert_eq!(messages.len(), 1, "{received:?}");
+    assert_eq!(messages[0]["id"], "web-x-1");
+    assert_eq!(
+        server.post(&path, r#"{"kind": "pause"}"#).status,
+        409,
+        "the run has ended"
+    );
+    for (body, status) in [
+        (r#"{"kind": "kill"}"#, 400),
+        (r#"{"kind": "rewind"}"#, 422),
+        (r#"{"id": "../x", "kind": "pause"}"#, 400),
+        (r#"{"kind": "message", "text": " "}"#, 400),
+        ("{", 400),
+    ] {
+        assert_eq!(server.post(&path, body).status, status, "{body}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_is_continued_and_survives_the_server() {
+    let sandbox = Sandbox::new()
+        .with_agent("worker")
+        .with_script("1", "wait-for never")
+        .with_script("default", "wait-for go\nsay LOOP_COMPLETE")
+        .with_file(
+            "ralph.yml",
+            "cli: {backend: custom, command: worker}\nevent_loop: {prompt: x}\n",
+        );
+    let run = sandbox.start(&["run", "-q"]);
+    sandbox.wait_for_processes(1);
+    run.kill();
+    let server = Server::start(&sandbox, &["--steer"]);
+    let path = format!("/api/v1/runs/{}", sandbox.run_id());
+    wait_until("the end of the killed run", DEADLINE, || {
+        server.json(&path)["outcome"] == "died"
+    });
+    assert_eq!(server.post(&format!("{path}/continue"), "{}").status, 202);
+    assert_eq!(
+        server.post(&format!("{path}/continue"), "{}").status,
+        409,
+        "it is running"
+    );
+    drop(server);
+    fs::write(sandbox.path("agent").join("go"), "").expect("the signal for the agent");
+    sandbox.wait_for_event("the end", |event| format!("{event:?}").contains("RunEnded"));
+}
+
+#[test]
+fn a_unix_socket_is_private_and_an_old_one_is_replaced() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    let sandbox = completed_run();
+    let socket = sandbox.path("tmp").join("s");
+    drop(UnixListener::bind(&socket).expect("an abandoned socket"));
+    let path = socket.to_string_lossy().into_owned();
+    let running = sandbox.start(&["serve", "--socket", &path]);
+    wait_until("the server", DEADLINE, || UnixStream::connect(&socket).is_ok());
+    let mode = fs::metadata(&socket).expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let second = sandbox.ralph(&["serve", "--socket", &path]).exits_with(1);
+    assert!(second.stderr.contains("another server listens on"), "{second:?}");
+    running.signal(rustix::process::Signal::TERM);
+    assert_eq!(running.finish().exit(), 0);
+    assert!(!socket.exists());
+    fs::write(&socket, "text").expect("a file");
+    sandbox.ralph(&["serve", "--socket", &path]).exits_with(1);
+    assert_eq!(fs::read_to_string(&socket).expect("the file"), "text");
+}
