@@ -14,16 +14,16 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 
-use super::wire::Terminal;
+use super::wire::ControllingTerminal;
 
 /// All signal numbers of every Unix. The kernel refuses those that do not exist.
 const SIGNALS: std::ops::Range<libc::c_int> = 1..65;
 
 /// Makes the command start as the leader of a new session, with default signals and no inherited descriptors.
-pub(super) fn lead_a_session(command: &mut Command, terminal: Terminal) {
+pub(super) fn lead_a_session(command: &mut Command, terminal: ControllingTerminal) {
     let prepare = move || {
         rustix::process::setsid()?;
-        if terminal == Terminal::Stdout {
+        if terminal == ControllingTerminal::Stdout {
             rustix::process::ioctl_tiocsctty(rustix::stdio::stdout())?;
         }
         reset_broken_pipe_signal();

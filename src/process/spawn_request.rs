@@ -4,13 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::wire::Terminal;
+use super::wire::ControllingTerminal;
 use super::{ProcessSpec, Supervisors};
 
 /// A program, its arguments, environment and working directory. The streams are sent beside it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SpawnRequest {
-    pub(super) terminal: Terminal,
+    pub(super) terminal: ControllingTerminal,
     pub(super) cwd: OsString,
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
@@ -19,7 +19,7 @@ pub(super) struct SpawnRequest {
 }
 
 impl SpawnRequest {
-    pub(super) fn new(spec: &ProcessSpec, terminal: Terminal, supervisors: &Supervisors) -> Self {
+    pub(super) fn new(spec: &ProcessSpec, terminal: ControllingTerminal, supervisors: &Supervisors) -> Self {
         let changed = &spec.environment;
         let inherited = supervisors.environment().iter();
         let mut environment: Vec<(OsString, OsString)> = inherited
@@ -51,7 +51,7 @@ impl SpawnRequest {
             let why = "nul byte found in provided data";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let mut bytes = vec![u8::from(self.terminal == Terminal::Stdout)];
+        let mut bytes = vec![u8::from(self.terminal == ControllingTerminal::Stdout)];
         put(&mut bytes, &self.cwd);
         put(&mut bytes, &self.program);
         bytes.extend((self.args.len() as u64).to_le_bytes());
@@ -68,8 +68,8 @@ impl SpawnRequest {
         let (terminal, mut rest) = bytes.split_first()?;
         let rest = &mut rest;
         let terminal = match terminal {
-            0 => Terminal::None,
-            1 => Terminal::Stdout,
+            0 => ControllingTerminal::None,
+            1 => ControllingTerminal::Stdout,
             _ => return None,
         };
         let (cwd, program) = (text(rest)?, text(rest)?);
@@ -115,7 +115,7 @@ mod tests {
     fn a_request_can_be_decoded_and_a_truncated_one_cannot() {
         let odd = OsString::from_vec(vec![0xff, b'\n', b'x']);
         let request = SpawnRequest {
-            terminal: Terminal::Stdout,
+            terminal: ControllingTerminal::Stdout,
             cwd: "/w".into(),
             program: "sh".into(),
             args: vec!["".into(), odd.clone()],

@@ -8,7 +8,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr, tcsetwinsize};
 
-use super::wire::Terminal;
+use super::wire::ControllingTerminal;
 use super::{ProcessError, ProcessSpec, Screen, Size, Stdin, Transport};
 
 /// Several agents lose output when the pipe is full. This is the largest size that an unprivileged process may set.
@@ -20,7 +20,7 @@ pub(super) struct ChildEnds {
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
-    pub(super) terminal: Terminal,
+    pub(super) terminal: ControllingTerminal,
 }
 
 impl ChildEnds {
@@ -42,12 +42,15 @@ pub(super) struct ParentEnds {
 pub(super) fn open(spec: &ProcessSpec) -> Result<(ChildEnds, ParentEnds), ProcessError> {
     let failed = |error: io::Error| ProcessError::spawn(spec, error);
     let (stdout, terminal) = match spec.stdout {
-        Transport::Pipe => (output_pipe().map_err(failed)?, Terminal::None),
+        Transport::Pipe => (output_pipe().map_err(failed)?, ControllingTerminal::None),
         Transport::Pty { rows, columns } => (
             pty(Size { rows, columns }, Termios::make_raw).map_err(failed)?,
-            Terminal::Stdout,
+            ControllingTerminal::Stdout,
         ),
-        Transport::Screen(size) => (pty(size, default_modes).map_err(failed)?, Terminal::Stdout),
+        Transport::Screen(size) => (
+            pty(size, default_modes).map_err(failed)?,
+            ControllingTerminal::Stdout,
+        ),
     };
     let (stdin, feed) = match &spec.stdin {
         Stdin::Null => (File::open("/dev/null").map_err(failed)?.into(), None),

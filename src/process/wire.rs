@@ -25,7 +25,7 @@ const MAX_PANIC_BYTES: u64 = 4096;
 
 /// Whether the child's stdout becomes its controlling terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Terminal {
+pub(super) enum ControllingTerminal {
     None,
     Stdout,
 }
