@@ -1,4 +1,6 @@
-//! Sandboxes whose agent is read from a pipe or from a terminal.
+//! Sandboxes whose agent is read from a pipe or from a terminal, and the hook `on_fail`.
+
+use std::fs;
 
 use crate::sandbox::Sandbox;
 
@@ -20,4 +22,17 @@ pub(super) fn claude_stream_on(stdout: AgentStdout) -> Sandbox {
         // Claude itself loses output on a pipe, so it is given a terminal.
         AgentStdout::Terminal => Sandbox::new().with_agent("claude"),
     }
+}
+
+/// A hook that stores the document that it receives.
+pub(super) const ON_FAIL: &str = "hooks: {on_fail: 'cat > failed'}\n";
+
+/// Returns the reason in the document that the hook `on_fail` received.
+pub(super) fn reason_for_on_fail(sandbox: &Sandbox) -> String {
+    let document = fs::read_to_string(sandbox.work().join("failed")).expect("on_fail ran");
+    let document: serde_json::Value = serde_json::from_str(&document).expect("a document");
+    document["record"]["reason"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }

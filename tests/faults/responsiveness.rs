@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::common::{ON_FAIL, reason_for_on_fail};
 use crate::sandbox::signals::with_default_signals;
 use crate::sandbox::{Running, Sandbox};
 
@@ -80,37 +81,20 @@ fn an_interrupt_ends_a_run_whose_driver_hangs() {
     interrupt_once_started(&sandbox, &["run", "--agent", "driver:x"], 130);
 }
 
-const ON_FAIL: &str = "hooks: {on_fail: 'cat > failed'}\n";
-
-/// Returns the reason in the document that the hook `on_fail` received.
-fn reason_for_on_fail(sandbox: &Sandbox) -> String {
-    let document = fs::read_to_string(sandbox.work().join("failed")).expect("on_fail ran");
-    let document: serde_json::Value = serde_json::from_str(&document).expect("a document");
-    document["record"]["reason"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned()
-}
-
 #[test]
 fn on_fail_runs_when_the_journal_cannot_be_written() {
     let sandbox = Sandbox::scripted(
         "say working\nhang",
         &format!("event_loop: {{prompt: x}}\n{ON_FAIL}"),
     );
-    let mut command = sandbox.command(&["run"]);
     // No file may grow beyond 64 KiB; the agent floods the journal.
     sandbox.script("default", &format!("repeat 5000 {}\nhang\n", "x".repeat(200)));
     let script = format!(
         "ulimit -f 128; trap '' XFSZ; exec {} run",
         env!("CARGO_BIN_EXE_ralph")
     );
-    command = {
-        let mut limited = sandbox.command_for("/bin/bash");
-        limited.args(["-c", &script]);
-        drop(command);
-        limited
-    };
+    let mut command = sandbox.command_for("/bin/bash");
+    command.args(["-c", &script]);
     let output = Running::start(&mut command).finish();
     assert_eq!(output.code(), Some(1), "{output:?}");
     let reason = reason_for_on_fail(&sandbox);

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::common::{ON_FAIL, reason_for_on_fail};
 use crate::sandbox::skip::skip;
 use crate::sandbox::{Running, Sandbox, claude};
 
@@ -34,15 +35,21 @@ fn start_with_mounts(sandbox: &Sandbox, before: &str, arguments: &str) -> Option
     Some(Running::start(&mut command))
 }
 
-/// Runs this script on a disk of one megabyte, asserts that the run fails and no process survives, and returns its stderr.
+/// Runs this script on a disk of one megabyte, asserts that the run fails, `on_fail` receives the reason and no process survives, and
+/// returns its stderr.
 fn stderr_on_a_full_disk(script: &str) -> Option<String> {
-    let sandbox = Sandbox::new().with_agent("claude").with_script("default", script);
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_script("default", script)
+        .with_file("ralph.yml", ON_FAIL);
     let state = sandbox.path("state");
     fs::create_dir(&state).expect("a directory");
     let small = format!("mount -t tmpfs -o size=1m none {}", state.display());
     let output = start_with_mounts(&sandbox, &small, "run -p x --agent claude")?.finish();
     assert_eq!(output.code(), Some(1), "{}{}", output.stdout, output.stderr);
     sandbox.wait_until_processes_exit(SOON);
+    let reason = reason_for_on_fail(&sandbox);
+    assert!(reason.contains("No space left on device"), "{reason}");
     Some(output.stderr)
 }
 
