@@ -34,6 +34,7 @@
 //! - [`process`] starts child processes on pipes or a PTY, reads their output, feeds their stdin and stops process trees.
 //! - [`transcript`] parses the output of agents into transcript events, without any I/O.
 //! - [`agent`] lists the known agents, detects the installed ones and builds their command lines.
+//! - [`gate_output`] finds failed tests and compiler errors in the output of gates, without any I/O.
 //! - [`engine`] decides what a run does next: limits, hats, markers, gates, retries, waits.
 //! - [`store`] stores each run on disk: journal, raw output, lock, index.
 //! - [`ui`] shows runs as plain text, JSON, TUI or exported files. No other module prints.
@@ -100,6 +101,9 @@ pub(crate) mod transcript;
 pub mod agent;
 #[cfg(not(feature = "test-support"))]
 pub(crate) mod agent;
+
+#[deny(clippy::disallowed_methods)]
+pub(crate) mod gate_output;
 
 #[deny(clippy::disallowed_methods)]
 #[cfg(feature = "test-support")]

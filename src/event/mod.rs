@@ -9,6 +9,7 @@ mod money;
 mod outcome;
 mod run;
 mod secrets;
+mod test_report;
 mod topic;
 mod transcript;
 pub mod units;
@@ -27,6 +28,7 @@ pub use outcome::{
 };
 pub use run::{GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, WaitReason};
 pub use secrets::Secrets;
+pub use test_report::{TestFailure, TestReport};
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,
