@@ -139,7 +139,9 @@ impl CellJob {
                 result.why = Some("the bench's budget ran out during this attempt".to_owned());
                 return Ok(());
             }
-            RunOutcome::AuthRequired { .. } | RunOutcome::Interrupted { .. } => {
+            RunOutcome::AuthRequired { .. }
+            | RunOutcome::Misconfigured { .. }
+            | RunOutcome::Interrupted { .. } => {
                 return Err(CellError::Broken(
                     run_verdict(&ending.outcome, &PassedGates::default()).sentence,
                 ));
@@ -306,6 +308,7 @@ fn outcome_word(outcome: &RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Complete { .. } => "complete",
         RunOutcome::Failed { .. } => "failed",
+        RunOutcome::Misconfigured { .. } => "misconfigured",
         RunOutcome::AuthRequired { .. } => "auth",
         RunOutcome::LimitReached { .. } => "limit",
         RunOutcome::Interrupted { .. } => "interrupted",

@@ -7,6 +7,7 @@ use crate::agent::{self, PathProbe, Probe};
 use crate::config::{
     self, CONFIG_ALONE, LoadRequest, LoadedConfig, Origin, PartialSettings, Settings, user_directory,
 };
+use crate::policy::Gate;
 use crate::run::Host;
 use crate::store::{Project, StateDirectory, project_root, state_directory};
 use crate::transcript;
@@ -115,7 +116,23 @@ pub(super) fn load(
             gate.cwd.get_or_insert_with(|| directory.clone());
         }
     }
+    let root = root_of(cwd);
+    add_gates(&mut loaded.settings, (root != cwd).then_some(root));
     Ok(loaded)
+}
+
+/// Adds the gates of the command line. The command is the name.
+fn add_gates(settings: &mut Settings, directory: Option<PathBuf>) {
+    for command in &settings.cli.extra_gates {
+        let name = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_known = |name: &str, gates: &[Gate]| gates.iter().any(|gate| gate.name == name);
+        let names = std::iter::once(name.clone()).chain((2..).map(|number| format!("{name} ({number})")));
+        let name = names.into_iter().find(|name| !is_known(name, &settings.gates));
+        settings.gates.push(Gate {
+            cwd: directory.clone(),
+            ..Gate::new(name.unwrap_or_default(), command.clone())
+        });
+    }
 }
 
 /// The project of the working directory.

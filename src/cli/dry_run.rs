@@ -159,7 +159,11 @@ fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
         limits: LimitFacts::of(&policy),
         roles: roles(plan),
         allowed_paths: plan.settings.event_loop.allowed_paths.clone(),
-        gates: policy.gates.into_iter().map(|gate| gate.run).collect(),
+        gates: policy
+            .gates
+            .iter()
+            .map(|gate| gate.shown_command().to_owned())
+            .collect(),
         hooks: hooks(&plan.settings.hooks),
     })
 }

@@ -90,6 +90,8 @@ pub(super) enum CliError {
     ResumeUnsupported { agent: String },
     #[error("{key}.model: ralph does not know how to select a model of agent `{agent}`")]
     RoleWithoutModel { key: String, agent: String },
+    #[error("no gates are configured, and `event_loop.require_gates` is set")]
+    GatesRequired,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -182,6 +184,7 @@ impl CliError {
             | Self::EmptyCommand
             | Self::ResumeUnsupported { .. }
             | Self::RoleWithoutModel { .. }
+            | Self::GatesRequired
             | Self::InputUnreadable { .. }
             | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. }

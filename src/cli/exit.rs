@@ -35,6 +35,7 @@ impl From<&RunOutcome> for Exit {
         match outcome {
             RunOutcome::Complete { .. } => Self::Success,
             RunOutcome::Failed { .. } | RunOutcome::AuthRequired { .. } => Self::Failed,
+            RunOutcome::Misconfigured { .. } => Self::Usage,
             RunOutcome::LimitReached { .. } => Self::Limit,
             RunOutcome::Interrupted { by } => Self::from(*by),
         }

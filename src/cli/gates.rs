@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::config::{PartialSettings, Settings};
-use crate::event::GateResult;
+use crate::event::{GateResult, TestReport};
 use crate::run::{Host, run_gate};
 use crate::trust::Consent;
 use crate::ui::{Cell, Table, Terminal, Tone, clean::clean, gate_failure, pretty_json, units};
@@ -37,7 +37,7 @@ fn list(settings: &Settings, as_json: bool, terminal: &Terminal) -> Result<Exit,
     let text = if as_json {
         pretty_json(&settings.gates)
     } else if settings.gates.is_empty() {
-        "No gates are configured, so completion is not verified (see docs/config.md).\n".to_owned()
+        "No gates are configured, so completion is not verified (see docs/gates.md).\n".to_owned()
     } else {
         let mut table = Table::new(["GATE", "COMMAND", "TIMEOUT"]);
         for gate in &settings.gates {
@@ -65,6 +65,8 @@ struct GateRow {
     command: String,
     result: GateResult,
     duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tests: Option<TestReport>,
     output: String,
 }
 
@@ -104,6 +106,7 @@ fn run(
             command: rule.run.clone(),
             result: report.result,
             duration_ms: u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX),
+            tests: report.tests,
             output: report.output,
         };
         if !as_json {
@@ -123,16 +126,18 @@ fn run(
 fn gate_text(row: &GateRow, took: std::time::Duration, terminal: &Terminal) -> String {
     let output = clean(row.output.trim_end());
     let indented: String = output.lines().map(|line| format!("  {line}\n")).collect();
-    let (mark, tone) = match row.result {
-        GateResult::Passed => ("✓", Tone::Good),
-        GateResult::Failed { .. } | GateResult::TimedOut | GateResult::CouldNotStart => ("✗", Tone::Bad),
+    let (mark, tone) = match row.result.passed() {
+        true => ("✓", Tone::Good),
+        false => ("✗", Tone::Bad),
     };
     let why = gate_failure(row.result).map(|why| format!(" · {why}"));
+    let tests = row.tests.as_ref().map(|tests| format!(" · {tests}"));
     format!(
-        "{indented}{} {} · {}{}\n",
+        "{indented}{} {} · {}{}{}\n",
         terminal.styled(mark, tone),
         clean(&row.name),
         units::duration(took),
-        why.unwrap_or_default()
+        why.unwrap_or_default(),
+        tests.unwrap_or_default()
     )
 }

@@ -59,6 +59,9 @@ impl CliError {
             Self::SessionInInteractiveMode => vec!["set `session: fresh`, or pass --mode autonomous".into()],
             Self::RoleWithoutModel { key, .. } => vec![format!("select it with {key}.args")],
             Self::ResumeUnsupported { .. } => vec!["set `session: fresh`".into()],
+            Self::GatesRequired => {
+                vec!["add gates to ralph.yml, or pass --gate COMMAND (see docs/gates.md)".into()]
+            }
             Self::NoTerminal { .. } => {
                 vec!["for plain text, pass --no-tui; to replay a recorded run: ralph replay".into()]
             }

@@ -132,18 +132,45 @@ fn write_new(path: &Path, content: &str) -> io::Result<()> {
     file.write_all(content.as_bytes())
 }
 
-/// Guesses the test command from the project's files; it is written as a comment.
-fn test_command(project: &Path) -> &'static str {
-    const COMMANDS: [(&str, &str); 6] = [
+/// Finds the test command from the project's files.
+fn test_command(project: &Path) -> Option<&'static str> {
+    const COMMANDS: [(&str, &str); 8] = [
         ("Cargo.toml", "cargo test"),
         ("package.json", "npm test"),
         ("go.mod", "go test ./..."),
         ("pyproject.toml", "python3 -m pytest"),
+        ("pytest.ini", "python3 -m pytest"),
         ("pom.xml", "mvn -q test"),
+        ("mix.exs", "mix test"),
         ("Makefile", "make test"),
     ];
-    let found = COMMANDS.iter().find(|(file, _)| project.join(file).exists());
-    found.map_or("make test", |(_, command)| command)
+    let has_target = |file: &str| {
+        // A Makefile without tests, and npm's default script, which always fails, are no gates.
+        let text = || std::fs::read_to_string(project.join(file)).unwrap_or_default();
+        match file {
+            "Makefile" => text().lines().any(|line| line.starts_with("test:")),
+            "package.json" => {
+                let package: serde_json::Value = serde_json::from_str(&text()).unwrap_or_default();
+                let script = package["scripts"]["test"].as_str();
+                script.is_some_and(|script| !script.contains("no test specified"))
+            }
+            _ => true,
+        }
+    };
+    let found = COMMANDS
+        .iter()
+        .find(|(file, _)| project.join(file).exists() && has_target(file));
+    found.map(|(_, command)| *command)
+}
+
+/// The section `gates`; a comment if the test command is unknown.
+fn gates(test_command: Option<&str>) -> String {
+    let about =
+        "# The run is complete only if all gates succeed. Without gates, completion is not verified.\n";
+    match test_command {
+        Some(command) => format!("{about}gates:\n  - name: tests\n    run: {command}\n"),
+        None => format!("{about}# gates:\n#   - name: tests\n#     run: make test\n"),
+    }
 }
 
 /// Quotes a path for YAML if necessary.
@@ -156,7 +183,8 @@ fn yaml_scalar(path: &str) -> String {
 }
 
 /// Returns a `ralph.yml` with the commonly changed settings and their defaults.
-fn config(agent: Option<&str>, prompt_file: &str, test_command: &str) -> String {
+fn config(agent: Option<&str>, prompt_file: &str, test_command: Option<&str>) -> String {
+    let gates = gates(test_command);
     let backend = match agent {
         Some(agent) => {
             format!("  backend: {agent:<19} # found in PATH; `auto` uses the first installed agent\n")
@@ -180,11 +208,7 @@ event_loop:
   # max_no_progress: 5         # stop after 5 iterations without changes
   # allowed_paths: [\"src/**\"]  # an iteration that changes other files fails
 
-# The run is complete only if all gates succeed. Without gates, completion is not verified.
-# gates:
-#   - name: tests
-#     run: {test_command}
-
+{gates}
 # Commands to run on events. Each receives a JSON document on stdin.
 # hooks:
 #   on_complete: notify-send ralph \"$RALPH_HOOK_MESSAGE\"
@@ -200,7 +224,7 @@ mod tests {
 
     #[test]
     fn written_config_is_valid_with_and_without_comments() {
-        let plain = config(Some("claude"), PROMPT_FILE, "cargo test");
+        let plain = config(Some("claude"), PROMPT_FILE, Some("cargo test"));
         let uncommented: String = plain
             .lines()
             .map(|line| match line.trim_start().strip_prefix("# ") {
@@ -211,7 +235,7 @@ mod tests {
             })
             .collect();
         assert_ne!(plain, uncommented);
-        for text in [plain, config(None, PROMPT_FILE, "go test ./..."), uncommented] {
+        for text in [plain, config(None, PROMPT_FILE, None), uncommented] {
             let directory = tempfile::tempdir().unwrap();
             std::fs::write(directory.path().join("ralph.yml"), &text).unwrap();
             let loaded = load(&LoadRequest {
@@ -230,8 +254,19 @@ mod tests {
     #[test]
     fn test_command_depends_on_the_project() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(test_command(directory.path()), "make test");
-        std::fs::write(directory.path().join("package.json"), "{}").unwrap();
-        assert_eq!(test_command(directory.path()), "npm test");
+        let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        let command = || test_command(directory.path());
+        assert_eq!(command(), None);
+        write("Makefile", "all:\n\ttrue\n");
+        assert_eq!(command(), None, "no target `test`");
+        write("Makefile", "test: all\n\t./t\n");
+        assert_eq!(command(), Some("make test"));
+        write(
+            "package.json",
+            r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#,
+        );
+        assert_eq!(command(), Some("make test"), "npm's default script is no test");
+        write("package.json", r#"{"scripts": {"test": "jest"}}"#);
+        assert_eq!(command(), Some("npm test"));
     }
 }

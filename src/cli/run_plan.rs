@@ -40,6 +40,9 @@ pub(super) struct RunPlan {
 
 impl RunPlan {
     pub(super) fn new(context: &Context, settings: Settings) -> Result<Self, CliError> {
+        if settings.event_loop.require_gates && settings.gates.is_empty() {
+            return Err(CliError::GatesRequired);
+        }
         let hats = Hats::new(settings.hats.values().cloned().collect())?;
         let prompt = prompt::find(&settings, &context.cwd)?;
         let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;

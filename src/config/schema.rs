@@ -287,7 +287,9 @@ mod tests {
         let hats = &schema["properties"]["hats"]["additionalProperties"];
         assert_eq!(hats["additionalProperties"], false);
         assert!(hats["properties"]["description"].is_object());
-        assert!(schema["properties"]["cli"]["properties"]["extra_args"].is_null());
+        for key in ["extra_args", "extra_gates"] {
+            assert!(schema["properties"]["cli"]["properties"][key].is_null(), "{key}");
+        }
     }
 
     #[test]

@@ -105,6 +105,9 @@ section! {
         /// Can be set only on the command line, after `--`.
         #[serde(skip_deserializing)]
         extra_args: Vec<String> = Vec::new(),
+        /// Can be set only on the command line, with `--gate`.
+        #[serde(skip_deserializing)]
+        extra_gates: Vec<String> = Vec::new(),
     }
 }
 
@@ -183,6 +186,8 @@ section! {
         /// allows all files.
         #[check(inner(length(min = 1)), extend("format" = "patterns"))]
         allowed_paths: Vec<String> = Vec::new(),
+        /// Refuse to start a run without gates.
+        require_gates: bool = false,
     }
 }
 

@@ -310,7 +310,9 @@ fn top_level_mismatch(text: &str) -> Problem {
 /// The section that defines a key.
 fn section_of(field: &str) -> Option<&'static str> {
     let schema = serde_json::to_value(PartialSettings::default()).unwrap_or(Value::Null);
-    let defines = |section: &str| field != "extra_args" && schema[section].get(field).is_some();
+    let defines = |section: &str| {
+        !["extra_args", "extra_gates"].contains(&field) && schema[section].get(field).is_some()
+    };
     ["cli", "event_loop"].into_iter().find(|section| defines(section))
 }
 

@@ -118,11 +118,8 @@ mod tests {
 
     fn gate(run: &str) -> Gate {
         Gate {
-            name: "g".to_owned(),
-            run: run.to_owned(),
             timeout: crate::policy::Seconds(1),
-            cwd: None,
-            env: std::collections::BTreeMap::new(),
+            ..Gate::new("g", run)
         }
     }
 

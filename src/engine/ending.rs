@@ -58,6 +58,9 @@ impl HookKind {
 
 impl Engine {
     pub(super) fn finish(&mut self, at: Duration, outcome: RunOutcome, out: &mut Vec<Action>) {
+        if let RunOutcome::Complete { .. } = &outcome {
+            out.push(Action::Emit(self.verification()));
+        }
         let ended = self.run_ended(at, outcome);
         out.push(Action::WriteSummary(Box::new(ended.clone())));
         // A user who interrupts a run does not want to wait for hooks.
@@ -79,7 +82,7 @@ impl Engine {
         let running = match &self.state {
             EngineState::AgentRunning(attempt) => Some(attempt.usage.clone()),
             EngineState::Inspecting(inspection) => Some(inspection.attempt.usage.clone()),
-            EngineState::GateRunning(gate_run) => Some(gate_run.attempt.usage.clone()),
+            EngineState::GateRunning(gate_run) => gate_run.attempt().map(|attempt| attempt.usage.clone()),
             EngineState::AwaitingConfirmation(pending) => Some(pending.attempt.usage.clone()),
             EngineState::New
             | EngineState::ReadingPrompt

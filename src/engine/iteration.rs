@@ -35,7 +35,7 @@ impl Engine {
             return;
         };
         self.agent = self.policy.agents.of_hat(hat.as_deref());
-        let gates: Vec<&str> = self.policy.gates.iter().map(|gate| gate.run.as_str()).collect();
+        let gates = gates::visible_commands(&self.policy.gates);
         let mut prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
         self.user_messages.add_to(&mut prompt);
         let (iteration, attempt_number) = (self.iteration, self.attempt_number);

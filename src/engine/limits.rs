@@ -181,7 +181,7 @@ impl Engine {
     pub(super) fn budget_exceeded(&self) -> Option<RunLimit> {
         let running = match &self.state {
             EngineState::AgentRunning(attempt) => Some(&attempt.usage),
-            EngineState::GateRunning(gate_run) => Some(&gate_run.attempt.usage),
+            EngineState::GateRunning(gate_run) => gate_run.attempt().map(|attempt| &attempt.usage),
             EngineState::Inspecting(inspection) => Some(&inspection.attempt.usage),
             EngineState::AwaitingConfirmation(pending) => Some(&pending.attempt.usage),
             EngineState::New

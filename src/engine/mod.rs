@@ -87,6 +87,7 @@ use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, Seconds, Session}
 
 use attempt::{Attempt, AttemptVerdict, Evaluation, PathCheck, StopCause, StopRequest};
 use backoff::Backoff;
+use gates::GateRun;
 use hats::HatQueue;
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
@@ -95,7 +96,7 @@ use user_messages::UserMessages;
 
 /// Composes the prompt of a run's first iteration.
 pub fn first_prompt(task: &str, policy: &Policy) -> String {
-    let gates: Vec<&str> = policy.gates.iter().map(|gate| gate.run.as_str()).collect();
+    let gates = gates::visible_commands(&policy.gates);
     let mut queue = HatQueue::new(policy.hats.clone());
     // No hat has been activated yet, so none can be exhausted.
     let _ = queue.activate_next();
@@ -145,15 +146,22 @@ pub enum Input {
     SessionResolved(Option<String>),
     /// A hook has ended; the text is a problem to report.
     HookEnded(Option<String>),
-    /// `None` for a gate that could not be started.
-    GateEnded {
-        end: Option<ProcessEnd>,
-        output: String,
-    },
+    GateEnded(GateEnd),
     /// A command of the user or the system. A command with the id of an earlier one is ignored.
     Command(CommandRequest),
     /// [`Engine::deadline`] has passed.
     Tick,
+}
+
+/// The end of a gate.
+#[derive(Debug, Clone, Default)]
+pub struct GateEnd {
+    /// `None` for a gate that could not be started.
+    pub end: Option<ProcessEnd>,
+    /// The output, or the reason why the gate could not be started.
+    pub output: String,
+    /// The contents of the gate's report file.
+    pub report: Option<String>,
 }
 
 /// Something that the caller has to do.
@@ -286,7 +294,7 @@ impl EngineState {
         match self {
             Self::AgentRunning(attempt) => Some(*attempt),
             Self::Inspecting(inspection) => Some(inspection.attempt),
-            Self::GateRunning(gate_run) => Some(gate_run.attempt),
+            Self::GateRunning(gate_run) => gate_run.into_attempt(),
             Self::AwaitingConfirmation(pending) => Some(pending.attempt),
             Self::New
             | Self::ReadingPrompt
@@ -296,16 +304,6 @@ impl EngineState {
             | Self::Finished => None,
         }
     }
-}
-
-/// A gate that checks the agent's claim to be done.
-#[derive(Debug)]
-struct GateRun {
-    attempt: Attempt,
-    marker: String,
-    index: usize,
-    started: Duration,
-    stop_request: Option<StopRequest>,
 }
 
 impl Engine {
@@ -399,7 +397,7 @@ impl Engine {
                 out.push(Action::Emit(RunEvent::RunStarted(header)));
                 self.warn_about_unenforceable_budget(out);
                 self.iteration = 1;
-                self.begin_iteration(at, out);
+                self.check_gates_first(at, out);
             }
             Input::Resumed { header, changed } => self.resumed(at, *header, changed, out),
             Input::WorkspaceScanned { fingerprint } => self.workspace_scanned(at, fingerprint, out),
@@ -439,7 +437,7 @@ impl Engine {
             Input::PathsChecked(violations) => self.paths_checked(at, violations, out),
             Input::SessionResolved(id) => self.session_resolved(at, id.as_deref(), out),
             Input::HookEnded(problem) => self.hook_ended(problem, out),
-            Input::GateEnded { end, output } => self.gate_ended(at, end, &output, out),
+            Input::GateEnded(ended) => self.gate_ended(at, ended, out),
             Input::Command(request) => self.command_received(at, request, out),
             Input::Tick => self.tick(at, out),
         }

@@ -109,6 +109,7 @@ mod tests {
                     result: *result,
                     duration_ms: 0,
                     output: String::new(),
+                    details: Box::default(),
                 });
             }
         }

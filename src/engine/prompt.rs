@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::event::{GateResult, ProcessEnd};
+use crate::event::{GateResult, ProcessEnd, TestReport};
 
 use super::marker::Markers;
 
@@ -26,6 +26,9 @@ pub(crate) struct GateRejection {
     pub(crate) result: GateResult,
     pub(crate) seconds: u64,
     pub(crate) output: String,
+    pub(crate) report: Option<TestReport>,
+    /// The agent may not learn what the gate checks.
+    pub(crate) hidden: bool,
 }
 
 /// Composes the prompt.
@@ -97,7 +100,14 @@ fn explain_gate_rejection(gate_rejection: &GateRejection) -> String {
         result,
         seconds,
         output,
+        report,
+        hidden,
     } = gate_rejection;
+    if *hidden {
+        return "You reported that the task is done, but it is not: a hidden check failed. Read the task again and verify \
+                each of its requirements."
+            .to_owned();
+    }
     let how = match result {
         GateResult::Passed => "passed".to_owned(),
         GateResult::Failed {
@@ -108,16 +118,48 @@ fn explain_gate_rejection(gate_rejection: &GateRejection) -> String {
         } => format!("was killed by signal {signal}"),
         GateResult::TimedOut => "timed out".to_owned(),
         GateResult::CouldNotStart => "could not be started".to_owned(),
+        GateResult::TooFewTests { passed } => {
+            format!("succeeded with only {passed} passed tests, fewer than required,")
+        }
     };
     let mut text = format!(
         "You reported that the task is done, but it is not: ralph ran `{command}`, which {how} after {seconds} s."
     );
     let output = output.trim_end();
-    if output.is_empty() {
+    if let Some(report) = report.as_ref().filter(|report| !report.failures.is_empty()) {
+        text.push_str(&list_failures(report));
+    } else if output.is_empty() {
         text.push_str(" It printed nothing.");
     } else {
         let fence = fence_for(output);
         text.push_str(&format!(" It printed:\n\n{fence}\n{output}\n{fence}"));
+    }
+    text
+}
+
+/// The failed tests and compiler errors, up to the budget of a gate's output.
+fn list_failures(report: &TestReport) -> String {
+    let mut text = match report.passed + report.failed + report.skipped {
+        0 => " Errors:".to_owned(),
+        _ => format!(" Tests: {report}."),
+    };
+    let mut listed = 0;
+    for failure in &report.failures {
+        let message = failure.message.trim();
+        let fence = fence_for(message);
+        let entry = match message.is_empty() {
+            true => format!("\n\n- {}", failure.heading()),
+            false => format!("\n\n- {}\n{fence}\n{message}\n{fence}", failure.heading()),
+        };
+        if listed > 0 && text.len() + entry.len() > OUTPUT_BUDGET {
+            break;
+        }
+        text.push_str(&entry);
+        listed += 1;
+    }
+    let more = report.failures.len() as u64 - listed + report.more_failures;
+    if more > 0 {
+        text.push_str(&format!("\n\nand {more} more."));
     }
     text
 }
@@ -194,6 +236,8 @@ mod tests {
             },
             seconds: 3,
             output: "```\nassertion failed\n".into(),
+            report: None,
+            hidden: false,
         };
         let notes = PromptNotes {
             gate_rejection: Some(gate_rejection),

@@ -128,8 +128,21 @@ impl RestoredRun {
                 result,
                 duration_ms,
                 output,
+                details,
                 ..
-            } => self.gate_ended(*result, *duration_ms, output),
+            } => {
+                let rejection = GateRejection {
+                    command: self.gate_command.clone(),
+                    result: *result,
+                    seconds: duration_ms / 1000,
+                    output: output.clone(),
+                    report: details.report.clone(),
+                    hidden: details.hidden,
+                };
+                if *result != GateResult::Passed {
+                    self.next_notes.get_or_insert_default().gate_rejection = Some(rejection);
+                }
+            }
             RunEvent::IterationEnded { outcome, usage, .. } => self.iteration_ended(outcome, usage),
             RunEvent::Waiting {
                 why: WaitReason::RateLimit | WaitReason::Overload,
@@ -184,17 +197,6 @@ impl RestoredRun {
             | TranscriptEvent::ToolStart { .. }
             | TranscriptEvent::ToolOutput { .. }
             | TranscriptEvent::ToolEnd { .. } => {}
-        }
-    }
-
-    fn gate_ended(&mut self, result: GateResult, duration_ms: u64, output: &str) {
-        if result != GateResult::Passed {
-            self.next_notes.get_or_insert_default().gate_rejection = Some(GateRejection {
-                command: self.gate_command.clone(),
-                result,
-                seconds: duration_ms / 1000,
-                output: output.to_owned(),
-            });
         }
     }
 
@@ -368,6 +370,7 @@ impl Engine {
             .and_then(|reset| self.time_until_reset(at, reset));
         match left {
             Some(left) => self.wait_for_reset(at, left, out),
+            None if self.is_untouched() => self.check_gates_first(at, out),
             None => self.begin_iteration(at, out),
         }
     }

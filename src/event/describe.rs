@@ -260,9 +260,11 @@ impl RunEvent {
                 let verdict = run_verdict(outcome, context.gates);
                 Description::new(NoteTag::Verdict, verdict.tone, verdict.sentence)
             }
-            Self::Transcript { .. } | Self::Stderr { .. } | Self::GateStarted { .. } | Self::WaitEnded => {
-                return None;
-            }
+            Self::Transcript { .. }
+            | Self::Stderr { .. }
+            | Self::GateStarted { .. }
+            | Self::Verification { .. }
+            | Self::WaitEnded => return None,
         })
     }
 
@@ -283,6 +285,7 @@ impl RunEvent {
             | Self::AgentEnded { .. }
             | Self::CommandReceived { .. }
             | Self::GateStarted { .. }
+            | Self::Verification { .. }
             | Self::Waiting { .. }
             | Self::WaitEnded
             | Self::Progress { .. }
@@ -317,6 +320,7 @@ impl RunEvent {
             | Self::Asking
             | Self::Stopping { .. }
             | Self::Notice { .. }
+            | Self::Verification { .. }
             | Self::RunEnded { .. } => None,
         }
     }

@@ -3,13 +3,13 @@
 
 mod command;
 mod describe;
+mod gate;
 mod json;
 mod line;
 mod money;
 mod outcome;
 mod run;
 mod secrets;
-mod test_report;
 mod topic;
 mod transcript;
 pub mod units;
@@ -18,6 +18,7 @@ mod verdict;
 
 pub use command::{Answer, Command, CommandNotSent, CommandRequest, CommandSender};
 pub use describe::{DescribeContext, Description, Detail, Durability, NoteTag, Tone, later};
+pub use gate::{GateDetails, TestFailure, TestReport};
 pub use json::Json;
 pub(crate) use json::{find_escapable, find_escapable_in_prefix};
 pub use line::{ByteOutput, RecordWriter};
@@ -28,7 +29,6 @@ pub use outcome::{
 };
 pub use run::{GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, WaitReason};
 pub use secrets::Secrets;
-pub use test_report::{TestFailure, TestReport};
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,

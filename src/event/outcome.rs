@@ -203,6 +203,8 @@ pub enum RunOutcome {
     Complete { marker: String },
     /// Too many iterations failed in a row, or the agent printed a failure marker.
     Failed { reason: String },
+    /// The configuration makes the result meaningless; for example, a gate that must fail first passed before any work.
+    Misconfigured { reason: String },
     /// The agent is not authenticated.
     AuthRequired { message: String },
     /// A limit of the run was reached.

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentEnd, AgentIdentity, Command, IterationOutcome, ProcessEnd, RunOutcome, TopicEvent, TranscriptEvent,
-    Usage,
+    AgentEnd, AgentIdentity, Command, GateDetails, IterationOutcome, ProcessEnd, RunOutcome, TopicEvent,
+    TranscriptEvent, Usage,
 };
 
 /// An event of a run.
@@ -84,8 +84,17 @@ pub enum RunEvent {
         name: String,
         result: GateResult,
         duration_ms: u64,
-        /// Output of the gate. The middle of long output is omitted.
+        /// Output of the gate. The middle of long output is omitted. Empty for a hidden gate.
         output: String,
+        #[serde(flatten)]
+        details: Box<GateDetails>,
+    },
+    /// The run is complete: what was verified.
+    Verification {
+        /// Whether gates are configured.
+        verified: bool,
+        /// The names of the gates, which all passed.
+        gates: Vec<String>,
     },
     /// An iteration ended.
     IterationEnded {
@@ -197,9 +206,21 @@ pub enum StreamName {
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {
     Passed,
-    Failed { end: ProcessEnd },
+    Failed {
+        end: ProcessEnd,
+    },
     TimedOut,
     CouldNotStart,
+    /// The command succeeded, but fewer tests passed than `min_tests` requires.
+    TooFewTests {
+        passed: u64,
+    },
+}
+
+impl GateResult {
+    pub fn passed(self) -> bool {
+        self == Self::Passed
+    }
 }
 
 /// The reason for a wait.
@@ -231,4 +252,12 @@ pub enum NoticeLevel {
 )]
 pub(super) fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes the field by reference"
+)]
+pub(super) fn is_false(value: &bool) -> bool {
+    !*value
 }

@@ -61,8 +61,14 @@ impl PassedGates {
                 result: GateResult::Passed,
                 ..
             } => self.0.get_or_insert_default().push(name.clone()),
+            RunEvent::Verification { gates, .. } => self.0 = Some(gates.clone()),
             _ => {}
         }
+    }
+
+    /// The names of the gates; `None` if they are unknown.
+    pub fn names(&self) -> Option<&[String]> {
+        self.0.as_deref()
     }
 
     fn done_sentence(&self) -> String {
@@ -142,6 +148,9 @@ pub fn run_verdict(outcome: &RunOutcome, gates: &PassedGates) -> Verdict {
     match outcome {
         RunOutcome::Complete { .. } => Verdict::good(gates.done_sentence()),
         RunOutcome::Failed { reason } => Verdict::bad(format!("Failed: {}.", without_full_stop(reason))),
+        RunOutcome::Misconfigured { reason } => {
+            Verdict::bad(format!("Not started: {}.", without_full_stop(reason)))
+        }
         RunOutcome::AuthRequired { message } => Verdict::bad(format!(
             "{}.",
             with_message(
@@ -168,6 +177,7 @@ pub fn next_step(outcome: &RunOutcome, run_id: &str) -> Option<String> {
         RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {resume}")),
         RunOutcome::LimitReached { limit } => Some(format!("raise {}, then: {resume}", limit_key(*limit))),
         RunOutcome::Interrupted { .. } | RunOutcome::Failed { .. } => Some(format!("to resume: {resume}")),
+        RunOutcome::Misconfigured { .. } => Some(format!("fix the configuration, then: {resume}")),
         RunOutcome::Complete { .. } => None,
     }
 }
@@ -238,6 +248,11 @@ pub fn gate_failure(result: GateResult) -> Option<String> {
         GateResult::Failed { end } => Some(end.to_string()),
         GateResult::TimedOut => Some("timed out".into()),
         GateResult::CouldNotStart => Some("could not start".into()),
+        GateResult::TooFewTests { passed } => Some(match passed {
+            0 => "no tests passed".into(),
+            1 => "only 1 test passed".into(),
+            more => format!("only {more} tests passed"),
+        }),
     }
 }
 
@@ -376,6 +391,7 @@ mod tests {
             result,
             duration_ms: 1,
             output: String::new(),
+            details: Box::default(),
         };
         let started = RunEvent::IterationStarted {
             iteration: 1,

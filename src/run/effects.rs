@@ -11,14 +11,16 @@ use tempfile::TempDir;
 use tracing::Span;
 
 use crate::agent::ResolvedAgent;
-use crate::engine::Input;
-use crate::event::StreamName;
+use crate::engine::{GateEnd, Input};
+use crate::event::{ProcessEnd, StreamName};
 use crate::failpoint;
-use crate::process::{Environment, ProcessSpec, Size, scratch};
+use crate::policy::Gate;
+use crate::process::{Environment, Size, scratch};
 use crate::runner::{AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started};
 use crate::store::{IterationFiles, RawOutput, Run};
 
 use super::RunError;
+use super::gate::GateRun;
 use super::host::Host;
 use super::queue::{Generation, Message};
 use super::setup::PromptSource;
@@ -31,8 +33,14 @@ pub(super) enum Effect {
     StartAgent(AgentStart),
     StartGate {
         generation: Generation,
-        spec: ProcessSpec,
+        gate: Box<Gate>,
+        environment: Environment,
         span: Span,
+    },
+    /// Collects what the gate that has ended left behind.
+    FinishGate {
+        end: Option<ProcessEnd>,
+        output: String,
     },
     CheckPaths,
     ResolveSession {
@@ -93,6 +101,7 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
         let runner = ProcessRunner::new(context.host.supervisors().clone());
         let mut worker = Worker {
             workspace: None,
+            gate: None,
             context,
             runner,
             queue,
@@ -116,6 +125,8 @@ struct Worker {
     queue: Sender<Message>,
     /// Opened by the first scan.
     workspace: Option<Workspace>,
+    /// The gate that was started last.
+    gate: Option<GateRun>,
 }
 
 impl Worker {
@@ -128,10 +139,13 @@ impl Worker {
             Effect::StartAgent(start) => return self.start_agent(start).map(Some),
             Effect::StartGate {
                 generation,
-                spec,
+                gate,
+                environment,
                 span,
             } => {
                 let _span = span.entered();
+                let gate_run = self.gate.insert(GateRun::new(*gate, &self.context.workspace));
+                let spec = gate_run.spec(environment);
                 let started = self.runner.start(spec, self.plain_events(generation));
                 return Ok(Some(Message::Started(Box::new(StartResult {
                     generation,
@@ -139,6 +153,14 @@ impl Worker {
                     files: None,
                 }))));
             }
+            Effect::FinishGate { end, output } => Input::GateEnded(match self.gate.take() {
+                Some(gate_run) => gate_run.ended(end, output),
+                None => GateEnd {
+                    end,
+                    output,
+                    ..GateEnd::default()
+                },
+            }),
             Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
             Effect::ResolveSession {
                 agent,

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::{NESTED_SESSION, Terminal};
@@ -23,7 +22,7 @@ use super::interactive::InteractiveSession;
 use super::prompt_user::AnswerReader;
 use super::queue::Generation;
 use super::runner_events::{RunningJob, Work};
-use super::{Driver, RunAgent, RunError, gate, summary};
+use super::{Driver, RunAgent, RunError, summary};
 
 impl Driver<'_> {
     /// Carries out one action; returns the outcome if it ends the run.
@@ -60,7 +59,7 @@ impl Driver<'_> {
                     reported,
                 });
             }
-            Action::RunGate(gate) => self.run_gate(&gate),
+            Action::RunGate(gate) => self.run_gate(gate),
             Action::RunHook { kind, event } => self.run_hook(kind, *event)?,
             Action::WriteSummary(event) => self.write_summary(*event)?,
             Action::Stop { grace } => self.with_handle(|handle: &dyn Handle| handle.stop(grace)),
@@ -72,7 +71,7 @@ impl Driver<'_> {
     }
 
     /// The thread of the effects lives as long as the driver, so sending cannot fail before the run has ended.
-    fn start_effect(&self, effect: Effect) {
+    pub(super) fn start_effect(&self, effect: Effect) {
         drop(self.effects.send(effect));
     }
 
@@ -179,15 +178,15 @@ impl Driver<'_> {
         }
     }
 
-    fn run_gate(&mut self, gate: &Gate) {
+    fn run_gate(&mut self, gate: Gate) {
         let environment = self.environment();
-        let spec = gate::spec(gate, environment, Path::new(&self.setup.workspace));
         let generation = self.next_generation();
         self.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
         let span = self.log.span();
         self.start_effect(Effect::StartGate {
             generation,
-            spec,
+            gate: Box::new(gate),
+            environment,
             span,
         });
     }

@@ -1,32 +1,99 @@
 //! The command of a gate, and `ralph gates run`, which runs one gate outside a run.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::agent::NESTED_SESSION;
-use crate::event::GateResult;
+use crate::engine::GateEnd;
+use crate::event::{GateResult, ProcessEnd, TestReport};
+use crate::files::{self, ReadRule};
 use crate::policy::Gate;
-use crate::process::{Child, ChildEvent, Environment, ProcessSpec, Stdin, Supervisors, Transport};
+use crate::process::{
+    Child, ChildEvent, Environment, ProcessError, ProcessSpec, Stdin, Supervisors, Transport,
+};
 
 use super::excerpt::Excerpt;
+
+/// A JUnit report larger than this is not read.
+const REPORT_RULE: ReadRule = ReadRule::following(32 << 20);
 
 /// How one gate ended.
 #[derive(Debug)]
 pub struct GateReport {
     pub result: GateResult,
     pub took: Duration,
+    /// The test results in the output or in the report file.
+    pub tests: Option<TestReport>,
     /// The output, without the middle if it is long, or the reason why the gate could not be started.
     pub output: String,
 }
 
-pub(super) fn spec(gate: &Gate, mut environment: Environment, workspace: &Path) -> ProcessSpec {
-    let own = gate.env.iter();
-    environment
-        .set
-        .extend(own.map(|(name, value)| (name.into(), value.into())));
-    shell_command(&gate.run, environment, gate.cwd.as_deref().unwrap_or(workspace))
+/// A gate and the directory in which it runs.
+pub(super) struct GateRun {
+    gate: Gate,
+    directory: PathBuf,
+    /// The state of the report file before the gate started.
+    stale_report: Option<FileState>,
+}
+
+/// What changes when a file is written.
+#[derive(PartialEq, Eq)]
+struct FileState {
+    inode: u64,
+    changed: (i64, i64),
+    bytes: u64,
+}
+
+impl FileState {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = path.metadata().ok()?;
+        Some(Self {
+            inode: metadata.ino(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            bytes: metadata.len(),
+        })
+    }
+}
+
+impl GateRun {
+    pub(super) fn new(gate: Gate, workspace: &Path) -> Self {
+        let directory = gate.cwd.clone().unwrap_or_else(|| workspace.to_owned());
+        let report = gate.report.as_ref().map(|report| directory.join(report));
+        Self {
+            stale_report: report.as_deref().and_then(FileState::of),
+            gate,
+            directory,
+        }
+    }
+
+    pub(super) fn spec(&self, mut environment: Environment) -> ProcessSpec {
+        let own = self.gate.env.iter();
+        environment
+            .set
+            .extend(own.map(|(name, value)| (name.into(), value.into())));
+        shell_command(&self.gate.run, environment, &self.directory)
+    }
+
+    /// The report file, if the gate has written it.
+    fn read_report(&self) -> Option<String> {
+        let path = self.directory.join(self.gate.report.as_ref()?);
+        if FileState::of(&path) == self.stale_report {
+            return None;
+        }
+        let bytes = files::read(&path, REPORT_RULE).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    pub(super) fn ended(&self, end: Option<ProcessEnd>, output: String) -> GateEnd {
+        GateEnd {
+            end,
+            output,
+            report: self.read_report(),
+        }
+    }
 }
 
 /// A shell command of the user, with an empty stdin.
@@ -49,43 +116,66 @@ pub fn run_gate(supervisors: &Supervisors, gate: &Gate, workspace: &Path, grace:
         set: Vec::new(),
     };
     let started = Instant::now();
-    let (sender, reports) = mpsc::channel();
-    let spec = spec(gate, environment, workspace);
-    let report = move |report: ChildEvent| drop(sender.send(report));
-    let child = match Child::spawn(supervisors, &spec, report) {
-        Ok(child) => child,
-        Err(error) => {
-            return GateReport {
-                result: GateResult::CouldNotStart,
-                took: started.elapsed(),
-                output: error.to_string(),
-            };
-        }
-    };
+    let gate_run = GateRun::new(gate.clone(), workspace);
     let mut output = Excerpt::default();
-    let mut out_of_time = false;
-    let result = loop {
-        let left = gate.timeout.duration().saturating_sub(started.elapsed());
-        let next = if out_of_time {
-            reports.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
-        } else {
-            reports.recv_timeout(left)
+    let (ended, timed_out) =
+        match run_to_end(supervisors, &gate_run.spec(environment), gate, grace, &mut output) {
+            Ok((end, timed_out)) => (gate_run.ended(end, output.text()), timed_out),
+            Err(error) => (
+                GateEnd {
+                    output: error.to_string(),
+                    ..GateEnd::default()
+                },
+                TimedOut::No,
+            ),
         };
-        match next {
-            Ok(ChildEvent::Output { chunk, .. }) => output.push(&chunk),
-            Ok(ChildEvent::Ended(_)) if out_of_time => break GateResult::TimedOut,
-            Ok(ChildEvent::Ended(ended)) if ended.end.success() => break GateResult::Passed,
-            Ok(ChildEvent::Ended(ended)) => break GateResult::Failed { end: ended.end },
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                out_of_time = true;
-                child.stop(grace);
-            }
-            Err(mpsc::RecvTimeoutError::Disconnected) => break GateResult::CouldNotStart,
-        }
+    let tests = ended.tests();
+    let result = match timed_out {
+        TimedOut::Yes => GateResult::TimedOut,
+        TimedOut::No => ended.result(gate, tests.as_ref()),
     };
     GateReport {
         result,
         took: started.elapsed(),
-        output: output.text(),
+        tests,
+        output: ended.output,
+    }
+}
+
+/// Whether a gate was stopped because of its timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TimedOut {
+    No,
+    Yes,
+}
+
+/// Runs a command until it ends or times out.
+fn run_to_end(
+    supervisors: &Supervisors,
+    spec: &ProcessSpec,
+    gate: &Gate,
+    grace: Duration,
+    output: &mut Excerpt,
+) -> Result<(Option<ProcessEnd>, TimedOut), ProcessError> {
+    let started = Instant::now();
+    let (sender, reports) = mpsc::channel();
+    let report = move |report: ChildEvent| drop(sender.send(report));
+    let child = Child::spawn(supervisors, spec, report)?;
+    let mut timed_out = TimedOut::No;
+    loop {
+        let left = gate.timeout.duration().saturating_sub(started.elapsed());
+        let next = match timed_out {
+            TimedOut::Yes => reports.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected),
+            TimedOut::No => reports.recv_timeout(left),
+        };
+        match next {
+            Ok(ChildEvent::Output { chunk, .. }) => output.push(&chunk),
+            Ok(ChildEvent::Ended(ended)) => return Ok((Some(ended.end), timed_out)),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                timed_out = TimedOut::Yes;
+                child.stop(grace);
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok((None, timed_out)),
+        }
     }
 }

@@ -96,7 +96,7 @@ impl HookRunner {
         };
         let (name, now) = (kind.name(), Timestamp::now());
         let message = on_one_line(&sentence(event, header, gates, now));
-        let document = json!({
+        let mut document = json!({
             "version": VERSION,
             "event": name,
             "message": message,
@@ -106,6 +106,9 @@ impl HookRunner {
             "at": now,
             "record": event,
         });
+        if let (HookKind::Complete, Some(names)) = (kind, gates.names()) {
+            document["verification"] = json!({ "verified": !names.is_empty(), "gates": names });
+        }
         let environment = Environment {
             remove: Vec::new(),
             set: vec![

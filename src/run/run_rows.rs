@@ -83,7 +83,7 @@ impl OutcomeName {
     pub fn of_outcome(outcome: &RunOutcome) -> Self {
         match outcome {
             RunOutcome::Complete { .. } => Self::Complete,
-            RunOutcome::Failed { .. } => Self::Failed,
+            RunOutcome::Failed { .. } | RunOutcome::Misconfigured { .. } => Self::Failed,
             RunOutcome::AuthRequired { .. } => Self::Auth,
             RunOutcome::LimitReached { .. } => Self::Limit,
             RunOutcome::Interrupted { .. } => Self::Interrupted,

@@ -1,6 +1,6 @@
 //! The job that is running, an agent or a gate: its start, its output and its end.
 
-use crate::engine::Input;
+use crate::engine::{GateEnd, Input};
 use crate::event::{AgentEnd, ProcessEnd, RunOutcome, StreamName, TranscriptEvent};
 use crate::failpoint;
 use crate::runner::{Handle, OutputBytes, RunnerEvent, Started};
@@ -64,10 +64,11 @@ impl Driver<'_> {
                         },
                         swept: 0,
                     },
-                    Work::Gate(_) => Input::GateEnded {
+                    Work::Gate(_) => Input::GateEnded(GateEnd {
                         end: None,
                         output: String::new(),
-                    },
+                        ..GateEnd::default()
+                    }),
                 });
             }
             Some(job) => {
@@ -113,10 +114,11 @@ impl Driver<'_> {
                 self.discard_scratch();
                 let error = error.to_string();
                 self.step(match failed {
-                    Some(Work::Gate(_)) => Input::GateEnded {
+                    Some(Work::Gate(_)) => Input::GateEnded(GateEnd {
                         end: None,
                         output: error,
-                    },
+                        ..GateEnd::default()
+                    }),
                     Some(Work::Agent(_)) | None => Input::CouldNotStart { error },
                 })
             }
@@ -237,7 +239,7 @@ impl Driver<'_> {
                 self.todo.push_back(Input::AgentEnded { end, swept });
                 self.discard_scratch();
             }
-            Work::Gate(excerpt) => self.todo.push_back(Input::GateEnded {
+            Work::Gate(excerpt) => self.start_effect(Effect::FinishGate {
                 end: process_end(&end),
                 output: excerpt.text(),
             }),

@@ -53,11 +53,15 @@ impl SavedRun {
             }
         }
         merge(&mut flags, overrides);
-        // `extra_args` exists only on the command line, so `PartialSettings` does not deserialize it.
-        let extra = flags.pointer_mut("/cli").and_then(Value::as_object_mut);
-        let extra = extra.and_then(|cli| cli.remove("extra_args"));
+        // These keys exist only on the command line, so `PartialSettings` does not deserialize them.
+        let mut take = |key| {
+            let cli = flags.pointer_mut("/cli").and_then(Value::as_object_mut);
+            let words = cli.and_then(|cli| cli.remove(key));
+            words.and_then(|words| serde_json::from_value::<Option<Vec<String>>>(words).ok()?)
+        };
+        let (extra_args, extra_gates) = (take("extra_args"), take("extra_gates"));
         let mut merged: PartialSettings = serde_json::from_value(flags).unwrap_or_else(|_| given.clone());
-        merged.cli.extra_args = extra.and_then(|extra| serde_json::from_value(extra).ok());
+        (merged.cli.extra_args, merged.cli.extra_gates) = (extra_args, extra_gates);
         merged
     }
 

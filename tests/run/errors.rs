@@ -279,6 +279,7 @@ fn an_unwritable_state_directory() {
     fs::write(sandbox.path("state"), "a file in the way").expect("a file");
     let output = sandbox.ralph(&["run", "-p", "x"]).exits_with(1);
     insta::assert_snapshot!(sandbox.redact_paths(&output.stderr), @"
+    warning: no gates are configured, so ralph cannot verify that the work is done (see docs/gates.md)
     error: cannot use the state directory [SANDBOX]/state: File exists (os error 17)
     hint: to store runs elsewhere, set RALPH_STATE_DIR to the absolute path of a writable directory
     ");

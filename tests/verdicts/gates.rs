@@ -96,3 +96,109 @@ fn long_gate_output_is_cut_in_the_middle() {
     }
     assert!(prompt.len() < 20_000, "{}", prompt.len());
 }
+
+#[test]
+fn gates_of_the_command_line_are_added_to_those_of_the_file() {
+    let config =
+        "event_loop: {prompt: x, max_iterations: 1}\ngates: [{name: tests, run: 'test -e tested'}]\n";
+    let sandbox = Sandbox::scripted(CLAIM, config);
+    let flags = [
+        "run",
+        "--gate",
+        "echo linted > lint.txt",
+        "--gate",
+        "test -e no-such-file",
+    ];
+    sandbox.ralph(&flags).exits_with(3);
+    let names = |sandbox: &Sandbox| -> Vec<String> {
+        let started = sandbox.records("gate_started");
+        started
+            .iter()
+            .map(|record| record["name"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    assert_eq!(names(&sandbox), ["tests"], "the first gate fails");
+    fs::write(sandbox.work().join("tested"), "").expect("a file");
+    sandbox
+        .ralph(&["run", "--continue", "--max-iterations", "2"])
+        .exits_with(3);
+    assert_eq!(
+        names(&sandbox)[1..],
+        ["tests", "echo linted > lint.txt", "test -e no-such-file"],
+        "resumed with the same gates"
+    );
+    assert!(sandbox.work().join("lint.txt").exists());
+}
+
+#[test]
+fn a_run_without_gates_is_unverified_and_can_be_refused() {
+    let sandbox = Sandbox::scripted(CLAIM, "event_loop: {prompt: x}\n");
+    let output = sandbox.ralph(&["run"]).exits_with(0);
+    assert!(
+        output
+            .stderr
+            .contains("ralph cannot verify that the work is done"),
+        "{output:?}"
+    );
+    assert!(output.stdout.contains("Done, but unverified"), "{output:?}");
+    assert_eq!(sandbox.records("verification")[0]["verified"], false);
+
+    let sandbox = Sandbox::scripted(CLAIM, "event_loop: {prompt: x, require_gates: true}\n");
+    let output = sandbox.ralph(&["run"]).exits_with(2);
+    assert!(output.stderr.contains("--gate COMMAND"), "{output:?}");
+    let output = sandbox.ralph(&["run", "--gate", "true"]).exits_with(0);
+    assert!(
+        output.stdout.contains("Done. All gates passed (true)."),
+        "{output:?}"
+    );
+    assert_eq!(sandbox.records("verification")[0]["verified"], true);
+}
+
+#[test]
+fn hidden_gate_leaves_no_trace_for_the_agent() {
+    let config = "event_loop: {prompt: x, max_iterations: 2}\n\
+                  gates: [{name: acceptance, hidden: true, run: 'echo SECRET-OUTPUT; : SECRET-COMMAND; exit 1'}]\n";
+    let sandbox = Sandbox::scripted(CLAIM, config);
+    let output = sandbox.ralph(&["run"]).exits_with(3);
+    assert!(
+        sandbox.prompt(2).contains("a hidden check failed"),
+        "{}",
+        sandbox.prompt(2)
+    );
+    let journal = sandbox.journal_text();
+    for text in [sandbox.prompt(1), sandbox.prompt(2), journal, output.stdout] {
+        assert!(!text.contains("SECRET"), "{text}");
+    }
+}
+
+#[test]
+fn a_gate_that_must_fail_first_but_passes_is_a_configuration_error() {
+    let config =
+        "event_loop: {prompt: x}\ngates: [{name: tests, run: 'test -e fixed', must_fail_first: true}]\n";
+    let sandbox = Sandbox::scripted(&format!("run : > fixed\n{CLAIM}"), config);
+    sandbox.ralph(&["run"]).exits_with(0);
+    assert_eq!(sandbox.records("gate_ended").len(), 2);
+
+    let output = sandbox.ralph(&["run"]).exits_with(2);
+    assert!(output.stdout.contains("passes before any work"), "{output:?}");
+    assert!(
+        sandbox.records("iteration_started").is_empty(),
+        "no agent was started"
+    );
+}
+
+#[test]
+fn junit_file_is_read_only_if_the_gate_wrote_it() {
+    let config = "event_loop: {prompt: x, max_iterations: 2}\ngates:\n  - name: tests\n    report: out/junit.xml\n    \
+                  min_tests: 2\n    run: 'if [ -e ready ]; then read -r line < new.xml; echo \"$line\" > out/junit.xml; fi'\n";
+    let sandbox = Sandbox::scripted(&format!("run : > ready\n{CLAIM}"), config);
+    let report = "<testsuite><testcase name='a'/><testcase name='b'/></testsuite>\n";
+    fs::create_dir(sandbox.work().join("out")).expect("a directory");
+    for name in ["out/junit.xml", "new.xml"] {
+        fs::write(sandbox.work().join(name), report).expect("a file");
+    }
+    let stale = sandbox.ralph(&["gates", "run"]).exits_with(1);
+    assert!(stale.stdout.contains("no tests passed"), "{stale:?}");
+    sandbox.ralph(&["run"]).exits_with(0);
+    assert_eq!(sandbox.records("gate_ended")[0]["report"]["passed"], 2);
+}

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::cli::run_request::DryRun;
@@ -33,6 +34,9 @@ pub(in crate::cli) struct RunArguments {
     /// Resume even if the configuration has changed
     #[arg(long, requires = "resume")]
     pub(in crate::cli) yes: bool,
+    /// Accept "done" only if this command succeeds (repeatable)
+    #[arg(long = "gate", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    pub(in crate::cli) gates: Vec<String>,
     /// Run headless, or in the agent's own TUI [default: autonomous]
     #[arg(long, value_enum, value_name = "MODE")]
     pub(in crate::cli) mode: Option<ModeArgument>,
@@ -251,6 +255,7 @@ impl RunArguments {
 
     pub(in crate::cli) fn overrides(&self) -> Result<PartialSettings, SplitError> {
         let mut overrides = self.choice.overrides()?;
+        overrides.cli.extra_gates = (!self.gates.is_empty()).then(|| self.gates.clone());
         overrides.cli.default_mode = self.mode.map(|mode| match mode {
             ModeArgument::Autonomous => Mode::Autonomous,
             ModeArgument::Interactive => Mode::Interactive,

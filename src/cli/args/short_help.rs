@@ -11,6 +11,7 @@ const RARE: &[(&str, &str)] = &[
     ("*", "jq_filter"),
     ("*", "driver_dir"),
     ("run", "mode"),
+    ("run", "transcript"),
     ("run", "show_prompt"),
     ("run", "yes"),
 ];

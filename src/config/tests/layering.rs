@@ -181,11 +181,8 @@ fn maps_merge_key_by_key_and_lists_are_replaced() {
     assert_eq!(claude.args, ["c"]);
     assert!(!settings.adapters["codex"].enabled);
     let three = Gate {
-        name: "three".to_owned(),
-        run: "z".to_owned(),
         timeout: Seconds(9),
-        cwd: None,
-        env: std::collections::BTreeMap::new(),
+        ..Gate::new("three", "z")
     };
     assert_eq!(settings.gates, [three]);
     let planner = &settings.hats["planner"];

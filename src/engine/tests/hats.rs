@@ -121,10 +121,11 @@ fn hat_stays_active_after_a_gate_rejects_its_claim() {
     run.turn(1, "planner", "<event topic=\"plan.ready\">p</event>");
     assert_eq!(run.launch_hat(2), "builder");
     assert_eq!(run.iteration(2, "LOOP_COMPLETE"), [Action::RunGate(gate("test"))]);
-    let failed = Input::GateEnded {
+    let failed = Input::GateEnded(GateEnd {
         end: Some(ProcessEnd::Exited { code: 1 }),
         output: "boom".into(),
-    };
+        ..GateEnd::default()
+    });
     assert_eq!(run.step(3, failed), [Action::ReadPrompt]);
     let prompt = run.launch(3, 3, 1);
     assert!(prompt.contains("hat `builder`") && prompt.contains("plan.ready: p") && prompt.contains("boom"));

@@ -145,9 +145,12 @@ fn user_confirms_completion_and_gates_check_it() {
     assert_eq!(run.exit(2), [Action::AskUser]);
     let done = || answer(Answer::Done);
     assert_eq!(run.step(100, done()), [Action::RunGate(gate("test"))]);
-    let ended = |code| Input::GateEnded {
-        end: Some(ProcessEnd::Exited { code }),
-        output: String::new(),
+    let ended = |code| {
+        Input::GateEnded(GateEnd {
+            end: Some(ProcessEnd::Exited { code }),
+            output: String::new(),
+            ..GateEnd::default()
+        })
     };
     assert_eq!(run.step(101, ended(1)), [Action::ReadPrompt]);
     run.launch(101, 2, 1);

@@ -118,11 +118,8 @@ pub(super) fn header() -> RunHeader {
 
 pub(super) fn gate(name: &str) -> Gate {
     Gate {
-        name: name.into(),
-        run: format!("run {name}"),
         timeout: Seconds(60),
-        cwd: None,
-        env: std::collections::BTreeMap::new(),
+        ..Gate::new(name, format!("run {name}"))
     }
 }
 

@@ -82,7 +82,7 @@ impl Simulation {
             Input::AgentStarted { .. } => self.external = ExternalState::Agent,
             Input::CouldNotStart { .. }
             | Input::AgentEnded { .. }
-            | Input::GateEnded { .. }
+            | Input::GateEnded(_)
             | Input::Command(CommandRequest {
                 command: Command::Answer { .. },
                 ..

@@ -22,11 +22,8 @@ fn policy() -> Policy {
         rules.agents.rules[0].timeouts.idle_in_tool,
     ) = (None, None);
     rules.gates = vec![Gate {
-        name: "test".into(),
-        run: "make test".into(),
         timeout: crate::policy::Seconds(60),
-        cwd: None,
-        env: std::collections::BTreeMap::new(),
+        ..Gate::new("test", "make test")
     }];
     rules.agents.rules[0].transcript.end = EndSignal::ExitOnly;
     (
@@ -123,7 +120,14 @@ impl JournaledRun {
     fn gate(&mut self, second: u64, code: i32) {
         let end = Some(ProcessEnd::Exited { code });
         let output = "two tests failed".into();
-        self.step(second, Input::GateEnded { end, output });
+        self.step(
+            second,
+            Input::GateEnded(GateEnd {
+                end,
+                output,
+                ..GateEnd::default()
+            }),
+        );
     }
 
     fn restored(&self) -> RestoredRun {

@@ -11,7 +11,7 @@ use super::tools::IterationTools;
 use super::{PlainOptions, Verbosity};
 use crate::event::{
     DescribeContext, Description, Detail, GateResult, NoteTag, PassedGates, PlanItem, Record, RunEvent,
-    RunHeader, Usage, gate_failure, later,
+    RunHeader, TestReport, Usage, gate_failure, later,
 };
 use crate::ui::{Tone, UsageByRole, clean::clean, units};
 
@@ -148,12 +148,19 @@ impl PlainRenderer {
             RunEvent::Stderr { iteration: _, text } => self.stderr(text),
             RunEvent::GateStarted { name, command, .. } => self.gate_started(name, command, at),
             RunEvent::GateEnded {
-                iteration: _,
+                iteration,
                 name,
                 result,
                 duration_ms,
                 output,
-            } => self.gate_ended(name, *result, *duration_ms, output),
+                details,
+            } => {
+                // Gates that have to fail before the first iteration say nothing about the work.
+                if *iteration > 0 {
+                    self.count_gate(name, result.passed());
+                }
+                self.gate_ended(name, *result, *duration_ms, (output, details.report.as_ref()));
+            }
             RunEvent::IterationEnded {
                 iteration: _,
                 attempt: _,
@@ -275,12 +282,18 @@ impl PlainRenderer {
         self.page.end_row();
     }
 
-    fn gate_ended(&mut self, name: &str, result: GateResult, duration_ms: u64, output: &str) {
+    fn gate_ended(
+        &mut self,
+        name: &str,
+        result: GateResult,
+        duration_ms: u64,
+        (output, report): (&str, Option<&TestReport>),
+    ) {
         self.activity = PlainActivity::Agent;
-        let passed = result == GateResult::Passed;
-        self.count_gate(name, passed);
+        let passed = result.passed();
         let duration = units::duration(Duration::from_millis(duration_ms));
         let failure = gate_failure(result).map(|failure| format!(" · {failure}"));
+        let tests = report.map(|report| format!(" · {report}"));
         let (mark, tone) = if passed {
             ("✓", Tone::Good)
         } else {
@@ -291,7 +304,11 @@ impl PlainRenderer {
         self.page.put_spaced(Tone::Accent, name);
         self.page.put_spaced(
             Tone::Plain,
-            &format!("· {duration}{}", failure.unwrap_or_default()),
+            &format!(
+                "· {duration}{}{}",
+                failure.unwrap_or_default(),
+                tests.unwrap_or_default()
+            ),
         );
         self.page.end_row();
         if self.is_verbose() {

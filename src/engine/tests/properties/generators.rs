@@ -42,10 +42,11 @@ pub(super) fn exited(form: u8) -> Input {
 }
 
 pub(super) fn gate_ended(form: u8) -> Input {
-    Input::GateEnded {
+    Input::GateEnded(GateEnd {
         end: (form != 255).then(|| process_end(form)),
         output: "output".into(),
-    }
+        ..GateEnd::default()
+    })
 }
 
 fn message(text: &str, flow: Flow) -> TranscriptEvent {

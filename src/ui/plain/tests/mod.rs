@@ -161,6 +161,7 @@ impl<'a> PlainScenario<'a> {
             result,
             duration_ms: 4200,
             output: output.into(),
+            details: Box::default(),
         });
     }
 

@@ -247,6 +247,7 @@ impl RunFixture {
             },
             duration_ms: 4200,
             output: "running 12 tests\ntest parser::quotes ... FAILED\n".into(),
+            details: Box::default(),
         })
     }
 

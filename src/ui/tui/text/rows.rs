@@ -8,7 +8,7 @@ use ratatui::text::{Line, Span};
 
 use super::markdown::{LayoutCheckpoint, MarkdownLayout};
 use super::wrap::{LineBreak, Margin, wrap};
-use crate::event::{GateResult, Json, Tag, ToolStatus};
+use crate::event::{Json, Tag, ToolStatus};
 use crate::ui::plain::{fields, one_line};
 use crate::ui::tui::model::{BlockBody, GateBlock, Note, TextBlock, ToolCall, ToolState, TranscriptBlock};
 use crate::ui::tui::theme::Theme;
@@ -289,11 +289,9 @@ fn gate_rows(gate: &GateBlock, indent: usize, options: LayoutOptions) -> Vec<Row
             let why = gate_failure(result)
                 .map(|why| format!("{why} · "))
                 .unwrap_or_default();
-            let (mark, tone) = match result {
-                GateResult::Passed => ("✓", Tone::Good),
-                GateResult::Failed { .. } | GateResult::TimedOut | GateResult::CouldNotStart => {
-                    ("✗", Tone::Bad)
-                }
+            let (mark, tone) = match result.passed() {
+                true => ("✓", Tone::Good),
+                false => ("✗", Tone::Bad),
             };
             (mark, tone, format!("{why}{}", units::duration(took)))
         }

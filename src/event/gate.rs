@@ -1,9 +1,20 @@
-//! What the output of a gate reports about tests, in the formats that ralph can parse.
+//! Details of a gate's result: the tests that its output reports, and what exactly was verified.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Details of a gate's result.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateDetails {
+    /// The test results in the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<TestReport>,
+    /// The agent may not learn the command and the output.
+    #[serde(default, skip_serializing_if = "super::run::is_false")]
+    pub hidden: bool,
+}
 
 /// The tests that a gate's output reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
