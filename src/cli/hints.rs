@@ -71,6 +71,7 @@ impl CliError {
             | Self::Unwritable { .. }
             | Self::Trust(_)
             | Self::Unreadable { .. }
+            | Self::Unwritable { .. }
             | Self::InputUnreadable { .. }
             | Self::AgentCommand(_)
             | Self::Demo(_)
@@ -83,6 +84,12 @@ impl CliError {
 impl CliError {
     fn file_hints(&self) -> Vec<String> {
         match self {
+            Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                vec!["remove it first, or choose another name".into()]
+            }
+            Self::Unwritable { .. } => {
+                vec!["check the path, disk space and permissions".into()]
+            }
             Self::Filter(_) => vec!["an example of a valid filter: --jq-filter '.text // empty'".into()],
             Self::Trust(TrustError::Store(_)) => vec![
                 "check disk space and the permissions of the state directory (RALPH_STATE_DIR, or ~/.local/state/ralph)".into(),

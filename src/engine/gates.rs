@@ -134,16 +134,8 @@ impl Engine {
             true => (String::new(), None),
             false => (prompt::trim_middle(&ended.output, OUTPUT_BUDGET), report),
         };
-        let rejection = GateRejection {
-            command: gate.shown_command().to_owned(),
-            result,
-            seconds: took.as_secs(),
-            output: output.clone(),
-            report: report.clone(),
-            hidden: gate.hidden,
-        };
-        let (name, could_not_start) = (gate.name.clone(), ended.output);
-        out.push(Action::Emit(RunEvent::GateEnded {
+        let name = gate.name.clone();
+        let event = RunEvent::GateEnded {
             iteration: gate_run.attempt().map_or(0, |_| self.iteration),
             name: name.clone(),
             result,
@@ -153,10 +145,15 @@ impl Engine {
                 report,
                 hidden: gate.hidden,
             }),
-        }));
-        let is_first_check = matches!(gate_run.purpose, GatePurpose::FailFirst);
-        if is_first_check {
-            return self.first_check_ended(at, &name, (result, cause), &could_not_start, out);
+        };
+        let rejection = GateRejection::of(&event, gate.shown_command());
+        out.push(Action::Emit(event));
+        if let GatePurpose::FailFirst = gate_run.purpose {
+            gate_run.index += 1;
+            return match self.first_check_failure(&name, result, cause, &ended.output) {
+                Some(outcome) => self.finish(at, outcome, out),
+                None => self.run_gate(at, out),
+            };
         }
         match cause {
             Some(StopCause::Skip) => return self.end_iteration(at, IterationOutcome::Skipped, out),
@@ -170,39 +167,34 @@ impl Engine {
             gate_run.index += 1;
             return self.run_gate(at, out);
         }
-        self.notes.gate_rejection = Some(rejection);
+        self.notes.gate_rejection = rejection;
         let rejected_by = Some(name);
         self.end_iteration(at, IterationOutcome::Continued { rejected_by }, out);
     }
 
-    /// A gate with `must_fail_first` has ended before the first iteration.
-    fn first_check_ended(
-        &mut self,
-        at: Duration,
+    /// The outcome of the run if a gate before the first iteration did not fail as required.
+    fn first_check_failure(
+        &self,
         name: &str,
-        (result, cause): (GateResult, Option<StopCause>),
+        result: GateResult,
+        cause: Option<StopCause>,
         output: &str,
-        out: &mut Vec<Action>,
-    ) {
-        let outcome = match (cause, self.interrupted, result) {
-            (_, Some(by), _) => RunOutcome::Interrupted { by },
-            (Some(StopCause::Limit(limit)), None, _) => RunOutcome::LimitReached { limit },
-            (_, None, GateResult::Passed) => RunOutcome::Misconfigured {
-                reason: format!(
-                    "gate `{name}` has `must_fail_first`, but it passes before any work; it cannot show that the task is done"
-                ),
-            },
-            (_, None, GateResult::CouldNotStart) => RunOutcome::Misconfigured {
-                reason: format!("gate `{name}` could not be started: {}", output.trim_end()),
-            },
+    ) -> Option<RunOutcome> {
+        let misconfigured = |reason| Some(RunOutcome::Misconfigured { reason });
+        match (cause, self.interrupted, result) {
+            (_, Some(by), _) => Some(RunOutcome::Interrupted { by }),
+            (Some(StopCause::Limit(limit)), None, _) => Some(RunOutcome::LimitReached { limit }),
+            (_, None, GateResult::Passed) => misconfigured(format!(
+                "gate `{name}` has `must_fail_first`, but it passes before any work; it cannot show that the task is done"
+            )),
+            (_, None, GateResult::CouldNotStart) => misconfigured(format!(
+                "gate `{name}` could not be started: {}",
+                output.trim_end()
+            )),
             (_, None, GateResult::Failed { .. } | GateResult::TimedOut | GateResult::TooFewTests { .. }) => {
-                if let EngineState::GateRunning(gate_run) = &mut self.state {
-                    gate_run.index += 1;
-                }
-                return self.run_gate(at, out);
+                None
             }
-        };
-        self.finish(at, outcome, out);
+        }
     }
 
     /// What was verified when the run is complete.

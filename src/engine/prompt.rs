@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::event::{GateResult, ProcessEnd, TestReport};
+use crate::event::{GateResult, ProcessEnd, RunEvent, TestReport};
 
 use super::marker::Markers;
 
@@ -29,6 +29,30 @@ pub(crate) struct GateRejection {
     pub(crate) report: Option<TestReport>,
     /// The agent may not learn what the gate checks.
     pub(crate) hidden: bool,
+}
+
+impl GateRejection {
+    /// The rejection by a gate that has ended; `None` if it passed.
+    pub(crate) fn of(ended: &RunEvent, command: &str) -> Option<Self> {
+        let RunEvent::GateEnded {
+            result,
+            duration_ms,
+            output,
+            details,
+            ..
+        } = ended
+        else {
+            return None;
+        };
+        (!result.passed()).then(|| Self {
+            command: command.to_owned(),
+            result: *result,
+            seconds: duration_ms / 1000,
+            output: output.clone(),
+            report: details.report.clone(),
+            hidden: details.hidden,
+        })
+    }
 }
 
 /// Composes the prompt.

@@ -124,22 +124,8 @@ impl RestoredRun {
                 notes.ignored_marker = Some((marker.clone(), reason.clone().into()));
             }
             RunEvent::GateStarted { command, .. } => self.gate_command.clone_from(command),
-            RunEvent::GateEnded {
-                result,
-                duration_ms,
-                output,
-                details,
-                ..
-            } => {
-                let rejection = GateRejection {
-                    command: self.gate_command.clone(),
-                    result: *result,
-                    seconds: duration_ms / 1000,
-                    output: output.clone(),
-                    report: details.report.clone(),
-                    hidden: details.hidden,
-                };
-                if *result != GateResult::Passed {
+            RunEvent::GateEnded { .. } => {
+                if let Some(rejection) = GateRejection::of(&record.event, &self.gate_command) {
                     self.next_notes.get_or_insert_default().gate_rejection = Some(rejection);
                 }
             }

@@ -85,7 +85,7 @@ fn failure(name: Option<String>, place: Option<(String, u64)>, message: String) 
     }
 }
 
-/// `FAIL	example.com/calc	0.009s` or `ok  	example.com/calc	0.009s`
+/// `FAIL`, the package and the time, separated by tabs.
 fn is_package_result(line: &str) -> bool {
     let mut parts = line.split('\t');
     matches!(parts.next(), Some("FAIL" | "ok  ")) && parts.next().is_some_and(|package| !package.is_empty())
