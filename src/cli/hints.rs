@@ -68,7 +68,6 @@ impl CliError {
             Self::Config(error) => config_hints(error),
             Self::Filter(_)
             | Self::LogLevels(_)
-            | Self::Unwritable { .. }
             | Self::Trust(_)
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
@@ -84,12 +83,6 @@ impl CliError {
 impl CliError {
     fn file_hints(&self) -> Vec<String> {
         match self {
-            Self::Unwritable { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-                vec!["remove it first, or choose another name".into()]
-            }
-            Self::Unwritable { .. } => {
-                vec!["check the path, disk space and permissions".into()]
-            }
             Self::Filter(_) => vec!["an example of a valid filter: --jq-filter '.text // empty'".into()],
             Self::Trust(TrustError::Store(_)) => vec![
                 "check disk space and the permissions of the state directory (RALPH_STATE_DIR, or ~/.local/state/ralph)".into(),
