@@ -3,6 +3,8 @@
 // Blocks are grouped into chunks. A chunk that leaves the screen is replaced by a space of its height.
 
 const CHUNK = 60;
+/** Assumed height of a block that has not been drawn yet. */
+const BLOCK_HEIGHT = 30;
 
 export class Blocks {
   constructor(container) {
@@ -44,6 +46,7 @@ export class Blocks {
     this.places.set(id, { chunk, block });
     chunk.blocks.push(block);
     if (chunk.visible) chunk.node.append(this.render(block));
+    else if (!chunk.drawn) chunk.node.style.height = `${chunk.blocks.length * BLOCK_HEIGHT}px`;
   }
 
   replace({ chunk, block }, id, html) {
@@ -58,7 +61,7 @@ export class Blocks {
     const node = document.createElement("div");
     node.className = "chunk";
     node.dataset.chunk = this.chunks.length;
-    const chunk = { node, blocks: [], visible: true };
+    const chunk = { node, blocks: [], visible: false, drawn: false };
     this.chunks.push(chunk);
     this.container.append(node);
     this.observer.observe(node);
@@ -75,6 +78,7 @@ export class Blocks {
       chunk.node.replaceChildren();
     }
     chunk.visible = visible;
+    chunk.drawn = true;
   }
 
   /** The HTML comes from the server, which escapes everything that an agent wrote. */

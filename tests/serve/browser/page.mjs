@@ -1,0 +1,234 @@
+// Tests the page of `ralph serve` in Chromium. `run.sh` starts it.
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { createServer } from "node:http";
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const { chromium } = await import(process.env.PLAYWRIGHT);
+const { RALPH_BIN, CHROMIUM, SCREENSHOTS } = process.env;
+const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+
+// An agent that prints RTF1, waits for a file named `go`, and completes in its third iteration.
+const AGENT = `#!/bin/bash
+cat >/dev/null
+say() { printf '@@RALPH@@ %s\\n' "$1"; }
+say '{"type":"text","tag":"THINK","text":"The failing test concerns <b>escaping</b>."}'
+say '{"type":"tool_start","tool":{"id":"1","name":"Bash","input":{"command":"cargo test"}}}'
+say '{"type":"tool_output","tool":{"id":"1"},"text":"test parses_a_field ... FAILED"}'
+say '{"type":"tool_end","tool":{"id":"1","status":"fail","duration_ms":1200}}'
+say '{"type":"text","tag":"AI","text":"The parser **drops** a field:\\n\\n- read it\\n- keep it\\n\\n\`\`\`rust\\nlet field = \\"<kept>\\";\\n\`\`\`\\n"}'
+say '{"type":"usage","usage":{"prompt_tokens":1200,"completion_tokens":340,"total_tokens":1540,"cost_usd":0.0123}}'
+while [ -n "$WAIT" ] && [ ! -e "$WAIT" ]; do sleep 0.05; done
+if [ "$RALPH_ITERATION" -ge 3 ] || [ -n "$WAIT" ]; then say '{"type":"text","tag":"AI","text":"Every test passes.\\n\\nLOOP_COMPLETE"}'
+else say '{"type":"text","tag":"AI","text":"Two tests still fail."}'; fi
+`;
+
+const base = mkdtempSync(join(tmpdir(), "ralph-browser-"));
+const env = { ...process.env, HOME: join(base, "home"), RALPH_STATE_DIR: join(base, "state"), TZ: "UTC" };
+const project = join(base, "parser");
+mkdirSync(env.HOME);
+mkdirSync(project);
+writeFileSync(join(project, "agent.sh"), AGENT, { mode: 0o755 });
+writeFileSync(join(project, "ralph.yml"), "cli: {backend: custom, command: ./agent.sh, transcript: rtf1}\nevent_loop: {max_iterations: 5}\ngates: [{name: tests, run: 'true'}]\n");
+const ralph = (args, extra = {}) => spawn(RALPH_BIN, args, { cwd: project, env: { ...env, ...extra }, stdio: ["ignore", "pipe", "inherit"] });
+const processes = [];
+
+function startServer(port = 0) {
+  const server = ralph(["serve", "--steer", "--port", String(port)]);
+  processes.push(server);
+  return new Promise((resolve, reject) => {
+    let text = "";
+    server.stdout.on("data", (chunk) => {
+      text += chunk;
+      const address = text.match(/http:\/\/localhost:(\d+)\/\S+/);
+      if (address) resolve({ server, address: address[0], port: Number(address[1]) });
+    });
+    server.on("exit", () => reject(new Error("ralph serve ended")));
+  });
+}
+
+const shot = async (page, name) => {
+  if (!SCREENSHOTS) return;
+  mkdirSync(SCREENSHOTS, { recursive: true });
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) });
+};
+const exited = (child) => new Promise((resolve) => (child.exitCode === null ? child.on("exit", resolve) : resolve(child.exitCode)));
+
+let [passed, failed] = [0, 0];
+async function test(name, body) {
+  try {
+    await body();
+    passed += 1;
+    console.log(`ok ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED ${name}: ${error.stack}`);
+  }
+}
+
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+try {
+  assert.equal(spawnSync(RALPH_BIN, ["run", "-q", "-p", "# Fix the parser"], { cwd: project, env }).status, 0);
+  let { server, address, port } = await startServer();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20000);
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("console", (message) => { if (message.text().includes("Content Security Policy")) problems.push(message.text()); });
+  const requests = new Set();
+  page.on("request", (request) => requests.add(new URL(request.url()).host));
+
+  await test("the printed address signs in and the list shows the completed run", async () => {
+    await page.goto(address);
+    await page.waitForSelector(".runs tbody tr");
+    assert.match(await page.textContent(".runs tbody"), /complete.*parser.*Fix the parser/s);
+    await shot(page, "list");
+  });
+
+  await test("the transcript renders Markdown and escapes the agent's markup", async () => {
+    await page.click(".runs a");
+    await page.waitForSelector(".transcript h2");
+    assert.equal(await page.textContent(".transcript strong"), "drops");
+    assert.match(await page.textContent(".transcript .prose pre"), /"<kept>"/);
+    assert.equal(await page.locator(".transcript .think b").count(), 0);
+    assert.match(await page.textContent(".run-header"), /Done\. All gates passed/);
+    assert.equal(await page.locator(".turn").count(), 3);
+    await shot(page, "run");
+  });
+
+  await test("search counts its matches and goes through them", async () => {
+    await page.keyboard.press("/");
+    await page.keyboard.type("still fail");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.textContent(".found-count"), "1 of 2");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.textContent(".found-count"), "2 of 2");
+    await page.fill("input[type=search]", "nowhere");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.textContent(".found-count"), "no match");
+  });
+
+  const go = join(base, "go");
+  const run = ralph(["run", "-q", "-p", "Migrate the billing module"], { WAIT: go });
+  processes.push(run);
+  await test("a live run appears in the list and its page follows it", async () => {
+    await page.click(".home");
+    await page.waitForSelector(".card");
+    assert.match(await page.textContent(".card"), /Migrate the billing module/);
+    await page.click(".card");
+    await page.waitForSelector(".turn.live");
+    assert.match(await page.textContent(".verdict"), /Running/);
+    await shot(page, "live");
+  });
+
+  await test("a message is sent to the run", async () => {
+    await page.fill("input[aria-label='Message for the next prompt']", "use the new API");
+    await page.click("text=Send");
+    await page.waitForSelector(".steering [role=status]:has-text('sent')");
+    await page.waitForSelector(".transcript :text('use the new API')");
+  });
+
+  await test("the page reconnects after the server was killed", async () => {
+    server.kill("SIGKILL");
+    await page.waitForSelector("#connection.bad");
+    writeFileSync(go, "");
+    await exited(run);
+    ({ server } = await startServer(port));
+    await page.waitForSelector(".verdict.good");
+    assert.match(await page.textContent(".transcript"), /Every test passes/);
+    const headings = await page.locator(".transcript h2").count();
+    assert.equal(headings, await page.locator(".turn").count(), "nothing is shown twice");
+  });
+
+  await test("only what is visible is in the document", async () => {
+    const long = join(base, "long");
+    mkdirSync(long);
+    writeFileSync(join(long, "agent.sh"), `#!/bin/bash
+cat >/dev/null
+for i in $(seq 20000); do
+  printf '@@RALPH@@ {"type":"tool_start","tool":{"id":"%d","name":"Read","input":{"path":"file%d"}}}\\n' $i $i
+  printf '@@RALPH@@ {"type":"tool_end","tool":{"id":"%d","status":"ok"}}\\n' $i
+done
+printf '@@RALPH@@ {"type":"text","tag":"AI","text":"LOOP_COMPLETE"}\\n'
+`, { mode: 0o755 });
+    writeFileSync(join(long, "ralph.yml"), "cli: {backend: custom, command: ./agent.sh, transcript: rtf1}\n");
+    assert.equal(spawnSync(RALPH_BIN, ["run", "-q", "-p", "long"], { cwd: long, env }).status, 0);
+    await page.click(".home");
+    await page.click(".runs a:has-text('long')");
+    await page.waitForFunction(() => document.querySelectorAll(".chunk").length > 300, undefined, { timeout: 60000 });
+    await page.waitForFunction(() => document.querySelectorAll("[data-block]").length < 600);
+    await page.keyboard.press("/");
+    await page.keyboard.type("file15000");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.textContent(".found-count"), "1 of 1");
+    assert.match(await page.textContent(".found"), /file15000/);
+  });
+
+  await test("dark and phone width", async () => {
+    const phone = await browser.newContext({ viewport: { width: 390, height: 800 }, colorScheme: "dark", storageState: await context.storageState() });
+    const view = await phone.newPage();
+    await view.goto(`http://localhost:${port}/`);
+    await view.waitForSelector(".runs tbody tr");
+    const width = await view.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `the page is ${width} wide`);
+    const background = await view.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    assert.match(background, /^rgb\((\d|[1-5]\d), /, background);
+    await shot(view, "phone");
+    await view.locator(".runs a").last().click();
+    await view.waitForSelector(".transcript h2");
+    await shot(view, "phone-run");
+    await phone.close();
+  });
+
+  await test("a page of another origin neither reads nor steers", async () => {
+    const evil = createServer((_, response) => response.end("<title>evil</title>")).listen(0, "127.0.0.1");
+    await new Promise((resolve) => evil.on("listening", resolve));
+    const attacker = await context.newPage();
+    await attacker.goto(`http://127.0.0.1:${evil.address().port}/`);
+    const result = await attacker.evaluate(async (target) => {
+      const attempt = (promise) => promise.then((response) => `${response.type} ${response.status}`, () => "refused");
+      const text = { method: "POST", mode: "no-cors", credentials: "include", headers: { "Content-Type": "text/plain" }, body: '{"kind":"stop"}' };
+      const socket = new Promise((resolve) => {
+        const opened = new WebSocket(`${target.replace("http", "ws")}/api/v1/runs`);
+        opened.onopen = () => resolve("open");
+        opened.onerror = () => resolve("refused");
+      });
+      const frame = new Promise((resolve) => {
+        const node = document.createElement("iframe");
+        node.src = target;
+        node.onload = () => { try { resolve(node.contentDocument ? "readable" : "blocked"); } catch { resolve("blocked"); } };
+        document.body.append(node);
+      });
+      return {
+        read: await attempt(fetch(`${target}/api/v1/runs`, { credentials: "include" })),
+        blind: await attempt(fetch(`${target}/api/v1/runs/x/commands`, text)),
+        json: await attempt(fetch(`${target}/api/v1/runs/x/commands`, { ...text, mode: "cors", headers: { "Content-Type": "application/json" } })),
+        events: await new Promise((resolve) => {
+          const source = new EventSource(`${target}/api/v1/runs/x/page`, { withCredentials: true });
+          source.onopen = () => resolve("open");
+          source.onerror = () => { source.close(); resolve("refused"); };
+        }),
+        socket: await socket, frame: await frame,
+      };
+    }, `http://localhost:${port}`);
+    assert.deepEqual(result, { read: "refused", blind: "refused", json: "refused", events: "refused", socket: "refused", frame: "blocked" });
+    evil.close();
+    await attacker.close();
+  });
+
+  await test("nothing is loaded from elsewhere and no script fails", async () => {
+    assert.deepEqual([...requests], [`localhost:${port}`]);
+    assert.deepEqual(problems, []);
+  });
+} finally {
+  await browser.close();
+  for (const child of processes) child.kill("SIGKILL");
+  rmSync(base, { recursive: true, force: true });
+}
+console.log(`browser: ${passed} passed, ${failed} failed`);
+process.exit(failed || !passed ? 1 : 0);
