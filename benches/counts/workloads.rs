@@ -122,7 +122,7 @@ fn write_journal(events: Vec<TranscriptEvent>) -> io::Result<()> {
     for (seq, event) in (1..).zip(events) {
         let event = RunEvent::Transcript { iteration: 1, event };
         let at = Timestamp::UNIX_EPOCH;
-        journal.accept(&Record { seq, at, event })?;
+        journal.accept(&Record::new(seq, at, event))?;
     }
     journal.flush()
 }
@@ -189,5 +189,6 @@ fn header() -> RunHeader {
         max_runtime_seconds: None,
         max_tokens: None,
         max_cost_usd: None,
+        settings_sha256: None,
     }
 }

@@ -132,6 +132,7 @@ fn header() -> RunHeader {
         max_runtime_seconds: None,
         max_tokens: None,
         max_cost_usd: None,
+        settings_sha256: None,
     }
 }
 

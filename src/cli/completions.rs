@@ -41,6 +41,7 @@ enum Completion {
 /// Rows of command path (`*` matches any), argument and kind of values.
 const COMPLETIONS: &[(&str, &str, Completion)] = &[
     ("show", "run", Completion::Runs),
+    ("verify", "run", Completion::Runs),
     ("logs", "run", Completion::Runs),
     ("attach", "run", Completion::Runs),
     ("export", "run", Completion::Runs),

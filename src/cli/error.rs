@@ -11,7 +11,7 @@ use crate::engine::HatError;
 use crate::plan::PlanError;
 use crate::run::RunError;
 use crate::serve::ServeError;
-use crate::store::StoreError;
+use crate::store::{BrokenChain, StoreError};
 use crate::trust::{FileTrust, TrustError};
 
 use super::args::ImportArgument;
@@ -80,6 +80,10 @@ pub(super) enum CliError {
     SettingsChanged { changes: Vec<String> },
     #[error("run {id} has neither a readable run.json nor a readable journal")]
     HeaderMissing { id: String },
+    #[error("the journal of run {id} is damaged: {broken}")]
+    JournalDamaged { id: String, broken: BrokenChain },
+    #[error("run.json of run {id} is not the one that ralph wrote")]
+    SettingsFileChanged { id: String },
     #[error("run {id} was written by a newer ralph (format {version})")]
     NewerRun { id: String, version: u32 },
     #[error("--interactive requires a terminal")]
@@ -198,6 +202,8 @@ impl CliError {
             | Self::Run(_)
             | Self::HeaderMissing { .. }
             | Self::NewerRun { .. }
+            | Self::JournalDamaged { .. }
+            | Self::SettingsFileChanged { .. }
             | Self::Demo(_)
             | Self::Trust(_)
             | Self::Serve(_)

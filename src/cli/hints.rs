@@ -18,9 +18,6 @@ impl CliError {
     pub(super) fn hints(&self) -> Vec<String> {
         match self {
             Self::Agent(error) => agent_hints(error),
-            Self::WorkingDirectory { .. } => {
-                vec!["change to an existing directory that you may enter".into()]
-            }
             Self::Prompt(error) => error.hints(),
             Self::Bench(error) => error.hints(),
             Self::Plan(error) => error.hints(),
@@ -30,22 +27,24 @@ impl CliError {
                 format!("to allow them until they change: {allow}"),
                 "to allow them once, or in CI: --trust or RALPH_TRUST=1".into(),
             ],
-            Self::RunCompleted { .. } => {
-                vec!["start a new run: ralph run -p TEXT".into()]
-            }
-            Self::RunInactive { .. } => vec!["to resume the run: ralph run --continue".into()],
             Self::Store(error) => store_hints(error),
             Self::SettingsChanged { .. } => vec![
                 "to resume with the new configuration, add --yes".into(),
                 "to keep the old configuration, undo the change; to start over: ralph run".into(),
             ],
-            Self::HeaderMissing { .. } | Self::NewerRun { .. } => vec!["start a new run: ralph run".into()],
             Self::TerminalRequired => vec!["remove --interactive when no one can answer".into()],
-            Self::EmptyCommand => vec!["pass a text (ralph tell \"use the new API\") or a flag".into()],
             Self::CannotConfirm { .. }
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. }
             | Self::SpeedWithoutTimes { .. }
+            | Self::EmptyCommand
+            | Self::WorkingDirectory { .. }
+            | Self::RunCompleted { .. }
+            | Self::RunInactive { .. }
+            | Self::JournalDamaged { .. }
+            | Self::SettingsFileChanged { .. }
+            | Self::HeaderMissing { .. }
+            | Self::NewerRun { .. }
             | Self::TranscriptOfRun { .. } => self.run_hints(),
             Self::Run(_) => vec![CHECK_DISK.into()],
             Self::UnknownTranscript { .. } => vec![known_formats()],
@@ -125,6 +124,23 @@ impl CliError {
                 0 => format!("it has no iterations yet; for details: ralph show {id}"),
                 last => format!("the last iteration is {last}; to list all: ralph show {id}"),
             }],
+            Self::WorkingDirectory { .. } => {
+                vec!["change to an existing directory that you may enter".into()]
+            }
+            Self::EmptyCommand => vec!["pass a text (ralph tell \"use the new API\") or a flag".into()],
+            Self::RunCompleted { .. } => {
+                vec!["start a new run: ralph run -p TEXT".into()]
+            }
+            Self::RunInactive { .. } => vec!["to resume the run: ralph run --continue".into()],
+            Self::JournalDamaged { id, .. } => vec![
+                format!("for details: ralph verify {id}"),
+                format!("to resume with what is left: ralph run --continue {id} --accept-damage"),
+            ],
+            Self::SettingsFileChanged { id } => vec![
+                "its settings and flags decide what runs, so they are not used".into(),
+                format!("to read the run: ralph show {id}; to start over: ralph run"),
+            ],
+            Self::HeaderMissing { .. } | Self::NewerRun { .. } => vec!["start a new run: ralph run".into()],
             Self::SpeedWithoutTimes { .. } => vec!["remove --speed; raw output has no timing".into()],
             Self::TranscriptOfRun { .. } => {
                 vec!["remove --transcript, or pass a file of raw output: …/iterations/0001/stdout.raw".into()]

@@ -55,6 +55,7 @@ mod transcript;
 mod transcript_format;
 mod trust;
 mod understand;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -161,6 +162,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Runs(arguments) => runs::runs(arguments, terminal),
         CliCommand::Show(arguments) => show::show(arguments, terminal),
         CliCommand::Logs(arguments) => logs::logs(arguments, terminal, host),
+        CliCommand::Verify(arguments) => verify::verify(arguments, terminal),
         CliCommand::Clean(arguments) => clean::clean(arguments, terminal),
         CliCommand::Export(arguments) => export::export(arguments, terminal),
         CliCommand::Agents(arguments) => match &arguments.command {

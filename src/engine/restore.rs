@@ -17,6 +17,8 @@ use crate::event::{Meta, Record, Resumption};
 #[derive(Debug, Default)]
 pub struct RestoredRun {
     header: Option<RunHeader>,
+    /// The hashes of every `run.json` that the run has had.
+    settings_hashes: Vec<String>,
     /// The sequence number of the last record.
     seq: u64,
     iteration: u64,
@@ -102,9 +104,9 @@ impl RestoredRun {
         self.progress.apply(&record.event);
         self.hats.apply(&record.event);
         match &record.event {
-            RunEvent::RunStarted(header) => self.header = Some((**header).clone()),
+            RunEvent::RunStarted(header) => self.set_header(header),
             RunEvent::RunResumed(resumption) => {
-                self.header = Some(resumption.header.clone());
+                self.set_header(&resumption.header);
                 self.outcome = None;
             }
             RunEvent::IterationStarted {
@@ -155,6 +157,11 @@ impl RestoredRun {
 
     fn session(&mut self) -> &mut RestoredSession {
         self.sessions.entry(self.agent.clone()).or_default()
+    }
+
+    fn set_header(&mut self, header: &RunHeader) {
+        self.settings_hashes.extend(header.settings_sha256.clone());
+        self.header = Some(header.clone());
     }
 
     fn abandon_running(&mut self) {
@@ -241,6 +248,11 @@ impl RestoredRun {
     /// The run's header; `None` if it was never written.
     pub fn header(&self) -> Option<&RunHeader> {
         self.header.as_ref()
+    }
+
+    /// Whether a `run.json` with this hash belongs to the run. Runs of earlier versions have no hashes.
+    pub fn knows_settings(&self, sha256: &str) -> bool {
+        self.settings_hashes.is_empty() || self.settings_hashes.iter().any(|known| known == sha256)
     }
 
     /// The run's outcome, if it ended.

@@ -191,6 +191,9 @@ pub struct RunHeader {
     pub max_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
+    /// SHA-256 of run.json, which contains the settings and the flags of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings_sha256: Option<String>,
 }
 
 /// An output stream of a process.

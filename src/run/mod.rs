@@ -23,6 +23,7 @@ mod log;
 mod manifest;
 mod prompt_user;
 mod queue;
+mod recovery;
 mod replay;
 mod run_details;
 mod run_rows;
@@ -39,6 +40,7 @@ pub use activity::{ActivityFollower, LiveState};
 pub use broadcast::FrontEnds;
 pub use hooks::HookCommands;
 pub use host::Host;
+pub use recovery::{Recovery, restore_run};
 pub use run_details::{RunDetails, facts};
 pub use run_rows::{ListTotal, ListTotals, OutcomeName, ProjectRow, RunRow};
 pub use saved_run::{SavedRun, SettingChange};
@@ -384,7 +386,11 @@ impl<'a> Driver<'a> {
             RunEvent::CommandReceived { id, .. } => Some(id.clone()),
             _ => None,
         };
+        let is_resumption = matches!(event, RunEvent::RunResumed(_));
         self.record(event)?;
+        if is_resumption {
+            self.setup.run.write_settings(&self.setup.settings_file)?;
+        }
         if let Some(id) = command {
             self.inbox.journaled(&id);
         }
@@ -393,7 +399,8 @@ impl<'a> Driver<'a> {
 
     /// Stamps an event and passes it to the journal, then to the front ends.
     fn record(&mut self, event: RunEvent) -> Result<(), RunError> {
-        let record = Record {
+        let mut record = Record {
+            chain: None,
             seq: self.seq + 1,
             at: self.now.at,
             event,
@@ -411,6 +418,7 @@ impl<'a> Driver<'a> {
                 tracing::warn!(%error, "the last records are not in the journal");
             }
         }
+        record.chain = self.journal.last_link();
         match self.broadcast.push(record, start..self.journal.position()) {
             BatchState::Full => self.flush(),
             BatchState::Collecting => Ok(()),

@@ -30,6 +30,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("show", &["ralph show", "ralph show 20261115-2045 --json"]),
     (
+        "verify",
+        &["ralph verify", "ralph verify 20261115-2045 --json | jq -r .head"],
+    ),
+    (
         "logs",
         &[
             "ralph logs -f",

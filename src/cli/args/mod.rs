@@ -21,7 +21,7 @@ pub(super) use command_groups::with_command_groups;
 pub(super) use examples::with_examples;
 pub(super) use history::{
     CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
-    TimeArgument,
+    TimeArgument, VerifyArguments,
 };
 pub(super) use plan::{PlanArguments, PlanCheckArguments, PlanCommand};
 pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
@@ -63,6 +63,8 @@ pub(super) enum CliCommand {
     Show(ShowRunArguments),
     /// Print a run's output (-f to follow)
     Logs(LogsArguments),
+    /// Check that a run's journal is what ralph wrote; exit 1 if it was changed
+    Verify(VerifyArguments),
     /// Remove old runs
     Clean(CleanArguments),
     /// Export a run as Markdown, HTML or JSON
