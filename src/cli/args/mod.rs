@@ -134,14 +134,14 @@ pub(super) struct ListArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArguments {
-    #[command(flatten)]
-    pub(super) list: ListArguments,
     /// Write a file for a bug report: versions, settings and the last debug log, without secrets and prompts
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(super) bundle: Option<PathBuf>,
-    /// Overwrite an existing FILE
+    /// With --bundle: overwrite an existing FILE
     #[arg(long, requires = "bundle")]
     pub(super) force: bool,
+    #[command(flatten)]
+    pub(super) list: ListArguments,
 }
 
 /// The configuration file and the output format.
