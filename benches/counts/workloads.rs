@@ -97,7 +97,7 @@ fn parse(format: &str) -> Vec<TranscriptEvent> {
         return events;
     };
     for _ in 0..BYTES.div_ceil(session.len().max(1)) {
-        let mut adapter = (format.open)(&AdapterContext { prompt: "" });
+        let mut adapter = (format.open)(&AdapterContext::new(""));
         session.lines().for_each(|line| adapter.feed(line, &mut events));
         adapter.flush(&mut events);
     }

@@ -161,6 +161,8 @@ impl CliError {
                 AgentError::Disabled { .. }
                 | AgentError::Unknown { .. }
                 | AgentError::CustomWithoutCommand
+                | AgentError::AcpWithoutCommand
+                | AgentError::AcpArguments { .. }
                 | AgentError::WrapperArguments { .. }
                 | AgentError::Driver(_)
                 | AgentError::NoFilter

@@ -268,11 +268,14 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             let suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
             suggestion
                 .into_iter()
-                .chain([format!("known agents: auto, {known}, custom")])
+                .chain([format!("known agents: auto, {known}, custom, acp")])
                 .collect()
         }
         AgentError::CustomWithoutCommand => {
             vec!["set cli.command in ralph.yml, or pass it: --agent-cmd 'my-agent --headless'".into()]
+        }
+        AgentError::AcpWithoutCommand => {
+            vec!["set cli.command in ralph.yml, or pass it: --agent 'acp:my-agent --acp'".into()]
         }
         AgentError::CustomNotFound { command } => vec![missing_program_hint(command).into()],
         AgentError::PromptTooLong { .. } => {
@@ -281,7 +284,7 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
         AgentError::WrapperNotFound { .. } => {
             vec!["check the spelling and that it is executable, or use its full path".into()]
         }
-        AgentError::WrapperArguments { .. } => {
+        AgentError::WrapperArguments { .. } | AgentError::AcpArguments { .. } => {
             vec!["close the quote; \"\" means no arguments".into()]
         }
         AgentError::NoFilter => {

@@ -63,11 +63,11 @@ pub struct PartialSettings {
 section! {
     /// The agent and how to call it.
     Cli, PartialCli, "cli" {
-        /// `auto`, the name of a built-in agent, `custom`, or `driver:NAME`.
+        /// `auto`, the name of a built-in agent, `custom`, `acp`, `acp:COMMAND`, or `driver:NAME`.
         #[environment("RALPH_AGENT")]
         #[check(length(min = 1))]
         backend: String = "auto".to_owned(),
-        /// The program of a custom agent (`backend: custom`).
+        /// The program of a custom agent (`backend: custom` or `backend: acp`).
         #[check(length(min = 1))]
         command: String,
         /// Arguments of the custom agent, placed before the prompt.

@@ -36,7 +36,7 @@ pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,
     ToolStart, ToolStatus, TranscriptEvent,
 };
-pub use usage::{CostSource, Usage, UsageScope};
+pub use usage::{CostSource, Usage, UsageMeaning, UsageScope};
 pub(crate) use verdict::pause_label;
 pub use verdict::{
     PassedGates, Verdict, gate_failure, iteration_label, iteration_verdict, next_step, run_verdict,

@@ -130,7 +130,10 @@ impl Driver<'_> {
             },
             Terminal::Pipe | Terminal::Pty => None,
         };
-        let context = AdapterContext { prompt: &prompt };
+        let context = AdapterContext {
+            prompt: &prompt,
+            usage: self.agent().agent.acp_usage().unwrap_or_default(),
+        };
         let adapter = jq::open_adapter(self.agent().format, self.agent().filter.as_ref(), &context);
         let mut output = AgentOutput::new(adapter, self.setup.max_line_bytes);
         if screen.is_some() {

@@ -3,6 +3,7 @@
 //! The thread of the loop waits for the queue and for nothing else. Decisions are made in `engine`.
 
 mod activity;
+mod acp_trial;
 mod agent_output;
 mod broadcast;
 mod capture;

@@ -1,5 +1,6 @@
 //! Tests of the real binary with the fake agent.
 
+mod acp;
 mod agents_test;
 mod complete;
 mod debug_log;

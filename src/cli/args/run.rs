@@ -210,7 +210,7 @@ pub(in crate::cli) struct TuiArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Agent")]
 pub(in crate::cli) struct AgentArguments {
-    /// The agent: auto, a built-in name, custom, or driver:NAME
+    /// The agent: auto, a built-in name, custom, acp:COMMAND, or driver:NAME
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) agent: Option<String>,
     /// Command line of a custom agent; the prompt is its last argument
