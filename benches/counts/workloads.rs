@@ -9,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph::engine::{
-    AgentRules, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy, SessionSource,
-    TranscriptFeatures, WorkspaceChecks,
+    AgentRules, AgentVersions, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy,
+    SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
@@ -166,6 +166,7 @@ fn policy() -> Policy {
             limit_phrases: Vec::new(),
             session_source: SessionSource::Transcript,
             permission_denial_help: None,
+            versions: AgentVersions::default(),
         }),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,

@@ -49,6 +49,7 @@ const COMPLETIONS: &[(&str, &str, Completion)] = &[
     ("replay", "what", Completion::RunsAndFiles),
     ("tell", "words", Completion::ActiveRuns),
     ("agents test", "name", Completion::Agents),
+    ("agents report", "run", Completion::Runs),
     ("hats show", "name", Completion::Hats),
     ("gates run", "name", Completion::Gates),
     ("drivers check", "name", Completion::Drivers),

@@ -2,6 +2,7 @@
 
 mod agent_mode;
 mod agents;
+mod agents_report;
 mod agents_test;
 mod all_runs;
 mod args;
@@ -167,6 +168,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Export(arguments) => export::export(arguments, terminal),
         CliCommand::Agents(arguments) => match &arguments.command {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal, host),
+            Some(AgentsCommand::Report(arguments)) => agents_report::report(arguments, terminal),
             None => agents::agents(&arguments.list, terminal, host),
         },
         CliCommand::Doctor(arguments) => doctor::doctor(arguments, terminal, host),

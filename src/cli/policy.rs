@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::agent::{AGENTS, Evidence, ResolvedAgent};
 use crate::config::{AdapterSettings, Cli, EventLoop, Mode};
 use crate::engine::{
-    AgentRules, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy, SessionSource,
-    TranscriptFeatures, WorkspaceChecks,
+    AgentRules, AgentVersions, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy,
+    SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use crate::policy::{AttemptTimeouts, CostAvailability, CostRules, Hooks, Limits, Prices, Seconds, Timing};
 use crate::transcript::Capabilities;
@@ -91,6 +92,18 @@ fn agent_rules(plan: &RunPlan, planned: &PlannedAgent) -> AgentRules {
             Some(_) | None => SessionSource::Transcript,
         },
         permission_denial_help: agent.driver().map(|driver| driver.permission_denial_help.clone()),
+        versions: versions(agent),
+    }
+}
+
+fn versions(agent: &ResolvedAgent) -> AgentVersions {
+    let row = AGENTS.iter().find(|row| row.name == agent.name);
+    AgentVersions {
+        installed: agent.version.clone(),
+        tested: row.and_then(|row| match row.tested_with {
+            Evidence::Version(version) | Evidence::Captured(version) => Some(version.to_owned()),
+            Evidence::Documentation => None,
+        }),
     }
 }
 

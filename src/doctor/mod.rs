@@ -19,7 +19,7 @@ pub use trust::check_trust;
 
 use serde::Serialize;
 
-use crate::agent::{AGENTS, AgentCheck, DRIVER, Unusable};
+use crate::agent::{ACP_COMMAND, AGENTS, AgentCheck, DRIVER, Unusable};
 use crate::config::{Cli, ConfigError, LoadedConfig, Origin};
 
 /// The result of one check.
@@ -248,8 +248,16 @@ fn custom_agent(cli: &Cli) -> Option<String> {
         .backend
         .strip_prefix(DRIVER)
         .map(|name| format!("driver {name}"));
+    let server = || {
+        Some(format!(
+            "agent over ACP: {}",
+            cli.backend.strip_prefix(ACP_COMMAND)?
+        ))
+    };
     let command = cli.command.as_ref().or(cli.claude_command.as_ref());
-    driver.or_else(|| command.map(|command| format!("custom command: {command}")))
+    driver
+        .or_else(server)
+        .or_else(|| command.map(|command| format!("custom command: {command}")))
 }
 
 #[cfg(test)]

@@ -69,6 +69,10 @@ impl Engine {
         out: &mut Vec<Action>,
     ) {
         self.note_session(&event);
+        let unknown_output = self.unknown_output.entry(self.agent).or_default();
+        if unknown_output.note(&event) == Recording::CountOnly {
+            return;
+        }
         let EngineState::AgentRunning(attempt) = &mut self.state else {
             return;
         };

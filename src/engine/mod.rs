@@ -56,6 +56,7 @@ mod reset_time;
 mod restore;
 mod sessions;
 mod topic;
+mod unknown_output;
 mod user_messages;
 mod waits;
 
@@ -72,8 +73,9 @@ pub use policy::{
     WorkspaceChecks,
 };
 pub use restore::RestoredRun;
+pub use unknown_output::AgentVersions;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -92,6 +94,7 @@ use hats::HatQueue;
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
 use sessions::Sessions;
+use unknown_output::{Recording, UnknownCounts};
 use user_messages::UserMessages;
 
 /// Composes the prompt of a run's first iteration.
@@ -246,6 +249,8 @@ pub struct Engine {
     notes: PromptNotes,
     hat_queue: HatQueue,
     sessions: Sessions,
+    /// By agent.
+    unknown_output: BTreeMap<usize, UnknownCounts>,
     interrupted: Option<Interrupt>,
     interrupted_at: Duration,
     failure_backoff: Backoff,
@@ -327,6 +332,7 @@ impl Engine {
             waited: Duration::ZERO,
             notes: PromptNotes::default(),
             sessions: Sessions::default(),
+            unknown_output: BTreeMap::new(),
             interrupted: None,
             interrupted_at: Duration::ZERO,
             user_messages: UserMessages::default(),

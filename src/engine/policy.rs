@@ -10,6 +10,7 @@ use crate::policy::{AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure,
 use super::ending::HookKind;
 use super::hats::Hats;
 use super::marker::Markers;
+use super::unknown_output::AgentVersions;
 
 /// The rules of one run.
 #[derive(Debug, Clone)]
@@ -59,6 +60,7 @@ pub struct AgentRules {
     pub session_source: SessionSource,
     /// How to allow a tool that the agent was denied; shown once.
     pub permission_denial_help: Option<String>,
+    pub versions: AgentVersions,
 }
 
 impl Agents {

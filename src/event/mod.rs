@@ -29,12 +29,14 @@ pub use outcome::{
     AgentEnd, AgentIdentity, CONFIRMED_BY_USER, Interrupt, IterationFailure, IterationOutcome, ProcessEnd,
     RunLimit, RunOutcome, TimeLimit,
 };
-pub use run::{GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, WaitReason};
+pub use run::{
+    GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, UnknownOutput, WaitReason,
+};
 pub use secrets::Secrets;
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,
-    ToolStart, ToolStatus, TranscriptEvent,
+    ToolStart, ToolStatus, TranscriptEvent, UnknownPart,
 };
 pub use usage::{CostSource, Usage, UsageMeaning, UsageScope};
 pub(crate) use verdict::pause_label;

@@ -11,7 +11,7 @@ use crate::policy::Gate;
 use crate::process::{Environment, Size};
 use crate::runner::Handle;
 use crate::store::IterationFiles;
-use crate::transcript::{AdapterContext, jq};
+use crate::transcript::{self, AdapterContext, jq};
 use crate::ui::KeyboardUse;
 
 use super::agent_output::AgentOutput;
@@ -135,6 +135,7 @@ impl Driver<'_> {
             usage: self.agent().agent.acp_usage().unwrap_or_default(),
         };
         let adapter = jq::open_adapter(self.agent().format, self.agent().filter.as_ref(), &context);
+        let adapter = transcript::with_known_fields(self.agent().format, adapter);
         let mut output = AgentOutput::new(adapter, self.setup.max_line_bytes);
         if screen.is_some() {
             output = output.of_screen();

@@ -2,8 +2,8 @@
 //!
 //! The thread of the loop waits for the queue and for nothing else. Decisions are made in `engine`.
 
-mod activity;
 mod acp_trial;
+mod activity;
 mod agent_output;
 mod broadcast;
 mod capture;

@@ -65,6 +65,11 @@ pub trait Adapter: Send {
     fn flush(&mut self, _out: &mut Vec<TranscriptEvent>) {}
 }
 
+/// Wraps an adapter so that it also reports fields which the captured output of its format does not have.
+pub fn with_known_fields(format: &Format, adapter: Box<dyn Adapter>) -> Box<dyn Adapter> {
+    common::KnownFields::around(format.name, adapter)
+}
+
 /// An output format of agents.
 #[derive(Debug)]
 pub struct Format {

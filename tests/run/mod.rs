@@ -14,3 +14,4 @@ mod prices;
 mod readers;
 mod replays;
 mod transcripts;
+mod unknown_output;

@@ -90,6 +90,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "agents report",
+        &[
+            "ralph agents report",
+            "ralph agents report latest --iteration 3 -o report.txt",
+        ],
+    ),
+    (
         "doctor",
         &[
             "ralph doctor",

@@ -26,9 +26,9 @@ pub(super) use history::{
 pub(super) use plan::{PlanArguments, PlanCheckArguments, PlanCommand};
 pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use project::{
-    AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
-    GatesArguments, GatesCommand, HatsArguments, HatsCommand, ImportArgument, InitArguments,
-    SettingsArguments, TrustArguments,
+    AgentReportArguments, AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand,
+    DriversArguments, DriversCommand, GatesArguments, GatesCommand, HatsArguments, HatsCommand,
+    ImportArgument, InitArguments, SettingsArguments, TrustArguments,
 };
 pub(super) use run::{
     AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,

@@ -22,6 +22,21 @@ pub(in crate::cli) struct AgentsArguments {
 pub(in crate::cli) enum AgentsCommand {
     /// Send an agent a short prompt and report whether it works; exit 1 if it fails or is inconclusive
     Test(AgentTestArguments),
+    /// Write the agent's output without its texts, to attach to a bug report
+    Report(AgentReportArguments),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AgentReportArguments {
+    /// The run [default: the newest in this directory]
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: Option<PathBuf>,
+    /// The iteration [default: the last]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) iteration: Option<u64>,
+    /// The file to write [default: ralph-report-RUN-N.txt]
+    #[arg(short, long, value_name = "FILE")]
+    pub(in crate::cli) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

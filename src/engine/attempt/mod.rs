@@ -290,6 +290,7 @@ impl Attempt {
             | Meta::FileChange { .. }
             | Meta::ParseError { .. }
             | Meta::Cut { .. }
+            | Meta::Unknown { .. }
             | Meta::Other(_) => {}
         }
     }

@@ -95,6 +95,7 @@ pub(super) fn agent(label: &str) -> AgentRules {
         limit_phrases: vec!["You've hit your usage limit", "429 Too Many Requests"],
         session_source: SessionSource::Transcript,
         permission_denial_help: None,
+        versions: AgentVersions::default(),
     }
 }
 

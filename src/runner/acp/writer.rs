@@ -40,7 +40,7 @@ pub(super) enum Order {
 enum Due {
     Prompt,
     Close,
-    StopProcess { grace: Duration },
+    StopProcess,
 }
 
 pub(super) struct Writer {
@@ -52,8 +52,8 @@ pub(super) struct Writer {
     due: Option<(Instant, Due)>,
     /// When a wait for quiet ends at the latest.
     quiet_by: Instant,
-    /// The grace of a requested stop.
-    stopping: Option<Duration>,
+    /// When the process of a requested stop is killed.
+    stop_by: Option<Instant>,
     /// True while the writer may wait for an agent that does not read.
     blocked: Arc<AtomicBool>,
 }
@@ -66,7 +66,7 @@ impl Writer {
             child,
             due: None,
             quiet_by: Instant::now(),
-            stopping: None,
+            stop_by: None,
             blocked: Arc::default(),
         }
     }
@@ -100,7 +100,7 @@ impl Writer {
             Order::Write(line) => self.write(&line),
             Order::AgentActive => self.extend_quiet(),
             Order::PromptWhenQuiet => self.when_quiet(Due::Prompt),
-            Order::CloseWhenQuiet if self.stopping.is_some() => self.execute(Due::Close),
+            Order::CloseWhenQuiet if self.stop_by.is_some() => self.execute(Due::Close),
             Order::CloseWhenQuiet => self.when_quiet(Due::Close),
             Order::Stop { grace } => self.stop(grace),
             Order::Exited => {}
@@ -135,16 +135,17 @@ impl Writer {
             }
             Due::Close => {
                 self.stdin = None;
-                let (limit, grace) = match self.stopping {
-                    Some(grace) => (EXIT_LIMIT.min(grace / 2), grace),
-                    None => (EXIT_LIMIT, STOP_GRACE),
+                let limit = match self.stop_by {
+                    Some(stop_by) => stop_by.saturating_duration_since(now) / 2,
+                    None => EXIT_LIMIT,
                 };
-                self.due = Some((now + limit, Due::StopProcess { grace }));
+                self.due = Some((now + limit.min(EXIT_LIMIT), Due::StopProcess));
             }
-            Due::StopProcess { grace } => {
+            Due::StopProcess => {
                 self.stdin = None;
+                let stop_by = self.stop_by.unwrap_or(now + STOP_GRACE);
                 if let Some(child) = self.child.upgrade() {
-                    child.stop(grace);
+                    child.stop(stop_by.saturating_duration_since(now));
                 }
             }
         }
@@ -152,8 +153,9 @@ impl Writer {
 
     /// Cancels a running prompt, so that the agent stops its tools itself; then stops the process.
     fn stop(&mut self, grace: Duration) {
-        if self.stopping.replace(grace).is_some() {
-            return self.execute(Due::StopProcess { grace });
+        let now = Instant::now();
+        if self.stop_by.replace(now + grace).is_some() {
+            return self.execute(Due::StopProcess);
         }
         let cancel = {
             let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,9 +167,9 @@ impl Writer {
             Some(message) => {
                 self.write(&message.line);
                 let limit = CANCEL_LIMIT.min(grace / 2);
-                self.due = Some((Instant::now() + limit, Due::StopProcess { grace }));
+                self.due = Some((now + limit, Due::StopProcess));
             }
-            None => self.execute(Due::StopProcess { grace }),
+            None => self.execute(Due::StopProcess),
         }
     }
 
