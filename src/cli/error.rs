@@ -149,27 +149,31 @@ impl From<BenchError> for CliError {
     }
 }
 
+fn agent_exit(error: &AgentError) -> Exit {
+    match error {
+        AgentError::NoneFound { .. }
+        | AgentError::NotInstalled { .. }
+        | AgentError::CustomNotFound { .. }
+        | AgentError::WrapperNotFound { .. }
+        | AgentError::Driver(DriverError::NoProgram { .. }) => Exit::NoAgent,
+        AgentError::Disabled { .. }
+        | AgentError::Unknown { .. }
+        | AgentError::CustomWithoutCommand
+        | AgentError::AcpWithoutCommand
+        | AgentError::AcpArguments { .. }
+        | AgentError::WrapperArguments { .. }
+        | AgentError::Driver(_)
+        | AgentError::NoFilter
+        | AgentError::NotInteractive { .. }
+        | AgentError::PromptTooLong { .. }
+        | AgentError::NulInPrompt => Exit::Usage,
+    }
+}
+
 impl CliError {
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Agent(error) => match error {
-                AgentError::NoneFound { .. }
-                | AgentError::NotInstalled { .. }
-                | AgentError::CustomNotFound { .. }
-                | AgentError::WrapperNotFound { .. }
-                | AgentError::Driver(DriverError::NoProgram { .. }) => Exit::NoAgent,
-                AgentError::Disabled { .. }
-                | AgentError::Unknown { .. }
-                | AgentError::CustomWithoutCommand
-                | AgentError::AcpWithoutCommand
-                | AgentError::AcpArguments { .. }
-                | AgentError::WrapperArguments { .. }
-                | AgentError::Driver(_)
-                | AgentError::NoFilter
-                | AgentError::NotInteractive { .. }
-                | AgentError::PromptTooLong { .. }
-                | AgentError::NulInPrompt => Exit::Usage,
-            },
+            Self::Agent(error) => agent_exit(error),
             Self::Config(_)
             | Self::LogLevels(_)
             | Self::AgentCommand(_)
