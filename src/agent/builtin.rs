@@ -1,13 +1,11 @@
 //! The table of built-in agents, one row per product. Detection order, help, doctor and error texts come from this
 //! table; no other file names a product.
 
-use crate::event::UsageMeaning;
-
 use super::interactive::{FirstPrompt, Interactive};
 use super::permission_mode::PermissionMode;
 use super::table::{
-    AcpServer, Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt,
-    StructuredOutput, Terminal,
+    Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt, StructuredOutput,
+    Terminal,
 };
 
 /// The built-in agents in detection order.
@@ -41,11 +39,6 @@ pub static AGENTS: &[Agent] = &[
             }),
         }),
         resume: Some(Resume::Before("--resume")),
-        acp: Some(AcpServer {
-            program: "claude-agent-acp",
-            args: &[],
-            usage: UsageMeaning::Prompt,
-        }),
         prompt_quirk: PromptQuirk::FirstSlash,
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
@@ -91,7 +84,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: None,
-        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -125,7 +117,6 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: Some(Resume::Before("--conversation")),
-        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -158,11 +149,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--resume")),
-        acp: Some(AcpServer {
-            program: "gemini",
-            args: &["--acp", "--skip-trust"],
-            usage: UsageMeaning::Prompt,
-        }),
         prompt_quirk: PromptQuirk::AtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -203,11 +189,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("resume")),
-        acp: Some(AcpServer {
-            program: "codex-acp",
-            args: &[],
-            usage: UsageMeaning::None,
-        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -245,7 +226,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: None,
-        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
@@ -279,11 +259,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--session")),
-        acp: Some(AcpServer {
-            program: "opencode",
-            args: &["acp"],
-            usage: UsageMeaning::LastRequest,
-        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -316,11 +291,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Joined("--resume=")),
-        acp: Some(AcpServer {
-            program: "copilot",
-            args: &["--acp"],
-            usage: UsageMeaning::Prompt,
-        }),
         prompt_quirk: PromptQuirk::Nothing,
         // On a pipe, Copilot exits without waiting for a slow reader and loses the rest of its output.
         terminal: Terminal::Pty,
@@ -360,7 +330,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: None,
-        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -393,11 +362,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--resume")),
-        acp: Some(AcpServer {
-            program: "qwen",
-            args: &["--acp"],
-            usage: UsageMeaning::Requests,
-        }),
         prompt_quirk: PromptQuirk::FirstSlashAndAtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -430,7 +394,6 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--session")),
-        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -459,11 +422,6 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: Some(Resume::Before("--session")),
-        acp: Some(AcpServer {
-            program: "kimi",
-            args: &["acp"],
-            usage: UsageMeaning::None,
-        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -492,11 +450,6 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: Some(Resume::Before("--resume")),
-        acp: Some(AcpServer {
-            program: "vibe-acp",
-            args: &[],
-            usage: UsageMeaning::Prompt,
-        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
@@ -525,11 +478,6 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: None,
-        acp: Some(AcpServer {
-            program: "cline",
-            args: &["--acp"],
-            usage: UsageMeaning::None,
-        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,

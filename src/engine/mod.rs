@@ -51,12 +51,13 @@ mod marker;
 mod policy;
 mod progress;
 mod prompt;
+mod published;
 mod rate_limit_phrases;
 mod reset_time;
 mod restore;
 mod sessions;
+mod status_block;
 mod topic;
-mod unknown_output;
 mod user_messages;
 mod waits;
 
@@ -67,15 +68,14 @@ pub use commands::AskPolicy;
 pub use ending::HookKind;
 pub use hats::{HatEdge, HatError, HatFinding, HatHistory, HatSeverity, Hats, check_hats, hat_edges};
 pub use interactive::InteractiveKey;
-pub use marker::Markers;
+pub use marker::{Markers, StatusBlock};
 pub use policy::{
     AgentRules, Agents, Check, EndSignal, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
     WorkspaceChecks,
 };
 pub use restore::RestoredRun;
-pub use unknown_output::AgentVersions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -94,7 +94,6 @@ use hats::HatQueue;
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
 use sessions::Sessions;
-use unknown_output::{Recording, UnknownCounts};
 use user_messages::UserMessages;
 
 /// Composes the prompt of a run's first iteration.
@@ -107,7 +106,7 @@ pub fn first_prompt(task: &str, policy: &Policy) -> String {
         hat: queue.prompt_section(),
         ..PromptNotes::default()
     };
-    prompt::compose(task, &policy.markers, &gates, &notes)
+    prompt::compose(task, policy.prompt_rules(), &gates, &notes)
 }
 
 /// Something that happened.
@@ -249,14 +248,13 @@ pub struct Engine {
     notes: PromptNotes,
     hat_queue: HatQueue,
     sessions: Sessions,
-    /// By agent.
-    unknown_output: BTreeMap<usize, UnknownCounts>,
     interrupted: Option<Interrupt>,
     interrupted_at: Duration,
     failure_backoff: Backoff,
     unknown_reset_backoff: Backoff,
     user_messages: UserMessages,
     progress: Progress,
+    published: published::PublishedTopics,
     commands: commands::CommandState,
     keyboard: interactive::KeyboardState,
     /// Resumed runs only: the marker of an iteration that completed before `RunEnded` was written.
@@ -332,11 +330,11 @@ impl Engine {
             waited: Duration::ZERO,
             notes: PromptNotes::default(),
             sessions: Sessions::default(),
-            unknown_output: BTreeMap::new(),
             interrupted: None,
             interrupted_at: Duration::ZERO,
             user_messages: UserMessages::default(),
             progress: Progress::default(),
+            published: published::PublishedTopics::default(),
             commands: commands::CommandState::default(),
             keyboard: interactive::KeyboardState::default(),
             completed: None,
@@ -458,6 +456,7 @@ impl Engine {
             if let Action::Emit(event) = action {
                 self.user_messages.apply(event);
                 self.progress.apply(event);
+                self.published.apply(event);
             }
         }
     }

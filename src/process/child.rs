@@ -12,7 +12,7 @@ use tracing::{debug, warn};
 use super::control::Control;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeExited};
 use super::spawn_request::SpawnRequest;
-use super::stdin::{StdinPipe, StdinWriter, WriteProgress};
+use super::stdin::{StdinWriter, WriteProgress};
 use super::streams::{self, ChildEnds, ParentEnds};
 use super::supervisor::pool::SupervisorHandle;
 use super::wire::{self, Notice, SupervisorCommand, SupervisorFate};
@@ -31,7 +31,6 @@ pub struct Child {
     pid: u32,
     control: Arc<Control>,
     screen: Option<Screen>,
-    stdin: Option<StdinPipe>,
 }
 
 impl Child {
@@ -55,15 +54,10 @@ impl Child {
             control: Arc::clone(&control),
         };
         // From here on an early return drops the supervisor, which ends the child.
-        let stdin = watch
+        watch
             .begin(spec, parent_ends, Arc::new(report))
             .map_err(|error| ProcessError::spawn(spec, error))?;
-        Ok(Self {
-            pid,
-            control,
-            screen,
-            stdin,
-        })
+        Ok(Self { pid, control, screen })
     }
 
     pub fn pid(&self) -> u32 {
@@ -73,11 +67,6 @@ impl Child {
     /// The terminal of a child that runs on a screen.
     pub fn screen(&self) -> Option<Screen> {
         self.screen.clone()
-    }
-
-    /// The stdin of a child with `Stdin::Pipe`, once.
-    pub fn take_stdin(&mut self) -> Option<StdinPipe> {
-        self.stdin.take()
     }
 
     /// Sends SIGTERM to the whole tree, then, after the grace, SIGKILL. Another call can only shorten the grace.
@@ -172,25 +161,15 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(
-        self,
-        spec: &ProcessSpec,
-        parent_ends: ParentEnds,
-        report: Reporter,
-    ) -> io::Result<Option<StdinPipe>> {
+    fn begin(self, spec: &ProcessSpec, parent_ends: ParentEnds, report: Reporter) -> io::Result<()> {
         let panics = self.supervisors.panics().clone();
         let exited = Arc::new(TreeExited::not_yet()?);
-        let stdin = match (parent_ends.stdin, &spec.stdin) {
-            (Some(pipe), Stdin::Bytes(bytes)) => {
-                let mut writer = StdinWriter::new(pipe, bytes.clone());
-                if writer.write() == WriteProgress::Blocked {
-                    writer.write_in_thread(Arc::clone(&exited), &panics)?;
-                }
-                None
+        if let (Some(pipe), Stdin::Bytes(bytes)) = (parent_ends.stdin, &spec.stdin) {
+            let mut writer = StdinWriter::new(pipe, bytes.clone());
+            if writer.write() == WriteProgress::Blocked {
+                writer.write_in_thread(Arc::clone(&exited), &panics)?;
             }
-            (Some(pipe), _) => Some(StdinPipe::new(pipe, Arc::clone(&exited))),
-            (None, _) => None,
-        };
+        }
         let drain = |source: OwnedFd, stream, chunks| {
             let drain = Drain {
                 is_terminal: isatty(&source),
@@ -221,7 +200,7 @@ impl Watch {
             drop(exiting);
         };
         panics.spawn("child", watch)?;
-        Ok(stdin)
+        Ok(())
     }
 
     fn wait_for_tree(self) -> TreeEnd {

@@ -16,9 +16,7 @@ use crate::event::{ProcessEnd, StreamName};
 use crate::failpoint;
 use crate::policy::Gate;
 use crate::process::{Environment, Size, scratch};
-use crate::runner::{
-    AcpRunner, AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started,
-};
+use crate::runner::{AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started};
 use crate::store::{IterationFiles, RawOutput, Run};
 
 use super::RunError;
@@ -100,15 +98,12 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
     let panics = context.host.panics().clone();
     let work = move || {
         let panics = context.host.panics().clone();
-        let host = &context.host;
-        let runner = ProcessRunner::new(host.supervisors().clone());
-        let acp_runner = AcpRunner::new(host.supervisors().clone());
+        let runner = ProcessRunner::new(context.host.supervisors().clone());
         let mut worker = Worker {
             workspace: None,
             gate: None,
             context,
             runner,
-            acp_runner,
             queue,
         };
         for effect in effects {
@@ -127,7 +122,6 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
 struct Worker {
     context: EffectContext,
     runner: ProcessRunner,
-    acp_runner: AcpRunner,
     queue: Sender<Message>,
     /// Opened by the first scan.
     workspace: Option<Workspace>,
@@ -235,11 +229,7 @@ impl Worker {
                     directory,
                     screen,
                 };
-                let events = self.stored_events(generation, raw);
-                let started = match job.agent.acp_usage() {
-                    Some(_) => self.acp_runner.start(job, events),
-                    None => self.runner.start(job, events),
-                };
+                let started = self.runner.start(job, self.stored_events(generation, raw));
                 (Some(scratch), started)
             }
             Err(error) => {

@@ -22,8 +22,6 @@ pub(crate) struct Fixture {
     directory: TempDir,
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
-    /// The value of `--agent`.
-    backend: String,
     config: String,
 }
 
@@ -64,7 +62,6 @@ impl Fixture {
             directory,
             environment,
             arguments: Vec::new(),
-            backend: cli.name().to_owned(),
             config: String::new(),
         };
         let git = fixture
@@ -83,11 +80,6 @@ impl Fixture {
 
     pub(crate) fn without_env(mut self, name: &str) -> Self {
         self.environment.retain(|(known, _)| known != name);
-        self
-    }
-
-    pub(crate) fn with_backend(mut self, backend: &str) -> Self {
-        backend.clone_into(&mut self.backend);
         self
     }
 
@@ -136,7 +128,7 @@ impl Fixture {
         } else {
             &["-n", "3"]
         };
-        let arguments = ["run", "--agent", &self.backend]
+        let arguments = ["run", "--agent", self.cli.name()]
             .into_iter()
             .chain(limits.iter().copied());
         let arguments: Vec<&str> = arguments

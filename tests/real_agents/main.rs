@@ -8,7 +8,6 @@ mod programs;
 #[path = "../sandbox/signals.rs"]
 mod signals;
 
-mod acp;
 mod agents_test;
 mod as_claude;
 mod claude_turns;

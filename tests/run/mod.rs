@@ -1,6 +1,5 @@
 //! Tests of the real binary with the fake agent.
 
-mod acp;
 mod agents_test;
 mod complete;
 mod debug_log;
@@ -14,4 +13,3 @@ mod prices;
 mod readers;
 mod replays;
 mod transcripts;
-mod unknown_output;

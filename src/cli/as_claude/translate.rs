@@ -184,7 +184,6 @@ impl EventTranslator {
             | Meta::BackgroundTasks { .. }
             | Meta::ParseError { .. }
             | Meta::Cut { .. }
-            | Meta::Unknown { .. }
             | Meta::Other(_) => {}
         }
     }

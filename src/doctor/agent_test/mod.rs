@@ -13,8 +13,8 @@ use crate::transcript::Format;
 
 use super::{Finding, FindingState};
 use evidence::{
-    PromptEvidence, asks_for_login, assistant_text, count, detect_format, failure, is_finished, last_line,
-    prompt_evidence, proves_prompt, shown_output, succeeded,
+    PromptEvidence, assistant_text, count, detect_format, failure, is_finished, last_line, prompt_evidence,
+    proves_prompt, succeeded,
 };
 
 /// The test prompt. It does not contain the answer, so that an echo does not count as one.
@@ -31,7 +31,7 @@ const AREA: &str = "findings";
 #[serde(rename_all = "snake_case")]
 pub enum AgentVerdict {
     Works,
-    /// The agent ran and printed output, but not the requested answer.
+    /// The agent ran and printed output, but nothing shows that it received the prompt.
     Unproven,
     Broken,
 }
@@ -75,7 +75,7 @@ impl AgentTest<'_> {
             AgentVerdict::Broken
         } else if self
             .best()
-            .is_none_or(|best| prompt_evidence(best) < PromptEvidence::Answered)
+            .is_none_or(|best| prompt_evidence(best) <= PromptEvidence::OtherOutput)
         {
             AgentVerdict::Unproven
         } else {
@@ -135,22 +135,6 @@ impl AgentTest<'_> {
         let by_hand = || Some(format!("run it by hand: {}", by_hand(first)));
         let failure = failure(first);
         match (first.end, failure) {
-            (end, _) if asks_for_login(first) => {
-                let end = end.map_or_else(
-                    || format!("timed out after {}s", self.timeout.as_secs()),
-                    |end| end.to_string(),
-                );
-                let hint = &self.agent.auth_hint;
-                let remedy = match hint.is_empty() {
-                    true => format!(
-                        "run its login command, or start it by hand: {}",
-                        self::by_hand(first)
-                    ),
-                    false => hint.clone(),
-                };
-                let detail = format!("{end}: it asks a person to log in");
-                finding("end", FindingState::Broken, detail, Some(remedy))
-            }
             (None, _) => {
                 let limit = self.timeout.as_secs();
                 let note = match prompt_evidence(first) {
@@ -297,10 +281,7 @@ fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
         ),
         PromptEvidence::Echoed => (
             FindingState::Warning,
-            format!(
-                "received and echoed{condition}, but not answered{}",
-                printed(best)
-            ),
+            format!("received and echoed{condition}, but not answered"),
             None,
         ),
         PromptEvidence::OtherOutput if failure(best).is_some() => (
@@ -310,7 +291,7 @@ fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
         ),
         PromptEvidence::OtherOutput => (
             FindingState::Warning,
-            format!("no sign that it arrived{}", printed(best)),
+            format!("no sign that it arrived{}", last_output("stdout", &best.stdout)),
             is_custom
                 .then(|| "check how the agent takes its prompt: cli.prompt_mode, cli.prompt_flag".to_owned()),
         ),
@@ -323,13 +304,6 @@ fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
         ),
     };
     finding("prompt", state, detail, remedy)
-}
-
-/// What the agent printed instead of the requested answer.
-fn printed(call: &TrialOutput) -> String {
-    shown_output(call)
-        .map(|text| format!("; it printed: {text}"))
-        .unwrap_or_default()
 }
 
 fn last_output(stream: &str, bytes: &[u8]) -> String {
