@@ -45,6 +45,15 @@ fn ci_runs_the_check_script_with_the_toolchain_of_the_package() {
 }
 
 #[test]
+fn only_the_nightly_workflow_tests_the_newest_agent_programs() {
+    let nightly = workflow("nightly");
+    assert!(nightly["on"]["schedule"][0]["cron"].is_string());
+    assert!(commands(&nightly).contains("tests/real_agents/run.sh --latest"));
+    assert!(!text(".ci/run").contains("--latest"));
+    assert!(!commands(&workflow("ci")).contains("--latest"));
+}
+
+#[test]
 fn every_build_of_the_check_script_uses_the_lock_file() {
     let script = text(".ci/run");
     let builds =

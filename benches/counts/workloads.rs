@@ -9,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph::engine::{
-    AgentRules, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy, SessionSource,
-    TranscriptFeatures, WorkspaceChecks,
+    AgentRules, AgentVersions, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy,
+    SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
@@ -97,7 +97,7 @@ fn parse(format: &str) -> Vec<TranscriptEvent> {
         return events;
     };
     for _ in 0..BYTES.div_ceil(session.len().max(1)) {
-        let mut adapter = (format.open)(&AdapterContext { prompt: "" });
+        let mut adapter = (format.open)(&AdapterContext::new(""));
         session.lines().for_each(|line| adapter.feed(line, &mut events));
         adapter.flush(&mut events);
     }
@@ -122,7 +122,7 @@ fn write_journal(events: Vec<TranscriptEvent>) -> io::Result<()> {
     for (seq, event) in (1..).zip(events) {
         let event = RunEvent::Transcript { iteration: 1, event };
         let at = Timestamp::UNIX_EPOCH;
-        journal.accept(&Record { seq, at, event })?;
+        journal.accept(&Record::new(seq, at, event))?;
     }
     journal.flush()
 }
@@ -149,8 +149,6 @@ fn policy() -> Policy {
         markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
-        required_events: Vec::new(),
-        guardrails: Vec::new(),
         agents: Agents::single(AgentRules {
             name: "bench".into(),
             label: "bench".into(),
@@ -168,6 +166,7 @@ fn policy() -> Policy {
             limit_phrases: Vec::new(),
             session_source: SessionSource::Transcript,
             permission_denial_help: None,
+            versions: AgentVersions::default(),
         }),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
@@ -191,5 +190,6 @@ fn header() -> RunHeader {
         max_runtime_seconds: None,
         max_tokens: None,
         max_cost_usd: None,
+        settings_sha256: None,
     }
 }

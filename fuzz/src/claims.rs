@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 use ralph::engine::{
-    Action, AgentRules, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy,
-    SessionSource, TranscriptFeatures, WorkspaceChecks,
+    Action, AgentRules, AgentVersions, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries,
+    Policy, SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{
     AgentIdentity, FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent,
@@ -132,6 +132,7 @@ fn header() -> RunHeader {
         max_runtime_seconds: None,
         max_tokens: None,
         max_cost_usd: None,
+        settings_sha256: None,
     }
 }
 
@@ -158,8 +159,6 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
         markers: Markers::new(Vec::new(), placement),
         gates: Vec::new(),
         hats: Hats::default(),
-        required_events: Vec::new(),
-        guardrails: Vec::new(),
         agents: Agents::single(AgentRules {
             name: "fuzz".into(),
             label: "fuzz".into(),
@@ -177,6 +176,7 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
             limit_phrases: Vec::new(),
             session_source: SessionSource::Transcript,
             permission_denial_help: None,
+            versions: AgentVersions::default(),
         }),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,

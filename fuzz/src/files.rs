@@ -48,7 +48,6 @@ pub fn imported_config(format: ImportedFile, bytes: &[u8]) {
     let name = match format {
         ImportedFile::Ralphrc => ".ralphrc",
         ImportedFile::Ralphex => ".ralphex/config",
-        ImportedFile::Kstrl => "kstrl.toml",
     };
     let file = directory.join(name);
     fs::create_dir_all(file.parent().expect("the path has a parent"))

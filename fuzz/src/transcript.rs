@@ -15,7 +15,7 @@ const FINAL_ANSWER: &str = "final answer 7f3a91";
 pub fn transcript(format: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let row = find(format).expect("the format exists");
-    let mut adapter = (row.open)(&AdapterContext { prompt: PROMPT });
+    let mut adapter = (row.open)(&AdapterContext::new(PROMPT));
     let mut events = Vec::new();
     for line in text.split('\n') {
         let before = events.len();

@@ -1,11 +1,13 @@
 //! The table of built-in agents, one row per product. Detection order, help, doctor and error texts come from this
 //! table; no other file names a product.
 
+use crate::event::UsageMeaning;
+
 use super::interactive::{FirstPrompt, Interactive};
 use super::permission_mode::PermissionMode;
 use super::table::{
-    Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt, StructuredOutput,
-    Terminal,
+    AcpServer, Agent, Delivery, Evidence, LongPrompt, PromptLimit, PromptQuirk, Resume, ShortPrompt,
+    StructuredOutput, Terminal,
 };
 
 /// The built-in agents in detection order.
@@ -39,6 +41,11 @@ pub static AGENTS: &[Agent] = &[
             }),
         }),
         resume: Some(Resume::Before("--resume")),
+        acp: Some(AcpServer {
+            program: "claude-agent-acp",
+            args: &[],
+            usage: UsageMeaning::Prompt,
+        }),
         prompt_quirk: PromptQuirk::FirstSlash,
         terminal: Terminal::Pty,
         model_flag: Some("--model"),
@@ -84,6 +91,7 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: None,
+        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -117,6 +125,7 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: Some(Resume::Before("--conversation")),
+        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -149,6 +158,11 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--resume")),
+        acp: Some(AcpServer {
+            program: "gemini",
+            args: &["--acp", "--skip-trust"],
+            usage: UsageMeaning::Prompt,
+        }),
         prompt_quirk: PromptQuirk::AtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -189,6 +203,11 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("resume")),
+        acp: Some(AcpServer {
+            program: "codex-acp",
+            args: &[],
+            usage: UsageMeaning::None,
+        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -226,6 +245,7 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: None,
+        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
@@ -259,6 +279,11 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--session")),
+        acp: Some(AcpServer {
+            program: "opencode",
+            args: &["acp"],
+            usage: UsageMeaning::LastRequest,
+        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -291,6 +316,11 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Joined("--resume=")),
+        acp: Some(AcpServer {
+            program: "copilot",
+            args: &["--acp"],
+            usage: UsageMeaning::Prompt,
+        }),
         prompt_quirk: PromptQuirk::Nothing,
         // On a pipe, Copilot exits without waiting for a slow reader and loses the rest of its output.
         terminal: Terminal::Pty,
@@ -330,6 +360,7 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: None,
+        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -362,6 +393,11 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--resume")),
+        acp: Some(AcpServer {
+            program: "qwen",
+            args: &["--acp"],
+            usage: UsageMeaning::Requests,
+        }),
         prompt_quirk: PromptQuirk::FirstSlashAndAtSign,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -394,6 +430,7 @@ pub static AGENTS: &[Agent] = &[
             permission_mode: None,
         }),
         resume: Some(Resume::Before("--session")),
+        acp: None,
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -422,6 +459,11 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: Some(Resume::Before("--session")),
+        acp: Some(AcpServer {
+            program: "kimi",
+            args: &["acp"],
+            usage: UsageMeaning::None,
+        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: Some("--model"),
@@ -450,6 +492,11 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: Some(Resume::Before("--resume")),
+        acp: Some(AcpServer {
+            program: "vibe-acp",
+            args: &[],
+            usage: UsageMeaning::Prompt,
+        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,
@@ -478,6 +525,11 @@ pub static AGENTS: &[Agent] = &[
         },
         interactive: None,
         resume: None,
+        acp: Some(AcpServer {
+            program: "cline",
+            args: &["--acp"],
+            usage: UsageMeaning::None,
+        }),
         prompt_quirk: PromptQuirk::Nothing,
         terminal: Terminal::Pipe,
         model_flag: None,

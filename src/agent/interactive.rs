@@ -55,6 +55,9 @@ impl ResolvedAgent {
             PromptDelivery::Driver(_) => {
                 return Err(self.not_interactive("driver scripts build non-interactive commands"));
             }
+            PromptDelivery::Acp { .. } => {
+                return Err(self.not_interactive("the Agent Client Protocol has no screen"));
+            }
             PromptDelivery::Interactive(_) => return Ok(self),
         };
         Ok(Self {
@@ -152,6 +155,7 @@ mod tests {
             StdinSource::Null => "/dev/null".to_owned(),
             StdinSource::PromptFile(path) => path.display().to_string(),
             StdinSource::Terminal => "terminal".to_owned(),
+            StdinSource::Protocol => "messages".to_owned(),
         };
         let args = call.args.join(" ".as_ref());
         format!("{} {} < {stdin}", call.program.display(), args.display())

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{PromptMode, Settings};
+use crate::event::UsageMeaning;
 
 use super::driver::Driver;
 use super::driver_agent::adapter_name;
@@ -77,6 +78,10 @@ pub(super) enum PromptDelivery {
     Driver(Arc<Driver>),
     /// The agent's own TUI.
     Interactive(FirstPrompt),
+    /// In a message of the Agent Client Protocol.
+    Acp {
+        usage: UsageMeaning,
+    },
 }
 
 /// The command line of one agent process.
@@ -97,6 +102,8 @@ pub enum StdinSource {
     PromptFile(PathBuf),
     /// The pseudo-terminal that the user types into.
     Terminal,
+    /// Messages of the Agent Client Protocol.
+    Protocol,
 }
 
 impl ResolvedAgent {
@@ -135,7 +142,7 @@ impl ResolvedAgent {
                 .chain(GENERAL_LIMIT_PHRASES)
                 .copied()
                 .collect(),
-            environment: environment(agent, UserKind::current()),
+            environment: environment_of(agent),
             filter: None,
             warnings: Vec::new(),
             args,
@@ -255,6 +262,7 @@ impl ResolvedAgent {
             }
             PromptDelivery::CustomStdin => (Vec::new(), file()),
             PromptDelivery::Interactive(first) => self.first_prompt(*first, prompt, prompt_file),
+            PromptDelivery::Acp { .. } => (Vec::new(), StdinSource::Protocol),
             PromptDelivery::Wrapper => (
                 vec!["-p".to_owned(), self.as_argument(prompt)?],
                 StdinSource::Null,
@@ -299,6 +307,7 @@ impl ResolvedAgent {
             | PromptDelivery::CustomStdin
             | PromptDelivery::Wrapper
             | PromptDelivery::Interactive(_)
+            | PromptDelivery::Acp { .. }
             | PromptDelivery::Driver(_) => None,
         }
     }
@@ -311,6 +320,7 @@ impl ResolvedAgent {
             | PromptDelivery::CustomArgument { .. }
             | PromptDelivery::CustomStdin
             | PromptDelivery::Wrapper
+            | PromptDelivery::Acp { .. }
             | PromptDelivery::Interactive(_) => None,
         }
     }
@@ -432,6 +442,11 @@ fn environment(agent: &Agent, user: UserKind) -> Vec<(String, String)> {
     let set = agent.environment.iter().chain(root_only);
     set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect()
+}
+
+/// The variables of a built-in agent, for this user.
+pub(super) fn environment_of(agent: &Agent) -> Vec<(String, String)> {
+    environment(agent, UserKind::current())
 }
 
 /// `pty_mode` can add a terminal but never removes one that the agent needs.

@@ -2,6 +2,7 @@
 //!
 //! This module starts only `--version` probes and driver scripts. It does not read session output.
 
+mod acp;
 mod builtin;
 mod detect;
 pub mod driver;
@@ -30,6 +31,10 @@ use crate::config::{Settings, SplitError};
 /// Backend name of a custom command.
 pub const CUSTOM: &str = "custom";
 const AUTO: &str = "auto";
+/// Backend name of an agent that speaks the Agent Client Protocol.
+pub const ACP: &str = "acp";
+/// Prefix of a backend that is the command of such an agent.
+pub const ACP_COMMAND: &str = "acp:";
 /// Prefix of a backend that is a driver script.
 pub const DRIVER: &str = "driver:";
 const JQ: &str = "jq";
@@ -49,6 +54,10 @@ pub enum AgentError {
     },
     #[error("`backend: custom` requires a command")]
     CustomWithoutCommand,
+    #[error("`backend: acp` requires a command")]
+    AcpWithoutCommand,
+    #[error("cannot parse the command `{line}`: {error}")]
+    AcpArguments { line: String, error: SplitError },
     #[error("custom command `{command}` not found")]
     CustomNotFound { command: String },
     #[error("cli.claude_command: `{command}` not found")]
@@ -118,9 +127,11 @@ fn choose(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<ResolvedAgent, 
             ))
         }
         CUSTOM => custom(settings, probe.as_ref()),
-        name => match name.strip_prefix(DRIVER) {
-            Some(driver) => driver_agent::driver_agent(driver, settings, probe.as_ref()),
-            None => named(name, settings, probe.as_ref()),
+        ACP => acp::acp_agent(None, settings, probe.as_ref()),
+        name => match (name.strip_prefix(DRIVER), name.strip_prefix(ACP_COMMAND)) {
+            (Some(driver), _) => driver_agent::driver_agent(driver, settings, probe.as_ref()),
+            (None, Some(command)) => acp::acp_agent(Some(command), settings, probe.as_ref()),
+            (None, None) => named(name, settings, probe.as_ref()),
         },
     }
 }
@@ -166,7 +177,7 @@ fn custom(settings: &Settings, probe: &dyn Probe) -> Result<ResolvedAgent, Agent
 
 /// The known name closest to a misspelled one.
 fn nearest(name: &str) -> Option<&'static str> {
-    let known = AGENTS.iter().map(|agent| agent.name).chain([AUTO, CUSTOM]);
+    let known = AGENTS.iter().map(|agent| agent.name).chain([AUTO, CUSTOM, ACP]);
     let scored = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
     scored
         .filter(|(distance, known)| *distance <= known.len() / 2)

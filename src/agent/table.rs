@@ -1,6 +1,7 @@
 //! Types of the built-in agent table: one `Agent` row and the enums of its columns.
 
 use super::interactive::Interactive;
+use crate::event::UsageMeaning;
 
 /// One row of the table: how to call a coding agent's command line.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Agent {
     pub interactive: Option<Interactive>,
     /// How to resume a session. These arguments come right before the prompt.
     pub resume: Option<Resume>,
+    /// How to start the agent as a server of the Agent Client Protocol, if it can be one.
+    pub acp: Option<AcpServer>,
     pub prompt_quirk: PromptQuirk,
     pub terminal: Terminal,
     pub model_flag: Option<&'static str>,
@@ -88,6 +91,15 @@ pub enum LongPrompt {
     ReadFile,
 }
 
+/// How an agent is started as a server of the Agent Client Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcpServer {
+    /// The agent's own program, or an adapter.
+    pub program: &'static str,
+    pub args: &'static [&'static str],
+    pub usage: UsageMeaning,
+}
+
 /// The arguments that resume a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
@@ -95,6 +107,8 @@ pub enum Resume {
     Before(&'static str),
     /// `--resume=ID`
     Joined(&'static str),
+    /// By a message instead of an argument.
+    InProtocol,
 }
 
 impl Resume {
@@ -102,6 +116,7 @@ impl Resume {
         match self {
             Self::Before(word) => vec![word.to_owned(), session.to_owned()],
             Self::Joined(flag) => vec![format!("{flag}{session}")],
+            Self::InProtocol => Vec::new(),
         }
     }
 }

@@ -137,6 +137,7 @@ fn sample_call(agent: &Agent, resolved: &ResolvedAgent) -> (Vec<String>, &'stati
                 StdinSource::Null => "/dev/null",
                 StdinSource::PromptFile(_) => "the prompt",
                 StdinSource::Terminal => "screen",
+                StdinSource::Protocol => "messages",
             };
             let args = call.args.into_iter().map(|arg| {
                 arg.to_string_lossy()

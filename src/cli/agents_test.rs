@@ -88,13 +88,9 @@ fn execute(trial: &Trial<'_>, arguments: &AgentTestArguments, terminal: &Termina
     while let Some(mode) = next_call(agent, &calls) {
         match trial.call(mode) {
             Ok(output) => calls.push(output),
-            Err(TrialError::Process(error)) => {
-                return report_unusable(
-                    &agent.name,
-                    unusable(error.to_string(), None),
-                    arguments,
-                    terminal,
-                );
+            Err(error @ (TrialError::Process(_) | TrialError::Start(_))) => {
+                let finding = unusable(error.to_string(), None);
+                return report_unusable(&agent.name, finding, arguments, terminal);
             }
             Err(TrialError::Agent(error)) => return Err(error.into()),
             Err(TrialError::Scratch { path, source }) => return Err(CliError::Unwritable { path, source }),
@@ -163,6 +159,7 @@ fn test_call(output: &TrialOutput) -> TestCall {
             StdinSource::Null => "/dev/null",
             StdinSource::PromptFile(_) => "the prompt",
             StdinSource::Terminal => "the terminal",
+            StdinSource::Protocol => "messages",
         },
         stdout: match output.terminal {
             AgentTerminal::Pipe => "pipe",
@@ -219,7 +216,7 @@ fn text(report: &TestReport, terminal: &Terminal) -> String {
     };
     let verdict = match report.verdict {
         AgentVerdict::Works => "works",
-        AgentVerdict::Unproven => "inconclusive: no sign that the prompt arrived",
+        AgentVerdict::Unproven => "inconclusive: it did not give the requested answer",
         AgentVerdict::Broken => "does not work as configured",
     };
     format!(

@@ -104,6 +104,7 @@ impl Listener for FrontEndListener<'_> {
     fn on_event(&mut self, event: TranscriptEvent) -> io::Result<()> {
         self.seq += 1;
         self.front_end.accept(&Record {
+            chain: None,
             seq: self.seq,
             // Raw output has no timestamps.
             at: Timestamp::UNIX_EPOCH,

@@ -41,6 +41,7 @@ enum Completion {
 /// Rows of command path (`*` matches any), argument and kind of values.
 const COMPLETIONS: &[(&str, &str, Completion)] = &[
     ("show", "run", Completion::Runs),
+    ("verify", "run", Completion::Runs),
     ("logs", "run", Completion::Runs),
     ("attach", "run", Completion::Runs),
     ("export", "run", Completion::Runs),
@@ -48,6 +49,7 @@ const COMPLETIONS: &[(&str, &str, Completion)] = &[
     ("replay", "what", Completion::RunsAndFiles),
     ("tell", "words", Completion::ActiveRuns),
     ("agents test", "name", Completion::Agents),
+    ("agents report", "run", Completion::Runs),
     ("hats show", "name", Completion::Hats),
     ("gates run", "name", Completion::Gates),
     ("drivers check", "name", Completion::Drivers),

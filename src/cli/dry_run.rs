@@ -133,6 +133,7 @@ fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
             StdinSource::Null => "/dev/null".to_owned(),
             StdinSource::PromptFile(path) => path.display().to_string(),
             StdinSource::Terminal => "screen".to_owned(),
+            StdinSource::Protocol => "messages of the Agent Client Protocol".to_owned(),
         },
         stdout: match invocation.terminal {
             AgentTerminal::Pipe => "pipe",

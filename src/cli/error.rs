@@ -11,11 +11,10 @@ use crate::engine::HatError;
 use crate::plan::PlanError;
 use crate::run::RunError;
 use crate::serve::ServeError;
-use crate::store::StoreError;
+use crate::store::{BrokenChain, StoreError};
 use crate::trust::{FileTrust, TrustError};
 
 use super::args::ImportArgument;
-use super::emit::EmitError;
 use super::exit::Exit;
 use super::prompt::PromptError;
 
@@ -35,8 +34,6 @@ pub(super) enum CliError {
     Prompt(#[from] PromptError),
     #[error("run {id} has already completed")]
     RunCompleted { id: String },
-    #[error(transparent)]
-    Emit(#[from] EmitError),
     #[error("run {id} is not active")]
     RunInactive { id: String },
     #[error(transparent)]
@@ -83,6 +80,10 @@ pub(super) enum CliError {
     SettingsChanged { changes: Vec<String> },
     #[error("run {id} has neither a readable run.json nor a readable journal")]
     HeaderMissing { id: String },
+    #[error("the journal of run {id} is damaged: {broken}")]
+    JournalDamaged { id: String, broken: BrokenChain },
+    #[error("run.json of run {id} is not the one that ralph wrote")]
+    SettingsFileChanged { id: String },
     #[error("run {id} was written by a newer ralph (format {version})")]
     NewerRun { id: String, version: u32 },
     #[error("--interactive requires a terminal")]
@@ -95,8 +96,6 @@ pub(super) enum CliError {
     RoleWithoutModel { key: String, agent: String },
     #[error("no gates are configured, and `event_loop.require_gates` is set")]
     GatesRequired,
-    #[error("hats.{hat}.disallowed_tools cannot be enforced: the output of {agent} does not show its tools")]
-    ToolsNotReported { hat: String, agent: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -150,33 +149,37 @@ impl From<BenchError> for CliError {
     }
 }
 
+fn agent_exit(error: &AgentError) -> Exit {
+    match error {
+        AgentError::NoneFound { .. }
+        | AgentError::NotInstalled { .. }
+        | AgentError::CustomNotFound { .. }
+        | AgentError::WrapperNotFound { .. }
+        | AgentError::Driver(DriverError::NoProgram { .. }) => Exit::NoAgent,
+        AgentError::Disabled { .. }
+        | AgentError::Unknown { .. }
+        | AgentError::CustomWithoutCommand
+        | AgentError::AcpWithoutCommand
+        | AgentError::AcpArguments { .. }
+        | AgentError::WrapperArguments { .. }
+        | AgentError::Driver(_)
+        | AgentError::NoFilter
+        | AgentError::NotInteractive { .. }
+        | AgentError::PromptTooLong { .. }
+        | AgentError::NulInPrompt => Exit::Usage,
+    }
+}
+
 impl CliError {
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Agent(error) => match error {
-                AgentError::NoneFound { .. }
-                | AgentError::NotInstalled { .. }
-                | AgentError::CustomNotFound { .. }
-                | AgentError::WrapperNotFound { .. }
-                | AgentError::Driver(DriverError::NoProgram { .. }) => Exit::NoAgent,
-                AgentError::Disabled { .. }
-                | AgentError::Unknown { .. }
-                | AgentError::CustomWithoutCommand
-                | AgentError::WrapperArguments { .. }
-                | AgentError::Driver(_)
-                | AgentError::NoFilter
-                | AgentError::NotInteractive { .. }
-                | AgentError::PromptTooLong { .. }
-                | AgentError::NulInPrompt => Exit::Usage,
-            },
+            Self::Agent(error) => agent_exit(error),
             Self::Config(_)
             | Self::LogLevels(_)
             | Self::AgentCommand(_)
             | Self::Prompt(_)
             | Self::RunCompleted { .. }
             | Self::RunInactive { .. }
-            | Self::Emit(_)
-            | Self::ToolsNotReported { .. }
             | Self::UnknownTranscript { .. }
             | Self::SessionInInteractiveMode
             | Self::NoTerminal { .. }
@@ -205,6 +208,8 @@ impl CliError {
             | Self::Run(_)
             | Self::HeaderMissing { .. }
             | Self::NewerRun { .. }
+            | Self::JournalDamaged { .. }
+            | Self::SettingsFileChanged { .. }
             | Self::Demo(_)
             | Self::Trust(_)
             | Self::Serve(_)

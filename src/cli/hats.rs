@@ -42,11 +42,10 @@ pub(super) fn hats(arguments: &HatsArguments, terminal: &Terminal) -> Result<Exi
             };
             print(terminal, &text)
         }
-        HatsCommand::Validate(config) => validate(&load(config)?, config.json, terminal),
+        HatsCommand::Validate(config) => validate(&rules(&load(config)?), config.json, terminal),
         HatsCommand::Graph { mermaid, config } => {
-            let settings = load(config)?;
-            let rules = rules(&settings);
-            let edges = hat_edges(&rules, &settings.event_loop.starting_event);
+            let rules = rules(&load(config)?);
+            let edges = hat_edges(&rules);
             let text = match (config.json, mermaid) {
                 (true, _) => pretty_json(&edges),
                 (false, true) => as_mermaid(&rules, &edges),
@@ -120,7 +119,6 @@ fn show(name: &str, hat: &Hat) -> String {
         }
     };
     line("name", name);
-    line("display_name", hat.display_name.as_deref().unwrap_or_default());
     line("description", hat.description.trim());
     line("agent", hat.agent.as_deref().unwrap_or_default());
     line("model", hat.model.as_deref().unwrap_or_default());
@@ -131,7 +129,6 @@ fn show(name: &str, hat: &Hat) -> String {
         "default_publishes",
         hat.default_publishes.as_deref().unwrap_or_default(),
     );
-    line("disallowed_tools", &hat.disallowed_tools.join(", "));
     let most = hat.max_activations.map(|most| most.to_string());
     line("max_activations", most.as_deref().unwrap_or_default());
     if !hat.instructions.trim().is_empty() {
@@ -141,14 +138,13 @@ fn show(name: &str, hat: &Hat) -> String {
 }
 
 /// Prints the problems; errors exit with the code of an invalid configuration.
-fn validate(settings: &Settings, as_json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
+fn validate(rules: &[Hat], as_json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
     #[derive(Serialize)]
     struct HatsReport<'a> {
         hats: usize,
         findings: &'a [HatFinding],
     }
-    let rules = rules(settings);
-    let findings = check_hats(&rules, &settings.event_loop.starting_event);
+    let findings = check_hats(rules);
     let text = if as_json {
         pretty_json(&HatsReport {
             hats: rules.len(),
@@ -157,7 +153,7 @@ fn validate(settings: &Settings, as_json: bool, terminal: &Terminal) -> Result<E
     } else if rules.is_empty() {
         NONE.to_owned()
     } else {
-        findings_text(&rules, &findings, terminal)
+        findings_text(rules, &findings, terminal)
     };
     print(terminal, &text)?;
     let broken = findings
@@ -252,7 +248,6 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::START_TOPIC;
 
     fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> Hat {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
@@ -275,7 +270,7 @@ mod tests {
     #[test]
     fn graph_shows_every_topic_and_its_target() {
         let rules = team();
-        insta::assert_snapshot!(graph_text(&rules, &hat_edges(&rules, START_TOPIC)), @r#"
+        insta::assert_snapshot!(graph_text(&rules, &hat_edges(&rules)), @r#"
         (start)
         └─ task.start ──▶ planner
         builder
@@ -290,7 +285,7 @@ mod tests {
     #[test]
     fn mermaid_escapes_names_and_dots_unclaimed_topics() {
         let rules = team();
-        insta::assert_snapshot!(as_mermaid(&rules, &hat_edges(&rules, START_TOPIC)), @r#"
+        insta::assert_snapshot!(as_mermaid(&rules, &hat_edges(&rules)), @r#"
         flowchart TD
             start((start))
             hat0["builder"]

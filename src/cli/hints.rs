@@ -18,9 +18,6 @@ impl CliError {
     pub(super) fn hints(&self) -> Vec<String> {
         match self {
             Self::Agent(error) => agent_hints(error),
-            Self::WorkingDirectory { .. } => {
-                vec!["change to an existing directory that you may enter".into()]
-            }
             Self::Prompt(error) => error.hints(),
             Self::Bench(error) => error.hints(),
             Self::Plan(error) => error.hints(),
@@ -30,17 +27,24 @@ impl CliError {
                 format!("to allow them until they change: {allow}"),
                 "to allow them once, or in CI: --trust or RALPH_TRUST=1".into(),
             ],
-            Self::RunCompleted { .. } => vec!["start a new run: ralph run -p TEXT".into()],
             Self::Store(error) => store_hints(error),
-            Self::SettingsChanged { .. } | Self::HeaderMissing { .. } | Self::NewerRun { .. } => {
-                self.resume_hints()
-            }
+            Self::SettingsChanged { .. } => vec![
+                "to resume with the new configuration, add --yes".into(),
+                "to keep the old configuration, undo the change; to start over: ralph run".into(),
+            ],
             Self::TerminalRequired => vec!["remove --interactive when no one can answer".into()],
-            Self::EmptyCommand => vec!["pass a text (ralph tell \"use the new API\") or a flag".into()],
             Self::CannotConfirm { .. }
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. }
             | Self::SpeedWithoutTimes { .. }
+            | Self::EmptyCommand
+            | Self::WorkingDirectory { .. }
+            | Self::RunCompleted { .. }
+            | Self::RunInactive { .. }
+            | Self::JournalDamaged { .. }
+            | Self::SettingsFileChanged { .. }
+            | Self::HeaderMissing { .. }
+            | Self::NewerRun { .. }
             | Self::TranscriptOfRun { .. } => self.run_hints(),
             Self::Run(_) => vec![CHECK_DISK.into()],
             Self::UnknownTranscript { .. } => vec![known_formats()],
@@ -61,8 +65,6 @@ impl CliError {
                 vec!["for plain text, pass --no-tui; to replay a recorded run: ralph replay".into()]
             }
             Self::Config(error) => config_hints(error),
-            Self::Emit(error) => vec![error.hint().into()],
-            Self::ToolsNotReported { .. } | Self::RunInactive { .. } => self.event_hints(),
             Self::Filter(_)
             | Self::LogLevels(_)
             | Self::Trust(_)
@@ -109,30 +111,6 @@ impl CliError {
     }
 }
 
-/// Hints for resumed and active runs, events and hats.
-impl CliError {
-    fn resume_hints(&self) -> Vec<String> {
-        match self {
-            Self::SettingsChanged { .. } => vec![
-                "to resume with the new configuration, add --yes".into(),
-                "to keep the old configuration, undo the change; to start over: ralph run".into(),
-            ],
-            _ => vec!["start a new run: ralph run".into()],
-        }
-    }
-
-    fn event_hints(&self) -> Vec<String> {
-        let hint = match self {
-            Self::RunInactive { .. } => "to resume the run: ralph run --continue",
-            Self::ToolsNotReported { .. } => {
-                "choose an agent with structured output, or remove the key: ralph agents"
-            }
-            _ => return Vec::new(),
-        };
-        vec![hint.into()]
-    }
-}
-
 /// Hints for past runs.
 impl CliError {
     fn run_hints(&self) -> Vec<String> {
@@ -146,6 +124,23 @@ impl CliError {
                 0 => format!("it has no iterations yet; for details: ralph show {id}"),
                 last => format!("the last iteration is {last}; to list all: ralph show {id}"),
             }],
+            Self::WorkingDirectory { .. } => {
+                vec!["change to an existing directory that you may enter".into()]
+            }
+            Self::EmptyCommand => vec!["pass a text (ralph tell \"use the new API\") or a flag".into()],
+            Self::RunCompleted { .. } => {
+                vec!["start a new run: ralph run -p TEXT".into()]
+            }
+            Self::RunInactive { .. } => vec!["to resume the run: ralph run --continue".into()],
+            Self::JournalDamaged { id, .. } => vec![
+                format!("for details: ralph verify {id}"),
+                format!("to resume with what is left: ralph run --continue {id} --accept-damage"),
+            ],
+            Self::SettingsFileChanged { id } => vec![
+                "its settings and flags decide what runs, so they are not used".into(),
+                format!("to read the run: ralph show {id}; to start over: ralph run"),
+            ],
+            Self::HeaderMissing { .. } | Self::NewerRun { .. } => vec!["start a new run: ralph run".into()],
             Self::SpeedWithoutTimes { .. } => vec!["remove --speed; raw output has no timing".into()],
             Self::TranscriptOfRun { .. } => {
                 vec!["remove --transcript, or pass a file of raw output: …/iterations/0001/stdout.raw".into()]
@@ -233,7 +228,6 @@ fn config_hints(error: &ConfigError) -> Vec<String> {
             vec!["check that it is the right file; --config selects another".into()]
         }
         ConfigError::Diagnostic(diagnostic) if diagnostic.help.is_some() => Vec::new(),
-        ConfigError::Diagnostics(_) | ConfigError::Refused { .. } => Vec::new(),
         ConfigError::Diagnostic(_) => {
             vec!["fix the line; for all keys and values: ralph schema config".into()]
         }
@@ -249,10 +243,7 @@ fn hat_hints(error: &HatError) -> Vec<String> {
             format!("keep it in either hats.{first}.triggers or hats.{second}.triggers"),
             "to list all problems: ralph hats validate".into(),
         ],
-        HatError::NoDefaultHat { start_topic } => vec![
-            format!("add `{start_topic}` to the triggers of the first hat"),
-            "or name the first topic: event_loop.starting_event".into(),
-        ],
+        HatError::NoDefaultHat => vec!["add `task.start` to the triggers of the first hat".into()],
     }
 }
 
@@ -277,11 +268,14 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
             let suggestion = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
             suggestion
                 .into_iter()
-                .chain([format!("known agents: auto, {known}, custom")])
+                .chain([format!("known agents: auto, {known}, custom, acp")])
                 .collect()
         }
         AgentError::CustomWithoutCommand => {
             vec!["set cli.command in ralph.yml, or pass it: --agent-cmd 'my-agent --headless'".into()]
+        }
+        AgentError::AcpWithoutCommand => {
+            vec!["set cli.command in ralph.yml, or pass it: --agent 'acp:my-agent --acp'".into()]
         }
         AgentError::CustomNotFound { command } => vec![missing_program_hint(command).into()],
         AgentError::PromptTooLong { .. } => {
@@ -290,7 +284,7 @@ fn agent_hints(error: &AgentError) -> Vec<String> {
         AgentError::WrapperNotFound { .. } => {
             vec!["check the spelling and that it is executable, or use its full path".into()]
         }
-        AgentError::WrapperArguments { .. } => {
+        AgentError::WrapperArguments { .. } | AgentError::AcpArguments { .. } => {
             vec!["close the quote; \"\" means no arguments".into()]
         }
         AgentError::NoFilter => {
@@ -366,6 +360,7 @@ pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
             vec!["to create a complete skeleton: ralph drivers new NAME".into()]
         }
         DriverError::NoProgram { .. } => vec!["install it, or use another agent: ralph agents".into()],
+        DriverError::UnknownTool { valid, .. } => vec![format!("known tools: {}", valid.join(", "))],
         DriverError::Exited { .. } | DriverError::Hook { .. } => {
             vec![
                 "hooks report success or failure with `return`; for details: ralph drivers check NAME".into(),

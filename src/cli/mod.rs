@@ -2,6 +2,7 @@
 
 mod agent_mode;
 mod agents;
+mod agents_report;
 mod agents_test;
 mod all_runs;
 mod args;
@@ -22,7 +23,6 @@ mod doctor_bundle;
 mod driver_check;
 mod drivers;
 mod dry_run;
-mod emit;
 mod error;
 mod exit;
 mod export;
@@ -52,11 +52,11 @@ mod serve;
 mod setting_text;
 mod show;
 mod tell;
-mod tools;
 mod transcript;
 mod transcript_format;
 mod trust;
 mod understand;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -160,16 +160,15 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Understand(arguments) => understand::understand(arguments, terminal, host),
         CliCommand::Init(arguments) => init::init(arguments, terminal, host),
         CliCommand::Tell(arguments) => tell::tell(arguments, terminal),
-        CliCommand::Emit(arguments) => emit::emit(arguments, terminal),
-        CliCommand::Wave(arguments) => emit::wave(arguments, terminal),
-        CliCommand::Tools(arguments) => tools::tools(arguments, terminal),
         CliCommand::Runs(arguments) => runs::runs(arguments, terminal),
         CliCommand::Show(arguments) => show::show(arguments, terminal),
         CliCommand::Logs(arguments) => logs::logs(arguments, terminal, host),
+        CliCommand::Verify(arguments) => verify::verify(arguments, terminal),
         CliCommand::Clean(arguments) => clean::clean(arguments, terminal),
         CliCommand::Export(arguments) => export::export(arguments, terminal),
         CliCommand::Agents(arguments) => match &arguments.command {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal, host),
+            Some(AgentsCommand::Report(arguments)) => agents_report::report(arguments, terminal),
             None => agents::agents(&arguments.list, terminal, host),
         },
         CliCommand::Doctor(arguments) => doctor::doctor(arguments, terminal, host),

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::agent::{AGENTS, Evidence, ResolvedAgent};
 use crate::config::{AdapterSettings, Cli, EventLoop, Mode};
 use crate::engine::{
-    AgentRules, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy, SessionSource,
-    StatusBlock, TranscriptFeatures, WorkspaceChecks,
+    AgentRules, AgentVersions, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy,
+    SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use crate::policy::{AttemptTimeouts, CostAvailability, CostRules, Hooks, Limits, Prices, Seconds, Timing};
 use crate::transcript::Capabilities;
@@ -29,15 +30,9 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
         seed: fastrand::u64(..),
         limits: limits(event_loop),
         timing: timing(event_loop),
-        markers: Markers::new(event_loop.completion_promise.clone(), event_loop.completion_match)
-            .with_status_block(match event_loop.completion_status_block {
-                true => StatusBlock::Claims,
-                false => StatusBlock::Ignored,
-            }),
+        markers: Markers::new(event_loop.completion_promise.clone(), event_loop.completion_match),
         gates: plan.settings.gates.clone(),
         hats: plan.hats.clone(),
-        required_events: event_loop.required_events.clone(),
-        guardrails: event_loop.guardrails.clone(),
         agents: Agents {
             rules: plan
                 .agents
@@ -97,6 +92,18 @@ fn agent_rules(plan: &RunPlan, planned: &PlannedAgent) -> AgentRules {
             Some(_) | None => SessionSource::Transcript,
         },
         permission_denial_help: agent.driver().map(|driver| driver.permission_denial_help.clone()),
+        versions: versions(agent),
+    }
+}
+
+fn versions(agent: &ResolvedAgent) -> AgentVersions {
+    let row = AGENTS.iter().find(|row| row.name == agent.name);
+    AgentVersions {
+        installed: agent.version.clone(),
+        tested: row.and_then(|row| match row.tested_with {
+            Evidence::Version(version) | Evidence::Captured(version) => Some(version.to_owned()),
+            Evidence::Documentation => None,
+        }),
     }
 }
 

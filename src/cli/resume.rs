@@ -8,8 +8,10 @@ use crate::config::Origin;
 use crate::engine::RestoredRun;
 use crate::event::{FORMAT_VERSION, RunHeader, RunOutcome};
 use crate::process::stop_by_env;
-use crate::run::{Beginning, Host, SavedRun, SettingChange};
-use crate::store::{LATEST, RestoredRecord, Run, restore_records};
+use crate::run::{Beginning, Host, Recovery, SavedRun, SettingChange, restore_run};
+use crate::store::{
+    ChainReport, ChainState, LATEST, RestoredRecord, Run, SettingsFile, StoreError, restore_records,
+};
 use crate::trust::Consent;
 use crate::ui::{Confirmed, FrontEnd, Terminal};
 
@@ -36,18 +38,18 @@ pub(super) fn resume(
     let now = Timestamp::now();
     let run = Run::reopen(&context.project()?, given.unwrap_or(LATEST), now)?;
     let id = run.id().to_owned();
-    let mut restored = restore(&run)?;
+    let (chain, restored) = verify_and_restore(&run);
+    check_chain(chain?, &run, arguments, terminal)?;
+    let Recovery {
+        run: mut restored,
+        recovered,
+    } = restored?;
     if let Some(RunOutcome::Complete { .. }) = restored.outcome() {
         let text = format!("Run {id} is already complete.\n");
         terminal.print(&text).map_err(CliError::Output)?;
         return Ok(Exit::Success);
     }
-    let journaled = || restored.header().cloned().map(SavedRun::from_journal);
-    let saved: SavedRun = run
-        .read_header()
-        .or_else(journaled)
-        .ok_or_else(|| CliError::HeaderMissing { id: id.clone() })?;
-    refuse_newer(&id, &restored, &saved)?;
+    let saved = read_saved(&run, &restored)?;
     let flags = saved.merged_flags(&arguments.overrides()?);
     let mut loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;
     let changes = saved.changes(&loaded.settings);
@@ -73,6 +75,7 @@ pub(super) fn resume(
     plan.asking = arguments.asking();
     let mut changed: Vec<String> = changes.iter().map(ToString::to_string).collect();
     changed.extend(agent_change(&saved.header, &plan));
+    changed.extend(report_recovered(&recovered, terminal)?);
     restored.set_min_attempt(run.first_free_attempt(restored.iteration()));
     let beginning = Beginning::Resumed {
         elapsed: restored.elapsed(),
@@ -89,6 +92,22 @@ pub(super) fn resume(
         restored: Some(restored),
     };
     plan.execute_from(start, &context, front_ends)
+}
+
+/// Reads `run.json`, whose hash must be in the journal.
+fn read_saved(run: &Run, restored: &RestoredRun) -> Result<SavedRun, CliError> {
+    let id = run.id().to_owned();
+    let settings_file = run.read_settings();
+    let parsed: Option<SavedRun> = settings_file.as_ref().and_then(SettingsFile::parse);
+    let journaled = || restored.header().cloned().map(SavedRun::from_journal);
+    let saved = parsed
+        .or_else(journaled)
+        .ok_or_else(|| CliError::HeaderMissing { id: id.clone() })?;
+    refuse_newer(&id, restored, &saved)?;
+    match settings_file {
+        Some(file) if !restored.knows_settings(&file.sha256()) => Err(CliError::SettingsFileChanged { id }),
+        Some(_) | None => Ok(saved),
+    }
 }
 
 /// Refuses a run that a newer ralph started or resumed, because its files may mean something else.
@@ -116,16 +135,56 @@ fn backfill(front_end: &mut dyn FrontEnd, run: &Run) -> Result<(), CliError> {
     Ok(())
 }
 
-fn restore(run: &Run) -> Result<RestoredRun, CliError> {
-    let mut restored = RestoredRun::default();
-    let journal = run.journal_path();
-    if journal.exists() {
-        restore_records(&journal, |restored_record| match restored_record {
-            RestoredRecord::Parsed(record) => restored.fold(&record),
-            RestoredRecord::Skipped { seq, at } => restored.skip(seq, at),
-        })?;
+/// Reads the journal for both purposes at the same time: a long one takes a second.
+fn verify_and_restore(run: &Run) -> (Result<ChainReport, StoreError>, Result<Recovery, StoreError>) {
+    std::thread::scope(|scope| {
+        let chain = scope.spawn(|| run.verify_chain());
+        let restored = restore_run(run);
+        let chain = chain
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (chain, restored)
+    })
+}
+
+/// Refuses a journal that another program changed, unless the user accepts that.
+fn check_chain(
+    chain: ChainReport,
+    run: &Run,
+    arguments: &RunArguments,
+    terminal: &Terminal,
+) -> Result<(), CliError> {
+    let text = match chain.state {
+        ChainState::Intact => return Ok(()),
+        ChainState::Unchained => {
+            "an earlier ralph wrote this journal, so changes to it cannot be detected".to_owned()
+        }
+        ChainState::Broken(broken) if arguments.accept_damage => {
+            format!("resuming although the journal is damaged: {broken}")
+        }
+        ChainState::Broken(broken) => {
+            let id = run.id().to_owned();
+            return Err(CliError::JournalDamaged { id, broken });
+        }
+    };
+    terminal.warn(&text).map_err(CliError::Output)
+}
+
+/// Reports the attempts whose end is not in the journal.
+fn report_recovered(recovered: &[(u64, u64)], terminal: &Terminal) -> Result<Option<String>, CliError> {
+    if recovered.is_empty() {
+        return Ok(None);
     }
-    Ok(restored)
+    let iterations: Vec<String> = recovered
+        .iter()
+        .map(|(iteration, _)| iteration.to_string())
+        .collect();
+    let text = format!(
+        "the journal has lost the end of iteration {}; restored from outcome.json",
+        iterations.join(", ")
+    );
+    terminal.warn(&text).map_err(CliError::Output)?;
+    Ok(Some(text))
 }
 
 fn is_set(flags: &serde_json::Value, key: &str) -> bool {

@@ -14,7 +14,7 @@ use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{
     self, Beginning, FrontEnds, HookCommands, PromptSource, RunAgent, SavedRun, Setup, Watched,
 };
-use crate::store::Run;
+use crate::store::{Run, SettingsFile};
 use crate::ui::Terminal;
 
 use super::context::Context;
@@ -43,12 +43,10 @@ impl RunPlan {
         if settings.event_loop.require_gates && settings.gates.is_empty() {
             return Err(CliError::GatesRequired);
         }
-        let rules = settings.hats.values().cloned().collect();
-        let hats = Hats::starting_with(&settings.event_loop.starting_event, rules)?;
+        let hats = Hats::new(settings.hats.values().cloned().collect())?;
         let prompt = prompt::find(&settings, &context.cwd)?;
         let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
         let agents = PlannedAgents::new(&settings, &context.probe())?;
-        agents.check_disallowed_tools(&settings)?;
         let plan = Self {
             settings,
             agents,
@@ -128,8 +126,12 @@ impl RunPlan {
             beginning,
             restored,
         } = start;
-        let header = self.header(&run, &context.cwd);
-        run.write_header(&SavedRun::new(header.clone(), &self.settings, &self.flags))?;
+        let mut header = self.header(&run, &context.cwd);
+        let settings_file = SettingsFile::new(&SavedRun::new(header.clone(), &self.settings, &self.flags))?;
+        header.settings_sha256 = Some(settings_file.sha256());
+        if let Beginning::Fresh = beginning {
+            run.write_settings(&settings_file)?;
+        }
         let engine = match restored {
             None => Engine::new(policy(&self, now)),
             Some(restored) => {
@@ -141,6 +143,7 @@ impl RunPlan {
         let setup = Setup {
             engine: engine.with_ask_policy(self.asking),
             header,
+            settings_file,
             run: Arc::new(run),
             watched: self.watched(),
             hooks: HookCommands {
@@ -181,6 +184,7 @@ impl RunPlan {
             max_runtime_seconds: Some(self.settings.event_loop.max_runtime_seconds.0),
             max_tokens: self.settings.event_loop.max_tokens,
             max_cost_usd: self.settings.event_loop.max_cost_usd,
+            settings_sha256: None,
         }
     }
 

@@ -58,6 +58,11 @@ fn commands(values: &Value) -> Vec<String> {
         (None, Some(args)) if !args.is_empty() => commands.push(format!("claude arguments: {args}")),
         (None, _) => {}
     }
+    if let Some(command) =
+        text(&cli["backend"]).and_then(|backend| Some(backend.strip_prefix("acp:")?.to_owned()))
+    {
+        commands.push(format!("agent: {command}"));
+    }
     if let Some(driver) = text(&cli["backend"]).filter(|backend| backend.starts_with("driver:")) {
         commands.push(format!("driver script: {}", driver.trim_start_matches("driver:")));
     }

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::section::section;
 use crate::policy::{
-    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, START_TOPIC, Seconds,
-    Session,
+    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, Seconds, Session,
 };
 
 use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text};
@@ -64,11 +63,11 @@ pub struct PartialSettings {
 section! {
     /// The agent and how to call it.
     Cli, PartialCli, "cli" {
-        /// `auto`, the name of a built-in agent, `custom`, or `driver:NAME`.
+        /// `auto`, the name of a built-in agent, `custom`, `acp`, `acp:COMMAND`, or `driver:NAME`.
         #[environment("RALPH_AGENT")]
         #[check(length(min = 1))]
         backend: String = "auto".to_owned(),
-        /// The program of a custom agent (`backend: custom`).
+        /// The program of a custom agent (`backend: custom` or `backend: acp`).
         #[check(length(min = 1))]
         command: String,
         /// Arguments of the custom agent, placed before the prompt.
@@ -149,8 +148,6 @@ section! {
         completion_promise: Vec<String> = Vec::new(),
         /// Whether the marker must be alone on its own line (`line`) or may appear `anywhere`.
         completion_match: MarkerPlacement = MarkerPlacement::default(),
-        /// Whether `EXIT_SIGNAL: true` in a `RALPH_STATUS` block of the final message also claims completion.
-        completion_status_block: bool = false,
         /// Maximum number of iterations.
         #[environment("RALPH_MAX_ITERATIONS")]
         #[check(range(min = 1))]
@@ -185,15 +182,6 @@ section! {
         max_line_bytes: u64 = 256 * 1024 * 1024,
         /// Stop after this many consecutive iterations without changes; 0 disables the limit.
         max_no_progress: u64 = 5,
-        /// The topic of a run's first event. The hat that claims it is activated first.
-        #[check(length(min = 1))]
-        starting_event: String = START_TOPIC.to_owned(),
-        /// Topics that must have been published before the task counts as done.
-        #[check(inner(length(min = 1)))]
-        required_events: Vec<String> = Vec::new(),
-        /// Rules that are added to every prompt.
-        #[check(inner(length(min = 1)))]
-        guardrails: Vec<String> = Vec::new(),
         /// Path patterns of the files that the agent may change. An iteration that changes other files fails. Empty
         /// allows all files.
         #[check(inner(length(min = 1)), extend("format" = "patterns"))]

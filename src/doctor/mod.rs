@@ -19,7 +19,7 @@ pub use trust::check_trust;
 
 use serde::Serialize;
 
-use crate::agent::{AGENTS, AgentCheck, DRIVER, Unusable};
+use crate::agent::{ACP_COMMAND, AGENTS, AgentCheck, DRIVER, Unusable};
 use crate::config::{Cli, ConfigError, LoadedConfig, Origin};
 
 /// The result of one check.
@@ -49,15 +49,13 @@ pub struct DoctorInput<'a> {
     /// Settings that differ from their defaults, with their origin.
     pub overridden: &'a [(String, Origin)],
     pub agents: &'a [AgentCheck],
-    /// Why the configured command, wrapper or driver cannot run.
-    pub configured_problem: Option<&'a str>,
 }
 
 /// Checks the configuration and the agents; findings are in display order.
 pub fn check_config_and_agents(input: &DoctorInput<'_>) -> Vec<Finding> {
     let mut findings = configuration(input);
     findings.extend(input.agents.iter().map(agent));
-    findings.push(configured_agent(input));
+    findings.push(usable_agent(input));
     findings
 }
 
@@ -185,20 +183,6 @@ fn agent(checked: &AgentCheck) -> Finding {
     }
 }
 
-/// Checks that the configured agent can run.
-fn configured_agent(input: &DoctorInput<'_>) -> Finding {
-    match input.configured_problem {
-        None => usable_agent(input),
-        Some(problem) => Finding {
-            area: "agents",
-            subject: "an agent to run".to_owned(),
-            state: FindingState::Broken,
-            detail: problem.to_owned(),
-            remedy: Some("install it, fix the setting, or select another agent with --agent".to_owned()),
-        },
-    }
-}
-
 /// Checks that an agent is available: a built-in or a custom one.
 fn usable_agent(input: &DoctorInput<'_>) -> Finding {
     let usable = input.agents.iter().find(|checked| checked.version.is_ok());
@@ -264,8 +248,16 @@ fn custom_agent(cli: &Cli) -> Option<String> {
         .backend
         .strip_prefix(DRIVER)
         .map(|name| format!("driver {name}"));
+    let server = || {
+        Some(format!(
+            "agent over ACP: {}",
+            cli.backend.strip_prefix(ACP_COMMAND)?
+        ))
+    };
     let command = cli.command.as_ref().or(cli.claude_command.as_ref());
-    driver.or_else(|| command.map(|command| format!("custom command: {command}")))
+    driver
+        .or_else(server)
+        .or_else(|| command.map(|command| format!("custom command: {command}")))
 }
 
 #[cfg(test)]
@@ -283,7 +275,6 @@ mod tests {
     fn findings(agents: &[AgentCheck]) -> Vec<Finding> {
         let loaded = LoadedConfig::default();
         check_config_and_agents(&DoctorInput {
-            configured_problem: None,
             configuration: Ok(&loaded),
             overridden: &[],
             agents,
@@ -304,7 +295,6 @@ mod tests {
         let mut loaded = LoadedConfig::default();
         loaded.settings.cli.backend = AGENTS[1].name.to_owned();
         let found = check_config_and_agents(&DoctorInput {
-            configured_problem: None,
             configuration: Ok(&loaded),
             overridden: &[],
             agents: &[checked(0, Ok("2.1.197")), checked(1, Err(Unusable::NotFound))],

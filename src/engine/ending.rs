@@ -61,6 +61,10 @@ impl Engine {
         if let RunOutcome::Complete { .. } = &outcome {
             out.push(Action::Emit(self.verification()));
         }
+        for (agent, unknown) in &self.unknown_output {
+            let rules = &self.policy.agents.rules[*agent];
+            out.extend(unknown.report(&rules.name, &rules.versions).map(Action::Emit));
+        }
         let ended = self.run_ended(at, outcome);
         out.push(Action::WriteSummary(Box::new(ended.clone())));
         // A user who interrupts a run does not want to wait for hooks.

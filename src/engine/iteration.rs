@@ -36,7 +36,7 @@ impl Engine {
         };
         self.agent = self.policy.agents.of_hat(hat.as_deref());
         let gates = gates::visible_commands(&self.policy.gates);
-        let mut prompt = prompt::compose(&task, self.policy.prompt_rules(), &gates, &self.notes);
+        let mut prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
         self.user_messages.add_to(&mut prompt);
         let (iteration, attempt_number) = (self.iteration, self.attempt_number);
         let prompt_bytes = prompt.len() as u64;
@@ -50,7 +50,6 @@ impl Engine {
         let (agent, source) = (self.agent, self.agent().session_source);
         let session = self.sessions.next(agent, self.policy.session, source);
         let mut attempt = Attempt::new(at, prompt.clone(), self.agent());
-        attempt.disallowed_tools = self.hat_queue.disallowed_tools().to_vec();
         attempt.session_usage_before = self.sessions.usage(agent);
         self.state = EngineState::AgentRunning(Box::new(attempt));
         out.push(Action::Launch {
@@ -70,17 +69,26 @@ impl Engine {
         out: &mut Vec<Action>,
     ) {
         self.note_session(&event);
+        let unknown_output = self.unknown_output.entry(self.agent).or_default();
+        if unknown_output.note(&event) == Recording::CountOnly {
+            return;
+        }
         let EngineState::AgentRunning(attempt) = &mut self.state else {
             return;
         };
         let iteration = self.iteration;
         attempt.complete_usage(&mut event, &self.policy.agents.rules[self.agent].costs);
         let topics = attempt.apply_event(&event, &self.policy.markers);
+        topics.iter().for_each(|topic| self.hat_queue.publish(topic));
         let repeats_failures = attempt.repeats_failed_results();
         let is_step = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
         let spending = is_step && !attempt.has_finished();
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
-        self.publish(topics, out);
+        out.extend(
+            topics
+                .into_iter()
+                .map(|event| Action::Emit(RunEvent::Topic { iteration, event })),
+        );
         // A total arrives when the agent is about to exit by itself, and it may have completed the task. Only step
         // figures stop it.
         if spending && let Some(limit) = self.budget_exceeded() {

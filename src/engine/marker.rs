@@ -6,7 +6,7 @@ use crate::policy::MarkerPlacement;
 
 use aho_corasick::AhoCorasick;
 
-use super::{status_block, topic};
+use super::topic;
 
 /// The default completion markers.
 const COMPLETION: &[&str] = &[
@@ -27,17 +27,8 @@ pub(crate) const TAIL_LINES: usize = 20;
 pub struct Markers {
     completion: Vec<String>,
     placement: MarkerPlacement,
-    status_block: StatusBlock,
     /// Searches for all markers at once; nearly every text has none.
     finder: AhoCorasick,
-}
-
-/// Whether a `RALPH_STATUS` block may claim completion.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum StatusBlock {
-    #[default]
-    Ignored,
-    Claims,
 }
 
 /// What the markers in a text claim.
@@ -79,25 +70,7 @@ impl Markers {
         Self {
             completion,
             placement,
-            status_block: StatusBlock::Ignored,
             finder,
-        }
-    }
-
-    /// Also accepts the status block of other tools as a claim.
-    #[must_use]
-    pub fn with_status_block(mut self, status_block: StatusBlock) -> Self {
-        self.status_block = status_block;
-        self
-    }
-
-    /// The claim of the last status block in a text.
-    pub(crate) fn claim_in_status_block(&self, text: &str) -> Claim {
-        match self.status_block {
-            StatusBlock::Claims if status_block::signals_exit(text) => Claim::Done {
-                marker: status_block::MARKER.to_owned(),
-            },
-            StatusBlock::Claims | StatusBlock::Ignored => Claim::None,
         }
     }
 
@@ -111,10 +84,6 @@ impl Markers {
         self.completion
             .iter()
             .any(|marker| prompt.contains(marker.as_str()))
-    }
-
-    pub(crate) fn is_completion(&self, text: &str) -> bool {
-        self.completion.iter().any(|marker| marker == text)
     }
 
     pub(crate) fn counts_anywhere(&self) -> bool {
@@ -337,7 +306,7 @@ fn strip_decoration(line: &str) -> &str {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UnclosedFence {
+enum UnclosedFence {
     /// The rest of the text is code, as in Markdown.
     ExtendsToEnd,
     /// The fence is no fence: in the tail of a log, unpaired backticks may have any meaning.
@@ -384,13 +353,13 @@ fn fenced_lines(lines: &[&str], unclosed: UnclosedFence) -> Vec<bool> {
 }
 
 /// Three or more backticks or tildes at the beginning of a line.
-pub(crate) struct CodeFence {
+struct CodeFence {
     mark: char,
     length: usize,
 }
 
 impl CodeFence {
-    pub(crate) fn opening(line: &str) -> Option<Self> {
+    fn opening(line: &str) -> Option<Self> {
         let line = line.trim_start();
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = line.chars().take_while(|c| *c == mark).count();
@@ -398,7 +367,7 @@ impl CodeFence {
         (length >= 3 && !(mark == '`' && info.contains('`'))).then_some(Self { mark, length })
     }
 
-    pub(crate) fn is_closed_by(&self, line: &str) -> bool {
+    fn is_closed_by(&self, line: &str) -> bool {
         let line = line.trim();
         line.chars().all(|c| c == self.mark) && line.chars().count() >= self.length
     }

@@ -51,13 +51,12 @@ mod marker;
 mod policy;
 mod progress;
 mod prompt;
-mod published;
 mod rate_limit_phrases;
 mod reset_time;
 mod restore;
 mod sessions;
-mod status_block;
 mod topic;
+mod unknown_output;
 mod user_messages;
 mod waits;
 
@@ -68,14 +67,15 @@ pub use commands::AskPolicy;
 pub use ending::HookKind;
 pub use hats::{HatEdge, HatError, HatFinding, HatHistory, HatSeverity, Hats, check_hats, hat_edges};
 pub use interactive::InteractiveKey;
-pub use marker::{Markers, StatusBlock};
+pub use marker::Markers;
 pub use policy::{
     AgentRules, Agents, Check, EndSignal, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
     WorkspaceChecks,
 };
 pub use restore::RestoredRun;
+pub use unknown_output::AgentVersions;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -94,6 +94,7 @@ use hats::HatQueue;
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
 use sessions::Sessions;
+use unknown_output::{Recording, UnknownCounts};
 use user_messages::UserMessages;
 
 /// Composes the prompt of a run's first iteration.
@@ -106,7 +107,7 @@ pub fn first_prompt(task: &str, policy: &Policy) -> String {
         hat: queue.prompt_section(),
         ..PromptNotes::default()
     };
-    prompt::compose(task, policy.prompt_rules(), &gates, &notes)
+    prompt::compose(task, &policy.markers, &gates, &notes)
 }
 
 /// Something that happened.
@@ -248,13 +249,14 @@ pub struct Engine {
     notes: PromptNotes,
     hat_queue: HatQueue,
     sessions: Sessions,
+    /// By agent.
+    unknown_output: BTreeMap<usize, UnknownCounts>,
     interrupted: Option<Interrupt>,
     interrupted_at: Duration,
     failure_backoff: Backoff,
     unknown_reset_backoff: Backoff,
     user_messages: UserMessages,
     progress: Progress,
-    published: published::PublishedTopics,
     commands: commands::CommandState,
     keyboard: interactive::KeyboardState,
     /// Resumed runs only: the marker of an iteration that completed before `RunEnded` was written.
@@ -330,11 +332,11 @@ impl Engine {
             waited: Duration::ZERO,
             notes: PromptNotes::default(),
             sessions: Sessions::default(),
+            unknown_output: BTreeMap::new(),
             interrupted: None,
             interrupted_at: Duration::ZERO,
             user_messages: UserMessages::default(),
             progress: Progress::default(),
-            published: published::PublishedTopics::default(),
             commands: commands::CommandState::default(),
             keyboard: interactive::KeyboardState::default(),
             completed: None,
@@ -456,7 +458,6 @@ impl Engine {
             if let Action::Emit(event) = action {
                 self.user_messages.apply(event);
                 self.progress.apply(event);
-                self.published.apply(event);
             }
         }
     }

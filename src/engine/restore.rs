@@ -9,7 +9,6 @@ use jiff::Timestamp;
 
 use super::progress::Progress;
 use super::prompt::{GateRejection, PromptNotes};
-use super::published::PublishedTopics;
 use super::user_messages::UserMessages;
 use super::*;
 use crate::event::{Meta, Record, Resumption};
@@ -18,6 +17,8 @@ use crate::event::{Meta, Record, Resumption};
 #[derive(Debug, Default)]
 pub struct RestoredRun {
     header: Option<RunHeader>,
+    /// The hashes of every `run.json` that the run has had.
+    settings_hashes: Vec<String>,
     /// The sequence number of the last record.
     seq: u64,
     iteration: u64,
@@ -34,7 +35,6 @@ pub struct RestoredRun {
     gate_command: String,
     user_messages: UserMessages,
     progress: Progress,
-    published: PublishedTopics,
     hats: HatHistory,
     received_commands: Vec<String>,
     completed: Option<String>,
@@ -102,12 +102,11 @@ impl RestoredRun {
         self.skip(record.seq, record.at);
         self.user_messages.apply(&record.event);
         self.progress.apply(&record.event);
-        self.published.apply(&record.event);
         self.hats.apply(&record.event);
         match &record.event {
-            RunEvent::RunStarted(header) => self.header = Some((**header).clone()),
+            RunEvent::RunStarted(header) => self.set_header(header),
             RunEvent::RunResumed(resumption) => {
-                self.header = Some(resumption.header.clone());
+                self.set_header(&resumption.header);
                 self.outcome = None;
             }
             RunEvent::IterationStarted {
@@ -158,6 +157,11 @@ impl RestoredRun {
 
     fn session(&mut self) -> &mut RestoredSession {
         self.sessions.entry(self.agent.clone()).or_default()
+    }
+
+    fn set_header(&mut self, header: &RunHeader) {
+        self.settings_hashes.extend(header.settings_sha256.clone());
+        self.header = Some(header.clone());
     }
 
     fn abandon_running(&mut self) {
@@ -246,6 +250,11 @@ impl RestoredRun {
         self.header.as_ref()
     }
 
+    /// Whether a `run.json` with this hash belongs to the run. Runs of earlier versions have no hashes.
+    pub fn knows_settings(&self, sha256: &str) -> bool {
+        self.settings_hashes.is_empty() || self.settings_hashes.iter().any(|known| known == sha256)
+    }
+
     /// The run's outcome, if it ended.
     pub fn outcome(&self) -> Option<&RunOutcome> {
         self.outcome.as_ref()
@@ -315,7 +324,6 @@ impl Engine {
         engine.user_messages = restored.user_messages;
         engine.restore_received(restored.received_commands);
         engine.progress = restored.progress;
-        engine.published = restored.published;
         engine.completed = restored.completed;
         engine.resets_at = restored.resets_at;
         // A journal without labels belongs to a run with one agent, which another one may have replaced since.

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use super::verdict::{self, PassedGates, iteration_verdict, run_verdict};
 use super::{
     AgentEnd, Command, ErrorClass, FileChangeKind, GateResult, Meta, NoticeLevel, PlanItem, PlanStatus,
-    RateLimitStatus, Resumption, RunEvent, TopicEvent, TranscriptEvent, Usage, units,
+    RateLimitStatus, Resumption, RunEvent, TopicEvent, TranscriptEvent, UnknownOutput, UnknownPart, Usage,
+    units,
 };
 
 /// The meaning of a piece of text. Front ends choose a style for it.
@@ -256,6 +257,7 @@ impl RunEvent {
                 NoticeLevel::Warning => Description::warning(text),
                 NoticeLevel::Error => Description::error(text),
             },
+            Self::UnknownOutput(unknown) => return unknown_output(unknown),
             Self::RunEnded { outcome, .. } => {
                 let verdict = run_verdict(outcome, context.gates);
                 Description::new(NoteTag::Verdict, verdict.tone, verdict.sentence)
@@ -292,6 +294,7 @@ impl RunEvent {
             | Self::Paused
             | Self::Asking
             | Self::Stopping { .. }
+            | Self::UnknownOutput(_)
             | Self::Notice { .. } => Durability::Deferred,
         }
     }
@@ -321,6 +324,7 @@ impl RunEvent {
             | Self::Stopping { .. }
             | Self::Notice { .. }
             | Self::Verification { .. }
+            | Self::UnknownOutput(_)
             | Self::RunEnded { .. } => None,
         }
     }
@@ -369,6 +373,13 @@ impl Meta {
                 Description::warning(format!("the agent was denied permission to use {tool}"))
             }
             Self::BackgroundTasks { tasks } => Description::session(background_tasks(tasks)?),
+            Self::Unknown { part, name } => {
+                let what = match part {
+                    UnknownPart::EventType => "event type",
+                    UnknownPart::Field => "field",
+                };
+                Description::session(format!("unknown {what}: {name}")).with_detail(Detail::Verbose)
+            }
             Self::ParseError { message } => {
                 Description::warning(format!("could not parse a line of output: {message}"))
             }
@@ -383,6 +394,29 @@ impl Meta {
             }
         })
     }
+}
+
+/// Unknown fields alone do not matter: agents add some in each version.
+fn unknown_output(unknown: &UnknownOutput) -> Option<Description> {
+    if unknown.event_types.is_empty() && unknown.newer_than.is_none() {
+        return None;
+    }
+    let version = unknown.version.as_deref().map(|version| format!(" {version}"));
+    let mut text = unknown.agent.clone() + &version.unwrap_or_default();
+    let mut parts = Vec::new();
+    if !unknown.event_types.is_empty() {
+        let names: Vec<&str> = unknown.event_types.keys().map(String::as_str).collect();
+        let count = units::count(names.len() as u64, "unknown event type");
+        parts.push(format!("{count} ({})", names.join(", ")));
+    }
+    if !unknown.fields.is_empty() {
+        parts.push(units::count(unknown.fields.len() as u64, "unknown field"));
+    }
+    text += &match &unknown.newer_than {
+        Some(tested) => format!(" is newer than tested ({tested}); {}", parts.join(", ")),
+        None => format!(" printed {}", parts.join(", ")),
+    };
+    Some(Description::warning(text + "; to report it: ralph agents report"))
 }
 
 /// The running background tasks of an agent; none if there are none.
@@ -479,10 +513,8 @@ fn command_received(command: &Command) -> Option<Description> {
         Command::Resume => "resume",
         Command::Wake => "end the wait",
         Command::StopIteration => "stop this iteration, continue with the next",
-        // The event, or the end of the run or of the question, is described instead.
-        Command::Publish { .. } | Command::Stop { .. } | Command::Kill | Command::Answer { .. } => {
-            return None;
-        }
+        // The end of the run or of the question is described instead.
+        Command::Stop { .. } | Command::Kill | Command::Answer { .. } => return None,
     };
     Some(Description::new(NoteTag::User, Tone::Plain, text))
 }
@@ -621,6 +653,7 @@ mod tests {
         WAIT    ‖ continue? (confirmation between iterations) [Normal]
         USER    ✉ pause after this iteration [Normal]
         USER    ✉ stop this iteration, continue with the next [Normal]
+        WARN    ! claude 2.1.400 is newer than tested (2.1.327); 1 unknown event type (hologram), 1 unknown field; to report it: ralph agents report [Normal]
         "#);
     }
 }

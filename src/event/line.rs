@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::json::find_escapable;
 use super::{
@@ -21,6 +22,28 @@ impl ByteOutput for Vec<u8> {
     }
 }
 
+/// What precedes the digits of a link.
+pub const LINK: &[u8] = b",\"chain\":\"";
+
+/// A record without its link.
+#[derive(Serialize)]
+struct Unlinked<'a> {
+    seq: u64,
+    at: Timestamp,
+    #[serde(flatten)]
+    event: &'a RunEvent,
+}
+
+impl<'a> Unlinked<'a> {
+    fn of(record: &'a Record) -> Self {
+        Self {
+            seq: record.seq,
+            at: record.at,
+            event: &record.event,
+        }
+    }
+}
+
 /// Writes records as JSON lines. It caches the parts that consecutive records share.
 #[derive(Debug, Default)]
 pub struct RecordWriter {
@@ -33,17 +56,29 @@ pub struct RecordWriter {
 impl RecordWriter {
     /// Writes the record and a newline.
     pub fn write(&mut self, record: &Record, out: &mut impl ByteOutput) -> serde_json::Result<()> {
+        self.write_open(record, out)?;
+        match &record.chain {
+            None => out.put(b"}\n"),
+            Some(link) => {
+                out.put(LINK);
+                out.put(link.digits());
+                out.put(b"\"}\n");
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the record without its link and its closing brace.
+    pub fn write_open(&mut self, record: &Record, out: &mut impl ByteOutput) -> serde_json::Result<()> {
         let RunEvent::Transcript { iteration, event } = &record.event else {
-            out.put(&serde_json::to_vec(record)?);
-            out.put(b"\n");
+            let text = serde_json::to_vec(&Unlinked::of(record))?;
+            out.put(text.strip_suffix(b"}").unwrap_or(&text));
             return Ok(());
         };
         out.put(b"{\"seq\":");
         put_number(record.seq, out);
         self.put_transcript_prefix(record.at, *iteration, out);
-        put_event(event, out)?;
-        out.put(b"}\n");
-        Ok(())
+        put_event(event, out)
     }
 
     /// Writes the part that is equal for all transcript events of one timestamp and iteration.
@@ -337,7 +372,7 @@ mod tests {
                 kind => TranscriptEvent::Text { tag: tags[kind / 3], text, flow: flows[kind % 3], parent: None },
             };
             let at = Timestamp::from_nanosecond(nanoseconds).unwrap();
-            let (by_hand, by_serde) = by_hand_and_by_serde(&Record { seq, at, event: RunEvent::Transcript { iteration, event } });
+            let (by_hand, by_serde) = by_hand_and_by_serde(&Record::new(seq, at, RunEvent::Transcript { iteration, event }));
             prop_assert_eq!(by_hand, by_serde);
         }
     }
@@ -350,7 +385,7 @@ mod tests {
             let at = Timestamp::new(second, 120_000_000).unwrap();
             let event = TranscriptEvent::message(Tag::Ai, "x");
             let event = RunEvent::Transcript { iteration: 1, event };
-            writer.write(&Record { seq: 1, at, event }, &mut out).unwrap();
+            writer.write(&Record::new(1, at, event), &mut out).unwrap();
         }
         let seconds: Vec<u8> = out
             .split(|byte| *byte == b'\n')

@@ -1,6 +1,7 @@
 //! Transcript events, run events, commands, outcomes and records as plain serde types, and the `Sink` trait that consumes
 //! records. This module has no access to the clock, the file system or processes.
 
+mod chain_link;
 mod command;
 mod describe;
 mod gate;
@@ -16,25 +17,28 @@ pub mod units;
 mod usage;
 mod verdict;
 
+pub use chain_link::ChainLink;
 pub use command::{Answer, Command, CommandNotSent, CommandRequest, CommandSender};
 pub use describe::{DescribeContext, Description, Detail, Durability, NoteTag, Tone, later};
 pub use gate::{GateDetails, TestFailure, TestReport};
 pub use json::Json;
 pub(crate) use json::{find_escapable, find_escapable_in_prefix};
-pub use line::{ByteOutput, RecordWriter};
+pub use line::{ByteOutput, LINK, RecordWriter};
 pub use money::Usd;
 pub use outcome::{
     AgentEnd, AgentIdentity, CONFIRMED_BY_USER, Interrupt, IterationFailure, IterationOutcome, ProcessEnd,
     RunLimit, RunOutcome, TimeLimit,
 };
-pub use run::{GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, WaitReason};
+pub use run::{
+    GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, UnknownOutput, WaitReason,
+};
 pub use secrets::Secrets;
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,
-    ToolStart, ToolStatus, TranscriptEvent,
+    ToolStart, ToolStatus, TranscriptEvent, UnknownPart,
 };
-pub use usage::{CostSource, Usage, UsageScope};
+pub use usage::{CostSource, Usage, UsageMeaning, UsageScope};
 pub(crate) use verdict::pause_label;
 pub use verdict::{
     PassedGates, Verdict, gate_failure, iteration_label, iteration_verdict, next_step, run_verdict,
@@ -69,6 +73,22 @@ pub struct Record {
     pub at: Timestamp,
     #[serde(flatten)]
     pub event: RunEvent,
+    /// The first 16 digits of the SHA-256 of the journal up to this field. Absent in journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub chain: Option<ChainLink>,
+}
+
+impl Record {
+    /// A record that is not in a journal yet.
+    pub fn new(seq: u64, at: Timestamp, event: RunEvent) -> Self {
+        Self {
+            seq,
+            at,
+            event,
+            chain: None,
+        }
+    }
 }
 
 /// A consumer of records: the journal, the TUI, a JSON stream.

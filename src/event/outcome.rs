@@ -146,8 +146,6 @@ pub enum IterationFailure {
         #[serde(default)]
         more: u64,
     },
-    /// The agent used a tool that its hat must not use.
-    DisallowedTool { tool: String },
     /// It is unknown whether files outside `allowed_paths` were changed.
     PathsNotChecked { reason: String },
 }

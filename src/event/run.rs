@@ -1,5 +1,7 @@
 //! Run events: everything that the journal, the front ends and the JSON output record about a run.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +132,8 @@ pub enum RunEvent {
     Asking,
     /// The run is ending; a running agent is being stopped.
     Stopping { reason: String },
+    /// The run ends, and the agent's output had parts that ralph does not know.
+    UnknownOutput(Box<UnknownOutput>),
     /// A message for the user.
     Notice { level: NoticeLevel, text: String },
     /// The run ended.
@@ -140,6 +144,21 @@ pub enum RunEvent {
         duration_ms: u64,
         usage: Box<Usage>,
     },
+}
+
+/// What ralph did not know in the output of an agent, and how often it occurred.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnknownOutput {
+    pub agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The version that ralph was tested with, if the agent is newer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newer_than: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub event_types: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, u64>,
 }
 
 /// The position at which a run is resumed.
@@ -191,6 +210,9 @@ pub struct RunHeader {
     pub max_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
+    /// SHA-256 of run.json, which contains the settings and the flags of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings_sha256: Option<String>,
 }
 
 /// An output stream of a process.

@@ -189,6 +189,9 @@ pub enum Meta {
     /// The descriptions of the agent's background tasks changed. While there are any, a result is not the end: the agent
     /// continues when a task has ended.
     BackgroundTasks { tasks: Vec<String> },
+    /// The output has an event type or a field that ralph does not know, probably because the agent is newer. A run records
+    /// the first occurrence of each, and counts all of them.
+    Unknown { part: UnknownPart, name: String },
     /// A line does not conform to the format. The line itself follows as SYS text.
     ParseError { message: String },
     /// A line exceeded the size limit and was cut. The raw output file contains the complete line.
@@ -196,6 +199,14 @@ pub enum Meta {
     /// Any other object that a custom agent reports.
     #[serde(untagged)]
     Other(serde_json::Map<String, serde_json::Value>),
+}
+
+/// What is unknown in an agent's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownPart {
+    EventType,
+    Field,
 }
 
 /// Classification of an error.

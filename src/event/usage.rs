@@ -64,6 +64,20 @@ pub enum UsageScope {
     Session,
 }
 
+/// What the usage covers that an agent reports with the answer to an ACP prompt. Agents disagree about it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UsageMeaning {
+    /// The prompt, with all its requests. This includes figures for the session, which begin at zero in each process.
+    #[default]
+    Prompt,
+    /// Each request, reported while the prompt is worked on.
+    Requests,
+    /// The last request only. It is not used, because it would be too little.
+    LastRequest,
+    /// Nothing is reported.
+    None,
+}
+
 impl UsageScope {
     fn is_step(&self) -> bool {
         *self == Self::Step

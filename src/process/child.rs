@@ -12,7 +12,7 @@ use tracing::{debug, warn};
 use super::control::Control;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeExited};
 use super::spawn_request::SpawnRequest;
-use super::stdin::{StdinWriter, WriteProgress};
+use super::stdin::{StdinPipe, StdinWriter, WriteProgress};
 use super::streams::{self, ChildEnds, ParentEnds};
 use super::supervisor::pool::SupervisorHandle;
 use super::wire::{self, Notice, SupervisorCommand, SupervisorFate};
@@ -31,6 +31,7 @@ pub struct Child {
     pid: u32,
     control: Arc<Control>,
     screen: Option<Screen>,
+    stdin: Option<StdinPipe>,
 }
 
 impl Child {
@@ -54,10 +55,15 @@ impl Child {
             control: Arc::clone(&control),
         };
         // From here on an early return drops the supervisor, which ends the child.
-        watch
+        let stdin = watch
             .begin(spec, parent_ends, Arc::new(report))
             .map_err(|error| ProcessError::spawn(spec, error))?;
-        Ok(Self { pid, control, screen })
+        Ok(Self {
+            pid,
+            control,
+            screen,
+            stdin,
+        })
     }
 
     pub fn pid(&self) -> u32 {
@@ -67,6 +73,11 @@ impl Child {
     /// The terminal of a child that runs on a screen.
     pub fn screen(&self) -> Option<Screen> {
         self.screen.clone()
+    }
+
+    /// The stdin of a child with `Stdin::Pipe`, once.
+    pub fn take_stdin(&mut self) -> Option<StdinPipe> {
+        self.stdin.take()
     }
 
     /// Sends SIGTERM to the whole tree, then, after the grace, SIGKILL. Another call can only shorten the grace.
@@ -161,15 +172,25 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(self, spec: &ProcessSpec, parent_ends: ParentEnds, report: Reporter) -> io::Result<()> {
+    fn begin(
+        self,
+        spec: &ProcessSpec,
+        parent_ends: ParentEnds,
+        report: Reporter,
+    ) -> io::Result<Option<StdinPipe>> {
         let panics = self.supervisors.panics().clone();
         let exited = Arc::new(TreeExited::not_yet()?);
-        if let (Some(pipe), Stdin::Bytes(bytes)) = (parent_ends.stdin, &spec.stdin) {
-            let mut writer = StdinWriter::new(pipe, bytes.clone());
-            if writer.write() == WriteProgress::Blocked {
-                writer.write_in_thread(Arc::clone(&exited), &panics)?;
+        let stdin = match (parent_ends.stdin, &spec.stdin) {
+            (Some(pipe), Stdin::Bytes(bytes)) => {
+                let mut writer = StdinWriter::new(pipe, bytes.clone());
+                if writer.write() == WriteProgress::Blocked {
+                    writer.write_in_thread(Arc::clone(&exited), &panics)?;
+                }
+                None
             }
-        }
+            (Some(pipe), _) => Some(StdinPipe::new(pipe, Arc::clone(&exited))),
+            (None, _) => None,
+        };
         let drain = |source: OwnedFd, stream, chunks| {
             let drain = Drain {
                 is_terminal: isatty(&source),
@@ -200,7 +221,7 @@ impl Watch {
             drop(exiting);
         };
         panics.spawn("child", watch)?;
-        Ok(())
+        Ok(stdin)
     }
 
     fn wait_for_tree(self) -> TreeEnd {

@@ -48,6 +48,7 @@ pub use pool::Chunk;
 pub use read::STDOUT_CHUNKS;
 pub use scratch::scratch;
 pub use screen::{Screen, Size};
+pub use stdin::StdinPipe;
 pub use supervisor::main::supervise_if_requested;
 pub use supervisor::pool::{OrphanRule, Supervisors};
 
@@ -94,6 +95,8 @@ pub enum Stdin {
     File(PathBuf),
     /// Bytes that are written while the output is read. Then stdin is closed.
     Bytes(Vec<u8>),
+    /// A pipe that `Child::take_stdin` returns.
+    Pipe,
     /// The terminal of `Transport::Screen`.
     Screen,
 }
@@ -105,6 +108,7 @@ impl fmt::Debug for Stdin {
             Self::Null => f.write_str("Null"),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+            Self::Pipe => f.write_str("Pipe"),
             Self::Screen => f.write_str("Screen"),
         }
     }

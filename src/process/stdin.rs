@@ -1,4 +1,4 @@
-//! Writes the child's stdin while its output is read, and closes it.
+//! Writes the child's stdin while its output is read, and closes it; or lets the caller write it.
 
 use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
@@ -74,5 +74,38 @@ impl StdinWriter {
             self.write_all(&exited);
         })?;
         Ok(())
+    }
+}
+
+/// The stdin of a child to which the caller sends messages while it runs. Dropping it closes the child's stdin.
+#[derive(Debug)]
+pub struct StdinPipe {
+    pipe: PipeWriter,
+    exited: Arc<TreeExited>,
+}
+
+impl StdinPipe {
+    pub(super) fn new(pipe: PipeWriter, exited: Arc<TreeExited>) -> Self {
+        Self { pipe, exited }
+    }
+
+    /// Writes all bytes; waits while the child does not read them. Returns early if the child has exited or closed its stdin.
+    pub fn write(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match rustix::io::write(&self.pipe, bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let wanted = [
+                        (self.pipe.as_fd(), PollFlags::OUT),
+                        (self.exited.as_fd(), PollFlags::IN),
+                    ];
+                    if let [_, true] = poll::wait(wanted, None) {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn open(spec: &ProcessSpec) -> Result<(ChildEnds, ParentEnds), Proces
             })?;
             (file.into(), None)
         }
-        Stdin::Bytes(_) => {
+        Stdin::Bytes(_) | Stdin::Pipe => {
             let (reader, writer) = io::pipe().map_err(failed)?;
             ioctl_fionbio(&writer, true).map_err(|error| failed(error.into()))?;
             (reader.into(), Some(writer))

@@ -43,9 +43,7 @@ pub fn read_capture(
     reading: CaptureReading<'_>,
     listener: &mut dyn Listener,
 ) -> Result<u64, CaptureError> {
-    let mut adapter = (reading.format.open)(&AdapterContext {
-        prompt: reading.prompt,
-    });
+    let mut adapter = (reading.format.open)(&AdapterContext::new(reading.prompt));
     let mut lines = LineSplitter::new(reading.max_line_bytes);
     let mut events = Vec::new();
     let mut chunk = vec![0; CHUNK];

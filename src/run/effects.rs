@@ -16,7 +16,9 @@ use crate::event::{ProcessEnd, StreamName};
 use crate::failpoint;
 use crate::policy::Gate;
 use crate::process::{Environment, Size, scratch};
-use crate::runner::{AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started};
+use crate::runner::{
+    AcpRunner, AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started,
+};
 use crate::store::{IterationFiles, RawOutput, Run};
 
 use super::RunError;
@@ -98,12 +100,15 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
     let panics = context.host.panics().clone();
     let work = move || {
         let panics = context.host.panics().clone();
-        let runner = ProcessRunner::new(context.host.supervisors().clone());
+        let host = &context.host;
+        let runner = ProcessRunner::new(host.supervisors().clone());
+        let acp_runner = AcpRunner::new(host.supervisors().clone());
         let mut worker = Worker {
             workspace: None,
             gate: None,
             context,
             runner,
+            acp_runner,
             queue,
         };
         for effect in effects {
@@ -122,6 +127,7 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
 struct Worker {
     context: EffectContext,
     runner: ProcessRunner,
+    acp_runner: AcpRunner,
     queue: Sender<Message>,
     /// Opened by the first scan.
     workspace: Option<Workspace>,
@@ -229,7 +235,11 @@ impl Worker {
                     directory,
                     screen,
                 };
-                let started = self.runner.start(job, self.stored_events(generation, raw));
+                let events = self.stored_events(generation, raw);
+                let started = match job.agent.acp_usage() {
+                    Some(_) => self.acp_runner.start(job, events),
+                    None => self.runner.start(job, events),
+                };
                 (Some(scratch), started)
             }
             Err(error) => {

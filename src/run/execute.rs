@@ -11,7 +11,7 @@ use crate::policy::Gate;
 use crate::process::{Environment, Size};
 use crate::runner::Handle;
 use crate::store::IterationFiles;
-use crate::transcript::{AdapterContext, jq};
+use crate::transcript::{self, AdapterContext, jq};
 use crate::ui::KeyboardUse;
 
 use super::agent_output::AgentOutput;
@@ -130,8 +130,12 @@ impl Driver<'_> {
             },
             Terminal::Pipe | Terminal::Pty => None,
         };
-        let context = AdapterContext { prompt: &prompt };
+        let context = AdapterContext {
+            prompt: &prompt,
+            usage: self.agent().agent.acp_usage().unwrap_or_default(),
+        };
         let adapter = jq::open_adapter(self.agent().format, self.agent().filter.as_ref(), &context);
+        let adapter = transcript::with_known_fields(self.agent().format, adapter);
         let mut output = AgentOutput::new(adapter, self.setup.max_line_bytes);
         if screen.is_some() {
             output = output.of_screen();
@@ -202,9 +206,6 @@ impl Driver<'_> {
         }
         if let Ok(ralph) = std::env::current_exe() {
             set.push(("RALPH_BIN".into(), ralph.into()));
-        }
-        if let Some(path) = &self.agent_path {
-            set.push(("PATH".into(), path.clone()));
         }
         Environment {
             // If this run was started by an agent of another run, the hat of that run does not apply.

@@ -2,9 +2,9 @@
 //!
 //! The thread of the loop waits for the queue and for nothing else. Decisions are made in `engine`.
 
+mod acp_trial;
 mod activity;
 mod agent_output;
-mod agent_path;
 mod broadcast;
 mod capture;
 mod clock;
@@ -24,6 +24,7 @@ mod log;
 mod manifest;
 mod prompt_user;
 mod queue;
+mod recovery;
 mod replay;
 mod run_details;
 mod run_rows;
@@ -40,6 +41,7 @@ pub use activity::{ActivityFollower, LiveState};
 pub use broadcast::FrontEnds;
 pub use hooks::HookCommands;
 pub use host::Host;
+pub use recovery::{Recovery, restore_run};
 pub use run_details::{RunDetails, facts};
 pub use run_rows::{ListTotal, ListTotals, OutcomeName, ProjectRow, RunRow};
 pub use saved_run::{SavedRun, SettingChange};
@@ -56,7 +58,6 @@ pub use replay::{LeftOut, Pace, ReplayEnd, replay};
 pub use trial::{CallMode, Trial, TrialError, TrialOutput};
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -192,8 +193,6 @@ struct Driver<'a> {
     hooks: HookRunner,
     secrets: Secrets,
     inbox: InboxPoller,
-    /// PATH of the agents, if it differs from that of this process.
-    agent_path: Option<OsString>,
     keyboard: KeyboardUse,
     /// Reads answers from stdin.
     listening: Option<AnswerReader>,
@@ -264,7 +263,6 @@ impl<'a> Driver<'a> {
             log: RunLog::new(),
             keyboard,
             inbox,
-            agent_path: agent_path::with_this_program(setup.run.directory()),
             setup,
             queue,
             journal,
@@ -389,7 +387,11 @@ impl<'a> Driver<'a> {
             RunEvent::CommandReceived { id, .. } => Some(id.clone()),
             _ => None,
         };
+        let is_resumption = matches!(event, RunEvent::RunResumed(_));
         self.record(event)?;
+        if is_resumption {
+            self.setup.run.write_settings(&self.setup.settings_file)?;
+        }
         if let Some(id) = command {
             self.inbox.journaled(&id);
         }
@@ -398,7 +400,8 @@ impl<'a> Driver<'a> {
 
     /// Stamps an event and passes it to the journal, then to the front ends.
     fn record(&mut self, event: RunEvent) -> Result<(), RunError> {
-        let record = Record {
+        let mut record = Record {
+            chain: None,
             seq: self.seq + 1,
             at: self.now.at,
             event,
@@ -416,6 +419,7 @@ impl<'a> Driver<'a> {
                 tracing::warn!(%error, "the last records are not in the journal");
             }
         }
+        record.chain = self.journal.last_link();
         match self.broadcast.push(record, start..self.journal.position()) {
             BatchState::Full => self.flush(),
             BatchState::Collecting => Ok(()),

@@ -10,7 +10,7 @@ use crate::agent::ResolvedAgent;
 use crate::engine::Engine;
 use crate::event::RunHeader;
 use crate::files::{self, ReadRule};
-use crate::store::Run;
+use crate::store::{Run, SettingsFile};
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
 
@@ -44,6 +44,9 @@ pub struct RunAgent {
 pub struct Setup {
     pub engine: Engine,
     pub header: RunHeader,
+    /// `run.json`. It is replaced only after a resumed run has journaled its hash, so a kill in between leaves a file whose hash
+    /// the journal contains.
+    pub settings_file: SettingsFile,
     pub run: Arc<Run>,
     /// In the order of the engine's [`crate::engine::Agents::rules`].
     pub agents: Vec<RunAgent>,

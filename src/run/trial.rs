@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -12,13 +13,17 @@ use crate::process::{self, Environment, LineSplitter, ProcessError, Supervisors}
 use crate::transcript::jq::{self, Filter};
 use crate::transcript::{AdapterContext, Format};
 
+use super::acp_trial::{self, AcpCallLimits};
 use super::agent_output::{read_line, read_usage};
-use crate::runner::process_spec;
+use crate::runner::{AgentJob, StartError, process_spec};
 
 /// The maximum size of each stream; a small prompt has a small answer.
 const MOST_BYTES: usize = 4 << 20;
 /// The time between SIGTERM and SIGKILL after a timeout.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The name of the file with the prompt.
+const PROMPT_FILE: &str = "prompt.md";
 
 /// The call to make.
 pub struct Trial<'a> {
@@ -67,6 +72,8 @@ pub enum TrialError {
     Agent(#[from] AgentError),
     #[error(transparent)]
     Process(#[from] ProcessError),
+    #[error(transparent)]
+    Start(#[from] StartError),
     #[error("cannot write the prompt to {}: {source}", path.display())]
     Scratch { path: PathBuf, source: io::Error },
 }
@@ -91,11 +98,14 @@ impl Trial<'_> {
             source,
         };
         let scratch = crate::process::scratch("ralph-").map_err(unwritable)?;
-        let file = scratch.path().join("prompt.md");
+        let file = scratch.path().join(PROMPT_FILE);
         let prompt = agent.escape_prompt(self.prompt);
         std::fs::File::create_new(&file)
             .and_then(|mut file| file.write_all(prompt.as_bytes()))
             .map_err(unwritable)?;
+        if agent.acp_usage().is_some() {
+            return self.call_acp(mode, agent, &prompt, scratch.path());
+        }
         let call = agent.invocation(&prompt, &file)?;
         let command = std::iter::once(call.program.display().to_string())
             .chain(call.args.iter().map(|arg| arg.to_string_lossy().into_owned()))
@@ -124,8 +134,49 @@ impl Trial<'_> {
         })
     }
 
+    fn call_acp(
+        &self,
+        mode: CallMode,
+        agent: ResolvedAgent,
+        prompt: &str,
+        scratch: &Path,
+    ) -> Result<TrialOutput, TrialError> {
+        let job = AgentJob {
+            prompt: prompt.to_owned(),
+            prompt_file: scratch.join(PROMPT_FILE),
+            session: None,
+            environment: environment(&agent, scratch),
+            directory: self.workspace.clone(),
+            screen: None,
+            agent: Arc::new(agent),
+        };
+        let limits = AcpCallLimits {
+            timeout: self.timeout,
+            grace: GRACE,
+            max_bytes: MOST_BYTES,
+        };
+        let began = Instant::now();
+        let call = acp_trial::call(job, &self.supervisors, &limits)?;
+        Ok(TrialOutput {
+            mode,
+            command: call.command,
+            stdin: StdinSource::Protocol,
+            terminal: Terminal::Pipe,
+            end: call.end,
+            took: began.elapsed(),
+            events: self.events(&call.stdout, prompt, None),
+            stdout: call.stdout,
+            stderr: call.stderr,
+            swept: call.swept,
+        })
+    }
+
     fn events(&self, stdout: &[u8], prompt: &str, usage_file: Option<&Path>) -> Vec<TranscriptEvent> {
-        let mut adapter = jq::open_adapter(self.format, self.filter, &AdapterContext { prompt });
+        let context = AdapterContext {
+            prompt,
+            usage: self.agent.acp_usage().unwrap_or_default(),
+        };
+        let mut adapter = jq::open_adapter(self.format, self.filter, &context);
         let mut lines = LineSplitter::new(MOST_BYTES);
         let mut events = Vec::new();
         lines.feed(stdout, |line| {

@@ -52,6 +52,7 @@ pub fn process_spec(invocation: Invocation, environment: Environment, directory:
             StdinSource::Null => Stdin::Null,
             StdinSource::PromptFile(path) => Stdin::File(path),
             StdinSource::Terminal => Stdin::Screen,
+            StdinSource::Protocol => Stdin::Pipe,
         },
         stdout: match invocation.terminal {
             Terminal::Pipe => Transport::Pipe,

@@ -1,14 +1,16 @@
 //! Starts agents and gates. A runner starts a job and reports its output and its end.
 //!
-//! [`ProcessRunner`] starts child processes. Other runners, such as a session with a server, implement the same traits.
+//! [`ProcessRunner`] starts child processes. [`AcpRunner`] also converses with an agent over its stdin and stdout.
 
+mod acp;
 mod agent_job;
 mod process;
 
+pub use acp::AcpRunner;
 pub use agent_job::{AgentJob, process_spec};
 pub use process::ProcessRunner;
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,11 +68,44 @@ pub enum RunnerEvent {
 
 /// Bytes of one stream. Their buffer returns to the reader's pool when the last reference is dropped.
 #[derive(Clone)]
-pub struct OutputBytes(Arc<Chunk>);
+pub struct OutputBytes {
+    buffer: OutputBuffer,
+    range: Range<usize>,
+}
+
+#[derive(Clone)]
+enum OutputBuffer {
+    Read(Arc<Chunk>),
+    /// Written by the runner.
+    Own(Arc<Vec<u8>>),
+}
+
+impl OutputBytes {
+    /// A part of the bytes, in the same buffer.
+    fn slice(&self, range: Range<usize>) -> Self {
+        let start = self.range.start;
+        Self {
+            buffer: self.buffer.clone(),
+            range: start + range.start..start + range.end,
+        }
+    }
+}
 
 impl From<Chunk> for OutputBytes {
     fn from(chunk: Chunk) -> Self {
-        Self(Arc::new(chunk))
+        Self {
+            range: 0..chunk.len(),
+            buffer: OutputBuffer::Read(Arc::new(chunk)),
+        }
+    }
+}
+
+impl From<Vec<u8>> for OutputBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            range: 0..bytes.len(),
+            buffer: OutputBuffer::Own(Arc::new(bytes)),
+        }
     }
 }
 
@@ -78,6 +113,10 @@ impl Deref for OutputBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        let bytes: &[u8] = match &self.buffer {
+            OutputBuffer::Read(chunk) => chunk,
+            OutputBuffer::Own(bytes) => bytes,
+        };
+        &bytes[self.range.clone()]
     }
 }

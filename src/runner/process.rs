@@ -35,14 +35,23 @@ impl Runner<ProcessSpec> for ProcessRunner {
         };
         let child =
             Child::spawn(&self.supervisors, &spec, report).map_err(|error| StartError(error.to_string()))?;
-        let program = spec.program.display().to_string();
-        let args = spec.args.iter().map(|arg| arg.to_string_lossy().into_owned());
         Ok(Started {
-            identity: AgentIdentity::Process { pid: child.pid() },
-            command: std::iter::once(program).chain(args).collect(),
+            identity: identity_of(&child),
+            command: command_of(&spec),
             handle: Box::new(child),
         })
     }
+}
+
+pub(super) fn identity_of(child: &Child) -> AgentIdentity {
+    AgentIdentity::Process { pid: child.pid() }
+}
+
+/// The command line, for display.
+pub(super) fn command_of(spec: &ProcessSpec) -> Vec<String> {
+    let program = spec.program.display().to_string();
+    let args = spec.args.iter().map(|arg| arg.to_string_lossy().into_owned());
+    std::iter::once(program).chain(args).collect()
 }
 
 impl Runner<AgentJob> for ProcessRunner {

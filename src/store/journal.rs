@@ -2,11 +2,12 @@
 //! a crash can at most leave an incomplete last line.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::Path;
 
-use crate::event::{ByteOutput, Durability, Record, RecordWriter, Sink};
+use crate::event::{ByteOutput, ChainLink, Durability, LINK, Record, RecordWriter, Sink};
 
+use super::chain::{Chain, VerifiedChain};
 use super::sync::SyncThread;
 use super::{StoreError, io_error, open_file, restore};
 
@@ -30,17 +31,30 @@ impl Journal {
     #[cfg(test)]
     pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            output: JournalFile::new(super::create_new(path)?, 0),
+            output: JournalFile::new(super::create_new(path)?, 0, Chain::default()),
             writer: RecordWriter::default(),
         })
     }
 
-    /// Opens an existing journal for appending, or creates it.
+    #[cfg(test)]
     pub(crate) fn append(path: &Path) -> Result<Self, StoreError> {
+        Self::append_verified(path, None)
+    }
+
+    /// Opens an existing journal for appending, or creates it. The chain of a journal that has been verified is known.
+    pub(super) fn append_verified(path: &Path, verified: Option<&VerifiedChain>) -> Result<Self, StoreError> {
         let file = restore::open_for_append(path)?;
         let size = file.metadata().map_err(io_error("read", path))?.len();
+        let chain = match verified.filter(|verified| verified.size == size) {
+            Some(verified) => verified.chain.clone(),
+            None => {
+                let mut reader = &file;
+                let read = reader.rewind().and_then(|()| Chain::of(reader));
+                read.map_err(io_error("read", path))?
+            }
+        };
         Ok(Self {
-            output: JournalFile::new(file, size),
+            output: JournalFile::new(file, size, chain),
             writer: RecordWriter::default(),
         })
     }
@@ -48,6 +62,18 @@ impl Journal {
     /// The position at which the next record begins, in bytes. It may still be in the buffer.
     pub fn position(&self) -> u64 {
         self.output.size + self.output.buffer.len() as u64
+    }
+
+    /// The link of the last record that was accepted.
+    pub fn last_link(&self) -> Option<ChainLink> {
+        self.output.last_link
+    }
+
+    /// The SHA-256 of all records so far, in hexadecimal: the head of the hash chain.
+    #[cfg(test)]
+    pub fn head(&mut self) -> String {
+        self.output.hash_buffer();
+        self.output.chain.head()
     }
 
     /// Reads the records of a journal, in order. Lines that are not records, such as an incomplete last line, are skipped.
@@ -76,6 +102,10 @@ struct JournalFile {
     buffer: Vec<u8>,
     /// Size of the file, without the buffer.
     size: u64,
+    chain: Chain,
+    /// Bytes at the start of the buffer that the chain includes.
+    hashed: usize,
+    last_link: Option<ChainLink>,
     /// The file already contains a part of the last record.
     is_record_split: bool,
     /// Bytes written since the last sync request.
@@ -87,10 +117,13 @@ struct JournalFile {
 }
 
 impl JournalFile {
-    fn new(file: File, size: u64) -> Self {
+    fn new(file: File, size: u64, chain: Chain) -> Self {
         Self {
             file,
             size,
+            chain,
+            hashed: 0,
+            last_link: None,
             buffer: Vec::with_capacity(RETAINED_CAPACITY),
             is_record_split: false,
             unsynced: 0,
@@ -99,8 +132,33 @@ impl JournalFile {
         }
     }
 
+    /// Adds the link of the hash chain to a record, and ends the record.
+    fn end_record(&mut self) {
+        self.hash_buffer();
+        let link = self.chain.link();
+        self.put(LINK);
+        self.put(link.digits());
+        self.put(b"\"}\n");
+        self.last_link = Some(link);
+    }
+
+    fn hash_buffer(&mut self) {
+        self.chain.update(&self.buffer[self.hashed..]);
+        self.hashed = self.buffer.len();
+    }
+
+    /// A journal whose size is not that of ralph's own records cannot be trusted any more.
+    fn check_size(&mut self) -> io::Result<()> {
+        if self.file.metadata()?.len() == self.size {
+            return Ok(());
+        }
+        Err(io::Error::other("another program changed it"))
+    }
+
     fn write_buffer(&mut self) {
         self.is_record_split = false;
+        self.hash_buffer();
+        self.hashed = 0;
         let mut buffer = std::mem::take(&mut self.buffer);
         self.write(&buffer);
         buffer.clear();
@@ -111,6 +169,7 @@ impl JournalFile {
     #[cold]
     fn put_unbuffered(&mut self, bytes: &[u8]) {
         self.write_buffer();
+        self.chain.update(bytes);
         self.write(bytes);
         self.is_record_split = true;
     }
@@ -204,7 +263,8 @@ fn parse_unknown(line: &[u8]) -> JournalEntry {
 
 impl Sink for Journal {
     fn accept(&mut self, record: &Record) -> io::Result<()> {
-        self.writer.write(record, &mut self.output)?;
+        self.writer.write_open(record, &mut self.output)?;
+        self.output.end_record();
         if self.output.is_record_split || self.output.buffer.len() >= BATCH_SIZE {
             self.output.write_buffer();
         }
@@ -213,10 +273,12 @@ impl Sink for Journal {
             Durability::Deferred => Ok(()),
             Durability::Background => {
                 self.flush()?;
+                self.output.check_size()?;
                 self.output.sync_in_background()
             }
             Durability::Immediate => {
                 self.flush()?;
+                self.output.check_size()?;
                 self.output.file.sync_data()
             }
         }
@@ -241,10 +303,18 @@ mod tests {
             text: format!("number {seq}\nü"),
         };
         Record {
+            chain: None,
             seq,
             at: jiff::Timestamp::UNIX_EPOCH,
             event,
         }
+    }
+
+    fn read_without_links(path: &Path) -> Vec<Record> {
+        let records = Journal::read(path).unwrap();
+        records
+            .map(|record| Record::new(record.seq, record.at, record.event))
+            .collect()
     }
 
     #[test]
@@ -256,7 +326,7 @@ mod tests {
         records.iter().for_each(|record| journal.accept(record).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"", "notices are buffered");
         journal.flush().unwrap();
-        assert_eq!(Journal::read(&path).unwrap().collect::<Vec<_>>(), records);
+        assert_eq!(read_without_links(&path), records);
     }
 
     #[test]
@@ -302,7 +372,7 @@ mod tests {
             text: "x".repeat(BATCH_SIZE),
         };
         let at = jiff::Timestamp::UNIX_EPOCH;
-        let mut record = Record { seq: 0, at, event };
+        let mut record = Record::new(0, at, event);
         while record.seq * (BATCH_SIZE as u64) < SYNC_AFTER as u64 {
             assert!(
                 journal.output.sync_thread.is_none(),
@@ -328,6 +398,7 @@ mod tests {
             "\"".repeat(MAX_BUFFERED - 100),
         ];
         let message = |(seq, text): (usize, &String)| Record {
+            chain: None,
             seq: seq as u64,
             at: jiff::Timestamp::UNIX_EPOCH,
             event: RunEvent::Transcript {
@@ -343,7 +414,7 @@ mod tests {
             assert!(on_disk.ends_with(b"}\n"), "each record is written completely");
         }
         journal.flush().unwrap();
-        assert_eq!(Journal::read(&path).unwrap().collect::<Vec<_>>(), records);
+        assert_eq!(read_without_links(&path), records);
     }
 
     #[test]

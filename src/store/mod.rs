@@ -2,6 +2,7 @@
 //! private to the user, and a new run never overwrites an earlier one.
 
 mod bench;
+mod chain;
 mod copy;
 mod find;
 mod inbox;
@@ -22,6 +23,8 @@ mod sync;
 mod view;
 
 pub use bench::BenchFiles;
+use chain::VerifiedChain;
+pub use chain::{BrokenChain, ChainReport, ChainState, verify_chain};
 pub use copy::copy_tree;
 pub use find::{LATEST, capture_context, journal_at};
 pub use inbox::Inbox;
@@ -34,7 +37,7 @@ pub use project::Project;
 pub use project_root::project_root;
 pub use raw_output::{RawOutput, raw_outputs};
 pub use remove::{directory_size, remove_runs};
-pub use reopen::id_from_path;
+pub use reopen::{SettingsFile, id_from_path};
 pub use restore::{RestoredRecord, restore_records};
 pub use state_directory::{STATE_VARIABLE, StateDirectory, state_directory};
 
@@ -42,6 +45,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -115,6 +119,7 @@ pub struct Run {
     id: String,
     directory: PathBuf,
     project: Project,
+    verified: OnceLock<VerifiedChain>,
     /// The journal, locked while this process executes the run.
     _alive: File,
     /// Held until the run is dropped.
@@ -148,6 +153,7 @@ impl Run {
             id,
             directory,
             project: project.clone(),
+            verified: OnceLock::new(),
             _alive: alive,
             _lock: lock,
         })
@@ -174,7 +180,7 @@ impl Run {
     /// Opens the journal for appending and links `.agent/events.jsonl` in the project root to it.
     pub fn journal(&self) -> Result<Journal, StoreError> {
         let path = self.journal_path();
-        let journal = Journal::append(&path)?;
+        let journal = Journal::append_verified(&path, self.verified.get())?;
         // The link is a convenience: the run does not depend on it.
         ok_or_log!(
             view::link_journal(&self.project, &path),
@@ -183,9 +189,9 @@ impl Run {
         Ok(journal)
     }
 
-    /// Writes the versioned header to `run.json`.
-    pub fn write_header(&self, header: &impl Serialize) -> Result<(), StoreError> {
-        self.write_json(&self.directory.join("run.json"), header)
+    /// Writes `run.json`.
+    pub fn write_settings(&self, file: &SettingsFile) -> Result<(), StoreError> {
+        replace_file(&self.directory.join("run.json"), file.text())
     }
 
     /// Opens the debug log for appending.
@@ -213,10 +219,6 @@ impl Run {
             attempt => format!("{iteration:04}-{attempt}"),
         };
         self.directory.join("iterations").join(name)
-    }
-
-    fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-        replace_file(path, &json_text(value).map_err(io_error("write", path))?)
     }
 }
 

@@ -3,12 +3,43 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Project, Run, StoreError, private_files};
+use super::chain::Chain;
+use super::{Project, Run, StoreError, find, io_error, json_text, private_files};
 
 /// Maximum size of `run.json`.
-const MAX_HEADER_BYTES: u64 = 16 << 20;
+const MAX_SETTINGS_BYTES: u64 = 16 << 20;
+/// Maximum size of an `outcome.json`.
+const MAX_OUTCOME_BYTES: u64 = 16 << 20;
+
+/// The content of `run.json`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingsFile(Vec<u8>);
+
+impl SettingsFile {
+    pub fn new(contents: &impl Serialize) -> Result<Self, StoreError> {
+        let text = json_text(contents).map_err(io_error("write", Path::new("run.json")))?;
+        Ok(Self(text))
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The hash that the journal stores.
+    pub fn sha256(&self) -> String {
+        let mut hash = Chain::default();
+        hash.update(&self.0);
+        hash.head()
+    }
+
+    /// The contents; `None` if they are malformed.
+    pub fn parse<Contents: DeserializeOwned>(&self) -> Option<Contents> {
+        serde_json::from_slice(&self.0).ok()
+    }
+}
 
 impl Run {
     /// Locks the project and opens an existing run of it. `name` is an id, a unique prefix of one, or `latest`.
@@ -25,10 +56,23 @@ impl Run {
         self.directory.join("events.jsonl")
     }
 
-    /// Reads the run's header; `None` if it is missing or unreadable.
-    pub fn read_header<Header: DeserializeOwned>(&self) -> Option<Header> {
-        let bytes = private_files::read(&self.directory.join("run.json"), MAX_HEADER_BYTES).ok()?;
-        serde_json::from_slice(&bytes).ok()
+    /// Reads `run.json`; `None` if it is missing or unreadable.
+    pub fn read_settings(&self) -> Option<SettingsFile> {
+        let path = self.directory.join("run.json");
+        private_files::read(&path, MAX_SETTINGS_BYTES)
+            .ok()
+            .map(SettingsFile)
+    }
+
+    /// Reads every `outcome.json`, in the order of the iterations.
+    pub fn stored_outcomes<Outcome: DeserializeOwned>(&self) -> Vec<Outcome> {
+        let iterations = self.directory.join("iterations");
+        let read = |name: &String| {
+            let path = iterations.join(name).join("outcome.json");
+            let bytes = private_files::read(&path, MAX_OUTCOME_BYTES).ok()?;
+            serde_json::from_slice(&bytes).ok()
+        };
+        find::ids_in(&iterations).iter().filter_map(read).collect()
     }
 
     /// The lowest attempt number of an iteration that has no directory yet.

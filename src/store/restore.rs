@@ -144,7 +144,7 @@ mod tests {
 
     fn record(seq: u64, event: RunEvent) -> Record {
         let at = Timestamp::from_second(1_000_000 + i64::try_from(seq).unwrap()).unwrap();
-        Record { seq, at, event }
+        Record::new(seq, at, event)
     }
 
     fn notice(seq: u64) -> Record {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::common::{
-    Assembler, EventStream, Field, Tools, classify_error, hidden_prompt, list, object, parse, push_unknown,
-    push_unreadable,
+    Assembler, EventStream, Field, Tools, classify_error, hidden_prompt, list, object, parse, push_other,
+    push_unknown, push_unreadable,
 };
 use super::{Capabilities, Format};
 use crate::event::{
@@ -188,7 +188,7 @@ impl Copilot {
             "session.info" if data.info_type.is("model_retry") || data.info_type.is("file_created") => {}
             "session.info" | "session.warning" | "abort" => {
                 let text = data.message.non_empty().or(data.reason.non_empty());
-                push_unknown(kind, text, out);
+                push_other(kind, text, out);
             }
             "assistant.turn_start" | "assistant.turn_end" => {}
             // Other ephemeral events are repeated in persistent events or have no content for the transcript.

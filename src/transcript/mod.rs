@@ -1,6 +1,7 @@
 //! Parses the lines of an agent's output into `TranscriptEvent`s. The parsers are pure; each format has one file and one
 //! row in `FORMATS`. `engine` interprets markers.
 
+mod acp;
 mod agy;
 mod amp;
 mod claude;
@@ -20,7 +21,7 @@ mod qwen;
 mod rtf1;
 mod vibe;
 
-use crate::event::TranscriptEvent;
+use crate::event::{TranscriptEvent, UsageMeaning};
 
 /// Every format, one row each.
 pub static FORMATS: &[Format] = &[
@@ -40,6 +41,7 @@ pub static FORMATS: &[Format] = &[
     kimi::FORMAT,
     vibe::FORMAT,
     cline::FORMAT,
+    acp::FORMAT,
     jq::FORMAT,
 ];
 
@@ -63,6 +65,11 @@ pub trait Adapter: Send {
     fn flush(&mut self, _out: &mut Vec<TranscriptEvent>) {}
 }
 
+/// Wraps an adapter so that it also reports fields which the captured output of its format does not have.
+pub fn with_known_fields(format: &Format, adapter: Box<dyn Adapter>) -> Box<dyn Adapter> {
+    common::KnownFields::around(format.name, adapter)
+}
+
 /// An output format of agents.
 #[derive(Debug)]
 pub struct Format {
@@ -77,6 +84,17 @@ pub struct Format {
 pub struct AdapterContext<'a> {
     /// The prompt, for formats that repeat it in the output.
     pub prompt: &'a str,
+    /// What the usage of an ACP agent covers.
+    pub usage: UsageMeaning,
+}
+
+impl<'a> AdapterContext<'a> {
+    pub fn new(prompt: &'a str) -> Self {
+        Self {
+            prompt,
+            usage: UsageMeaning::default(),
+        }
+    }
 }
 
 /// The information that a format provides. Front ends and the engine rely only on these capabilities.
@@ -101,7 +119,7 @@ pub struct Capabilities {
 #[cfg(test)]
 fn read_all(format: &str, prompt: &str, text: &str) -> Vec<TranscriptEvent> {
     let format = find(format).expect("the format exists");
-    let mut adapter = (format.open)(&AdapterContext { prompt });
+    let mut adapter = (format.open)(&AdapterContext::new(prompt));
     let mut out = Vec::new();
     for line in text.split('\n') {
         let mut events = Vec::new();

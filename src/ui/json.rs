@@ -127,6 +127,7 @@ mod tests {
     fn one_record_is_one_line_and_one_write() {
         let records: Vec<Record> = (1..=2)
             .map(|seq| Record {
+                chain: None,
                 seq,
                 at: Timestamp::UNIX_EPOCH,
                 event: RunEvent::Notice {

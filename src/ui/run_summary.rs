@@ -295,6 +295,7 @@ mod tests {
     fn apply(summary: &mut RunSummary, event: TranscriptEvent) {
         let (seq, at) = (1, Timestamp::UNIX_EPOCH);
         summary.apply(&Record {
+            chain: None,
             seq,
             at,
             event: RunEvent::Transcript { iteration: 1, event },

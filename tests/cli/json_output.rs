@@ -76,6 +76,7 @@ const LISTINGS: &[(&str, &str, JsonShape)] = &[
     ("understand", "--dry-run --json", JsonShape::Document),
     ("runs", "--json", JsonShape::Document),
     ("show", "--json", JsonShape::Document),
+    ("verify", "--json", JsonShape::Document),
     ("logs", "--json", JsonShape::Lines),
     ("clean", "--dry-run --json", JsonShape::Document),
     ("agents", "--json", JsonShape::Document),

@@ -4,6 +4,7 @@
 //! (`n.argv`, `n.env`, `n.cwd`) and runs `n.script`, or else `default.script`; `--version` runs `version.script` or prints
 //! one line. Its pid and the pid of every process that it leaves behind are lines of `pids`. `steps.rs` defines the steps.
 
+mod acp;
 mod leftover;
 #[path = "../sandbox/signals.rs"]
 mod signals;

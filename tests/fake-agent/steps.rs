@@ -92,6 +92,9 @@ const STEPS: &[(&str, Step)] = &[
     ("exit", |_, code| {
         Ok(Flow::Exit(u8::try_from(number(code)?).map_err(io::Error::other)?))
     }),
+    ("acp", |interpreter, arguments| {
+        crate::acp::serve(&interpreter.directory, &interpreter.number, arguments).map(|()| Flow::Next)
+    }),
     ("die", die),
     ("hang", |_, _| {
         loop {
@@ -287,7 +290,7 @@ fn number(text: &str) -> io::Result<u64> {
         .map_err(|_| io::Error::other(format!("not a number: {text}")))
 }
 
-fn unescape(text: &str) -> io::Result<Vec<u8>> {
+pub(crate) fn unescape(text: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

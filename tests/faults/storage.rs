@@ -122,6 +122,7 @@ fn a_run_whose_last_record_is_torn_at_any_byte_can_be_resumed() {
     sandbox.ralph(&["run", "-p", "x", "-n", "1"]).exits_with(3);
     let path = sandbox.newest_run().join("events.jsonl");
     let whole = fs::read(&path).expect("a journal");
+    let settings = fs::read(sandbox.newest_run().join("run.json")).expect("run.json");
     let last = whole[..whole.len() - 1]
         .iter()
         .rposition(|byte| *byte == b'\n')
@@ -132,6 +133,7 @@ fn a_run_whose_last_record_is_torn_at_any_byte_can_be_resumed() {
     let cuts = (last..whole.len()).filter(|at| at % 10 == 0 || *at < last + 3 || *at + 3 > whole.len());
     for cut in cuts {
         fs::write(&path, &whole[..cut]).expect("a torn journal");
+        fs::write(sandbox.newest_run().join("run.json"), &settings).expect("run.json");
         sandbox
             .ralph(&["run", "--continue", "-n", "2", "--yes"])
             .exits_with(3);
@@ -158,7 +160,7 @@ fn a_run_whose_last_record_is_torn_at_any_byte_can_be_resumed() {
 }
 
 #[test]
-fn garbage_between_records_is_ignored() {
+fn garbage_between_records_is_refused_and_can_be_accepted() {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_script("default", &claude::session("not yet"))
@@ -171,7 +173,11 @@ fn garbage_between_records_is_ignored() {
         .map(|line| format!("{line}\n\0\0\u{fffd}{{\"seq\":\n\n[1,2]\n"))
         .collect();
     fs::write(&path, garbled).expect("a journal");
-    sandbox.ralph(&["run", "--continue", "-n", "2"]).exits_with(3);
+    let refused = sandbox.ralph(&["run", "--continue", "-n", "2"]).exits_with(1);
+    assert!(refused.stderr.contains("line 2 is damaged"), "{}", refused.stderr);
+    sandbox
+        .ralph(&["run", "--continue", "-n", "2", "--accept-damage"])
+        .exits_with(3);
     let output = sandbox.ralph(&["replay", "latest"]).exits_with(0);
     assert!(output.stdout.contains("not yet"), "{}", output.stdout);
 }

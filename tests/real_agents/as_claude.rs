@@ -48,7 +48,7 @@ fn assert_valid(stdout: &str) {
 /// Parses the stream with the `claude` format; returns the text of the agent and all events.
 fn read_as_claude(stdout: &str) -> (String, Vec<TranscriptEvent>) {
     let format = transcript::find("claude").expect("a format");
-    let mut adapter = (format.open)(&AdapterContext { prompt: "" });
+    let mut adapter = (format.open)(&AdapterContext::new(""));
     let mut events = Vec::new();
     stdout.lines().for_each(|line| adapter.feed(line, &mut events));
     adapter.flush(&mut events);

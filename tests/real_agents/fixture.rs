@@ -22,6 +22,8 @@ pub(crate) struct Fixture {
     directory: TempDir,
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
+    /// The value of `--agent`.
+    backend: String,
     config: String,
 }
 
@@ -62,6 +64,7 @@ impl Fixture {
             directory,
             environment,
             arguments: Vec::new(),
+            backend: cli.name().to_owned(),
             config: String::new(),
         };
         let git = fixture
@@ -80,6 +83,11 @@ impl Fixture {
 
     pub(crate) fn without_env(mut self, name: &str) -> Self {
         self.environment.retain(|(known, _)| known != name);
+        self
+    }
+
+    pub(crate) fn with_backend(mut self, backend: &str) -> Self {
+        backend.clone_into(&mut self.backend);
         self
     }
 
@@ -128,7 +136,7 @@ impl Fixture {
         } else {
             &["-n", "3"]
         };
-        let arguments = ["run", "--agent", self.cli.name()]
+        let arguments = ["run", "--agent", &self.backend]
             .into_iter()
             .chain(limits.iter().copied());
         let arguments: Vec<&str> = arguments

@@ -90,7 +90,7 @@ impl Drop for Load {
 /// Number of repetitions; `RALPH_REPEAT` overrides it.
 fn repetitions() -> usize {
     let value = std::env::var("RALPH_REPEAT").ok();
-    value.and_then(|times| times.parse().ok()).unwrap_or(3)
+    value.and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
 fn two_megabytes_arrive_completely_under_load(cli: Program) {

@@ -8,6 +8,7 @@ mod programs;
 #[path = "../sandbox/signals.rs"]
 mod signals;
 
+mod acp;
 mod agents_test;
 mod as_claude;
 mod claude_turns;

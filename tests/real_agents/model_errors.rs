@@ -71,7 +71,6 @@ fn message(failure: &IterationFailure) -> &str {
         IterationFailure::Declared { .. }
         | IterationFailure::NoOutput
         | IterationFailure::NoTerminalEvent
-        | IterationFailure::DisallowedTool { .. }
         | IterationFailure::PathsNotChecked { .. }
         | IterationFailure::OutsideAllowedPaths { .. } => "",
     }

@@ -82,7 +82,7 @@ if ! cmp -s "$versions" "$cache/programs/installed"; then
         skip "the programs could not be installed from the npm registry ($reason)"
     fi
     for name in $names; do
-        timeout 120 "$new/node_modules/.bin/$name" --version 9>&- >"$new/log" 2>&1 </dev/null ||
+        PATH="$new/node_modules/.bin:$PATH" timeout 120 "$new/node_modules/.bin/$name" --version 9>&- >"$new/log" 2>&1 </dev/null ||
             skip "$name does not run on this machine ($(tail -n 1 "$new/log"))"
     done
     cp "$versions" "$new/installed"

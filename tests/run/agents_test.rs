@@ -226,16 +226,55 @@ fn an_agent_that_ignores_its_prompt_is_unproven() {
       ✓ end              exit code 0, after T s
       ✓ stdin            empty; the agent does not wait for it
       ✓ terminal         not required
-      ! prompt           no sign that it arrived; stdout: hello
+      ! prompt           no sign that it arrived; it printed: hello
                          → check how the agent takes its prompt: cli.prompt_mode, cli.prompt_flag
       ✓ transcript       parsed as plain
       · session          reports no id; `session: continue` is not supported
       · used             not reported
 
-    sh: inconclusive: no sign that the prompt arrived (prompt sent 2 times)
+    sh: inconclusive: it did not give the requested answer (prompt sent 2 times)
     ");
     let report = json(&test(&sandbox, &["--json"]).exits_with(1));
     assert_eq!(report["verdict"], "unproven");
+}
+
+#[test]
+fn an_echo_of_the_prompt_is_no_answer() {
+    let sandbox = custom_agent("echo \"You said: $1\"\n");
+    let output = test(&sandbox, &[]).exits_with(1);
+    assert!(
+        output.stdout.contains("received and echoed, but not answered"),
+        "{output:?}"
+    );
+    let report = json(&test(&sandbox, &["--json"]).exits_with(1));
+    assert_eq!(report["verdict"], "unproven");
+    // The events of the agent are not shown, but its answer is.
+    let script = format!("{}{}", claude::init(), claude::message("m1", "How can I help?"));
+    let sandbox = Sandbox::new().with_agent("claude").with_script(
+        "default",
+        &format!("{script}{}", claude::result("How can I help?")),
+    );
+    let output = sandbox.ralph(&["agents", "test"]).exits_with(1);
+    assert!(
+        output.stdout.contains("it printed: How can I help?"),
+        "{output:?}"
+    );
+    assert!(!output.stdout.contains("{\""), "{output:?}");
+}
+
+#[test]
+fn a_login_prompt_is_named() {
+    let script =
+        "say No API key found. Starting login flow...\nsay When prompted, paste your code here:\nhang\n";
+    let sandbox = Sandbox::new().with_agent("amp").with_script("default", script);
+    let test = ["agents", "test", "amp", "--timeout", "1"];
+    let output = sandbox.ralph(&test).exits_with(1);
+    let lines: Vec<&str> = output.stdout.lines().map(str::trim).collect();
+    assert!(
+        lines.contains(&"✗ end              timed out after 1s: it asks a person to log in")
+            && lines.contains(&"→ Run `amp login`, or set AMP_API_KEY."),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -257,7 +296,7 @@ fn a_missing_agent_is_named() {
     insta::assert_snapshot!(output.stderr, @"
     error: unknown agent `claud`
     hint: did you mean `claude`?
-    hint: known agents: auto, claude, kiro, agy, gemini, codex, amp, opencode, copilot, cursor, qwen, pi, kimi, vibe, cline, custom
+    hint: known agents: auto, claude, kiro, agy, gemini, codex, amp, opencode, copilot, cursor, qwen, pi, kimi, vibe, cline, custom, acp
     ");
 }
 

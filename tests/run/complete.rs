@@ -67,6 +67,10 @@ fn three_iterations_follow_the_marker_rules_and_are_stored() {
         Some(json!("run_ended"))
     );
 
+    let started = &sandbox.records("agent_started")[0];
+    let identity = json!({ "kind": "process", "pid": started["pid"] });
+    assert_eq!(started["identity"], identity);
+
     let raw = String::from_utf8(sandbox.iteration_file("0001", "stdout.raw")).expect("text");
     assert_eq!(raw.lines().count(), 7);
     assert!(

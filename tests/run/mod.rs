@@ -1,5 +1,6 @@
 //! Tests of the real binary with the fake agent.
 
+mod acp;
 mod agents_test;
 mod complete;
 mod debug_log;
@@ -13,3 +14,4 @@ mod prices;
 mod readers;
 mod replays;
 mod transcripts;
+mod unknown_output;

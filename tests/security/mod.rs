@@ -1,6 +1,7 @@
 //! Attacks by a cloned repository or an unpacked archive: none of them runs a command without confirmation.
 
 mod allowed_paths;
+mod chain;
 mod money;
 mod special_files;
 mod state;

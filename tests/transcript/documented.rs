@@ -38,7 +38,7 @@ fn run_example(interpreter: &str, language: &str) -> Option<Vec<TranscriptEvent>
         String::from_utf8_lossy(&output.stderr)
     );
     let text = String::from_utf8(output.stdout).expect("the example prints UTF-8");
-    let mut adapter = (find("rtf1")?.open)(&AdapterContext { prompt: "" });
+    let mut adapter = (find("rtf1")?.open)(&AdapterContext::new(""));
     let mut events = Vec::new();
     for line in text.lines() {
         adapter.feed(line, &mut events);

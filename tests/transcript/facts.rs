@@ -277,7 +277,9 @@ fn reported_session(fixture: &Fixture) -> Option<String> {
             .iter()
             .find_map(|name| object[*name].as_str().map(str::to_owned));
         let is_pi = fixture.format == "pi" && object["type"] == "session";
+        let in_result = || object["result"]["sessionId"].as_str().map(str::to_owned);
         id.or_else(|| object["id"].as_str().filter(|_| is_pi).map(str::to_owned))
+            .or_else(in_result)
     };
     objects(fixture)
         .iter()

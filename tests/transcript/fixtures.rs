@@ -41,7 +41,7 @@ impl Fixture {
 
     pub(crate) fn open(&self) -> Box<dyn ralph::transcript::Adapter> {
         let format = find(&self.format).expect("each fixture directory belongs to a format");
-        (format.open)(&AdapterContext { prompt: &self.prompt })
+        (format.open)(&AdapterContext::new(&self.prompt))
     }
 }
 

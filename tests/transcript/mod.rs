@@ -3,6 +3,7 @@
 mod documented;
 mod facts;
 pub(crate) mod fixtures;
+mod known_fields;
 mod malformed;
 mod unknown_events;
 

@@ -18,6 +18,7 @@ fn line(invocation: &Invocation) -> String {
         StdinSource::Null => "/dev/null".to_owned(),
         StdinSource::PromptFile(path) => path.display().to_string(),
         StdinSource::Terminal => "terminal".to_owned(),
+        StdinSource::Protocol => "messages".to_owned(),
     };
     format!(
         "{} {} < {stdin}",

@@ -28,17 +28,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ralph runs --agent codex --json | jq -r '.[].id'",
         ],
     ),
-    (
-        "wave",
-        &["ralph wave emit review.file --payloads src/a.rs src/b.rs"],
-    ),
-    (
-        "wave emit",
-        &["ralph wave emit review.file --payloads src/a.rs src/b.rs"],
-    ),
-    ("tools", &["ralph tools task"]),
-    ("emit", &["ralph emit build.done \"all tests pass\""]),
     ("show", &["ralph show", "ralph show 20261115-2045 --json"]),
+    (
+        "verify",
+        &["ralph verify", "ralph verify 20261115-2045 --json | jq -r .head"],
+    ),
     (
         "logs",
         &[
@@ -93,6 +87,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "ralph agents test codex",
             "ralph agents test custom --agent-cmd 'my-agent --headless'",
+        ],
+    ),
+    (
+        "agents report",
+        &[
+            "ralph agents report",
+            "ralph agents report latest --iteration 3 -o report.txt",
         ],
     ),
     (

@@ -44,6 +44,19 @@ pub(in crate::cli) struct ShowRunArguments {
 }
 
 #[derive(Debug, Args)]
+pub(in crate::cli) struct VerifyArguments {
+    /// The run: its id, a prefix of the id, or its directory [default: the newest]
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: Option<PathBuf>,
+    /// Also check that the journal had this hash at some time
+    #[arg(long, value_name = "SHA256", value_parser = parse_sha256)]
+    pub(in crate::cli) head: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(in crate::cli) struct LogsArguments {
     /// The run: its id, a prefix of the id, or its directory [default: the newest]
     #[arg(value_name = "RUN")]
@@ -133,6 +146,14 @@ pub(in crate::cli) enum TimeArgument {
     Ago(Span),
     Day(Date),
     At(DateTime),
+}
+
+fn parse_sha256(text: &str) -> Result<String, String> {
+    let digits = text.trim().strip_prefix("sha256:").unwrap_or(text.trim());
+    match digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok(digits.to_ascii_lowercase()),
+        false => Err("expected 64 hexadecimal digits, as `ralph verify` prints them".to_owned()),
+    }
 }
 
 fn parse_time(text: &str) -> Result<TimeArgument, String> {

@@ -2,7 +2,6 @@
 
 mod bench;
 mod command_groups;
-mod emit;
 mod examples;
 mod history;
 mod plan;
@@ -19,18 +18,17 @@ pub(super) use bench::{
     BenchArguments, BenchCommand, BenchListArguments, BenchLocation, BenchReportArguments, BenchRunArguments,
 };
 pub(super) use command_groups::with_command_groups;
-pub(super) use emit::{EmitArguments, ToolsArguments, WaveArguments, WaveCommand};
 pub(super) use examples::with_examples;
 pub(super) use history::{
     CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
-    TimeArgument,
+    TimeArgument, VerifyArguments,
 };
 pub(super) use plan::{PlanArguments, PlanCheckArguments, PlanCommand};
 pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use project::{
-    AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand, DriversArguments, DriversCommand,
-    GatesArguments, GatesCommand, HatsArguments, HatsCommand, ImportArgument, InitArguments,
-    SettingsArguments, TrustArguments,
+    AgentReportArguments, AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand,
+    DriversArguments, DriversCommand, GatesArguments, GatesCommand, HatsArguments, HatsCommand,
+    ImportArgument, InitArguments, SettingsArguments, TrustArguments,
 };
 pub(super) use run::{
     AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,
@@ -59,21 +57,14 @@ pub(super) enum CliCommand {
     Init(InitArguments),
     /// Send a message or command to a running loop
     Tell(TellArguments),
-    /// Publish an event into the run that calls this (for agents)
-    #[command(hide = true)]
-    Emit(EmitArguments),
-    /// Publish several events with one topic, as ralph-orchestrator's agents do
-    #[command(hide = true)]
-    Wave(WaveArguments),
-    /// Explain what replaces ralph-orchestrator's tools
-    #[command(hide = true)]
-    Tools(ToolsArguments),
     /// List the runs of this directory, newest first
     Runs(RunsArguments),
     /// Show what a run did, iteration by iteration
     Show(ShowRunArguments),
     /// Print a run's output (-f to follow)
     Logs(LogsArguments),
+    /// Check that a run's journal is what ralph wrote; exit 1 if it was changed
+    Verify(VerifyArguments),
     /// Remove old runs
     Clean(CleanArguments),
     /// Export a run as Markdown, HTML or JSON
@@ -143,14 +134,14 @@ pub(super) struct ListArguments {
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArguments {
-    #[command(flatten)]
-    pub(super) list: ListArguments,
     /// Write a file for a bug report: versions, settings and the last debug log, without secrets and prompts
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(super) bundle: Option<PathBuf>,
-    /// Overwrite an existing FILE
+    /// With --bundle: overwrite an existing FILE
     #[arg(long, requires = "bundle")]
     pub(super) force: bool,
+    #[command(flatten)]
+    pub(super) list: ListArguments,
 }
 
 /// The configuration file and the output format.

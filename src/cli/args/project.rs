@@ -22,6 +22,21 @@ pub(in crate::cli) struct AgentsArguments {
 pub(in crate::cli) enum AgentsCommand {
     /// Send an agent a short prompt and report whether it works; exit 1 if it fails or is inconclusive
     Test(AgentTestArguments),
+    /// Write the agent's output without its texts, to attach to a bug report
+    Report(AgentReportArguments),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AgentReportArguments {
+    /// The run [default: the newest in this directory]
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: Option<PathBuf>,
+    /// The iteration [default: the last]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) iteration: Option<u64>,
+    /// The file to write [default: ralph-report-RUN-N.txt]
+    #[arg(short, long, value_name = "FILE")]
+    pub(in crate::cli) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -158,17 +173,6 @@ pub(in crate::cli) struct InitArguments {
     /// Convert a ralphex configuration to ralph.yml [default: this project's file, otherwise your own]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     from_ralphex: Option<Option<PathBuf>>,
-    /// Convert a ralph.yml of ralph-orchestrator
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ralphrc", "from_ralphex"])]
-    from_orchestrator: Option<PathBuf>,
-    /// Convert a kstrl.toml to ralph.yml [default: this project's file]
-    #[arg(
-        long,
-        value_name = "FILE",
-        num_args = 0..=1,
-        conflicts_with_all = ["from_ralphrc", "from_ralphex", "from_orchestrator"]
-    )]
-    from_kstrl: Option<Option<PathBuf>>,
 }
 
 impl InitArguments {
@@ -182,15 +186,7 @@ impl InitArguments {
             .from_ralphex
             .as_ref()
             .map(|file| (ImportArgument::Ralphex, file));
-        let kstrl = self.from_kstrl.as_ref().map(|file| (ImportArgument::Kstrl, file));
-        let orchestrator = self
-            .from_orchestrator
-            .as_deref()
-            .map(|file| (ImportArgument::Orchestrator, Some(file)));
-        let others = ralphrc.or(ralphex).or(kstrl);
-        others
-            .map(|(name, file)| (name, file.as_deref()))
-            .or(orchestrator)
+        ralphrc.or(ralphex).map(|(name, file)| (name, file.as_deref()))
     }
 }
 
@@ -198,8 +194,6 @@ impl InitArguments {
 pub(in crate::cli) enum ImportArgument {
     Ralphrc,
     Ralphex,
-    Orchestrator,
-    Kstrl,
 }
 
 impl fmt::Display for ImportArgument {
@@ -207,8 +201,6 @@ impl fmt::Display for ImportArgument {
         f.write_str(match self {
             Self::Ralphrc => "ralphrc",
             Self::Ralphex => "ralphex",
-            Self::Orchestrator => "orchestrator",
-            Self::Kstrl => "kstrl",
         })
     }
 }

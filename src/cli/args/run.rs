@@ -37,6 +37,9 @@ pub(in crate::cli) struct RunArguments {
     /// Accept "done" only if this command succeeds (repeatable)
     #[arg(long = "gate", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     pub(in crate::cli) gates: Vec<String>,
+    /// Resume although the journal is damaged
+    #[arg(long, requires = "resume")]
+    pub(in crate::cli) accept_damage: bool,
     /// Run headless, or in the agent's own TUI [default: autonomous]
     #[arg(long, value_enum, value_name = "MODE")]
     pub(in crate::cli) mode: Option<ModeArgument>,
@@ -207,7 +210,7 @@ pub(in crate::cli) struct TuiArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Agent")]
 pub(in crate::cli) struct AgentArguments {
-    /// The agent: auto, a built-in name, custom, or driver:NAME
+    /// The agent: auto, a built-in name, custom, acp:COMMAND, or driver:NAME
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) agent: Option<String>,
     /// Command line of a custom agent; the prompt is its last argument

@@ -14,6 +14,7 @@ const RARE: &[(&str, &str)] = &[
     ("run", "transcript"),
     ("run", "show_prompt"),
     ("run", "yes"),
+    ("run", "accept_damage"),
 ];
 
 pub(in crate::cli) fn shorten_if_requested(root: Command, words: &[OsString]) -> Command {

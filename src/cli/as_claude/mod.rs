@@ -152,7 +152,7 @@ fn prompt(options: &AsClaudeOptions) -> Result<String, CliError> {
 
 fn event_translator(selected: &mut ResolvedAgent, prompt: &str) -> Result<Box<dyn Translator>, CliError> {
     let (format, filter) = resolve_format(selected)?;
-    let adapter = jq::open_adapter(format, filter.as_ref(), &AdapterContext { prompt });
+    let adapter = jq::open_adapter(format, filter.as_ref(), &AdapterContext::new(prompt));
     Ok(Box::new(EventTranslator::new(format, adapter)))
 }
 
@@ -171,7 +171,7 @@ fn spec(call: Invocation, environment: Vec<(String, String)>, cwd: &Path, agent:
         cwd: cwd.to_owned(),
         stdin: match call.stdin {
             // There is no user to type into the agent.
-            StdinSource::Null | StdinSource::Terminal => Stdin::Null,
+            StdinSource::Null | StdinSource::Terminal | StdinSource::Protocol => Stdin::Null,
             StdinSource::PromptFile(path) => Stdin::File(path),
         },
         stdout: match call.terminal {

@@ -184,6 +184,7 @@ impl EventTranslator {
             | Meta::BackgroundTasks { .. }
             | Meta::ParseError { .. }
             | Meta::Cut { .. }
+            | Meta::Unknown { .. }
             | Meta::Other(_) => {}
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn succeeded(call: &TrialOutput) -> bool {
     call.end.is_some_and(ProcessEnd::success) && failure(call).is_none()
 }
 
-/// Returns whether the call succeeded and shows that the prompt arrived.
+/// Returns whether the call succeeded and shows that the prompt arrived. An echo shows that, but not that the agent works.
 pub(super) fn proves_prompt(call: &TrialOutput) -> bool {
     succeeded(call) && prompt_evidence(call) >= PromptEvidence::Echoed
 }
@@ -55,6 +55,49 @@ pub(super) fn assistant_text(call: &TrialOutput) -> String {
         _ => None,
     });
     pieces.collect()
+}
+
+/// Phrases with which programs ask a person to log in, in lower case.
+const LOGIN_REQUESTS: &[&str] = &[
+    "starting login flow",
+    "paste your code",
+    "paste the code",
+    "enter the code",
+    "authorization code",
+    "if your browser does not open",
+    "if the browser does not open",
+    "open this url",
+    "open the following url",
+    "to authenticate, visit",
+    "waiting for authentication",
+    "waiting for login",
+    "how would you like to authenticate",
+    "select login method",
+    "please log in",
+    "please login",
+    "please sign in",
+    "log in to continue",
+    "sign in to continue",
+];
+
+/// Returns whether a call that did not succeed asked a person to log in.
+pub(super) fn asks_for_login(call: &TrialOutput) -> bool {
+    if succeeded(call) || prompt_evidence(call) == PromptEvidence::Answered {
+        return false;
+    }
+    [&call.stdout, &call.stderr].into_iter().any(|output| {
+        let text = String::from_utf8_lossy(output).to_lowercase();
+        LOGIN_REQUESTS.iter().any(|phrase| text.contains(phrase))
+    })
+}
+
+/// Returns what the agent answered, or else its last line of text; never a line of JSON.
+pub(super) fn shown_output(call: &TrialOutput) -> Option<String> {
+    let answer = shorten(&assistant_text(call));
+    if !answer.is_empty() && !answer.starts_with('{') {
+        return Some(answer);
+    }
+    last_line(&call.stdout).filter(|line| !line.starts_with('{'))
 }
 
 pub(super) fn count(call: &TrialOutput, is: fn(&TranscriptEvent) -> bool) -> usize {
@@ -114,7 +157,7 @@ pub(super) fn detect_format(stdout: &[u8]) -> Option<&'static str> {
         return transcript::find("rtf1").map(|format| format.name);
     }
     let matches = |format: &&Format| {
-        let mut adapter = (format.open)(&AdapterContext { prompt: PROMPT });
+        let mut adapter = (format.open)(&AdapterContext::new(PROMPT));
         let mut events = Vec::new();
         text.lines().for_each(|line| adapter.feed(line, &mut events));
         adapter.flush(&mut events);

@@ -13,8 +13,8 @@ use crate::transcript::Format;
 
 use super::{Finding, FindingState};
 use evidence::{
-    PromptEvidence, assistant_text, count, detect_format, failure, is_finished, last_line, prompt_evidence,
-    proves_prompt, succeeded,
+    PromptEvidence, asks_for_login, assistant_text, count, detect_format, failure, is_finished, last_line,
+    prompt_evidence, proves_prompt, shown_output, succeeded,
 };
 
 /// The test prompt. It does not contain the answer, so that an echo does not count as one.
@@ -31,7 +31,7 @@ const AREA: &str = "findings";
 #[serde(rename_all = "snake_case")]
 pub enum AgentVerdict {
     Works,
-    /// The agent ran and printed output, but nothing shows that it received the prompt.
+    /// The agent ran and printed output, but not the requested answer.
     Unproven,
     Broken,
 }
@@ -75,7 +75,7 @@ impl AgentTest<'_> {
             AgentVerdict::Broken
         } else if self
             .best()
-            .is_none_or(|best| prompt_evidence(best) <= PromptEvidence::OtherOutput)
+            .is_none_or(|best| prompt_evidence(best) < PromptEvidence::Answered)
         {
             AgentVerdict::Unproven
         } else {
@@ -135,6 +135,22 @@ impl AgentTest<'_> {
         let by_hand = || Some(format!("run it by hand: {}", by_hand(first)));
         let failure = failure(first);
         match (first.end, failure) {
+            (end, _) if asks_for_login(first) => {
+                let end = end.map_or_else(
+                    || format!("timed out after {}s", self.timeout.as_secs()),
+                    |end| end.to_string(),
+                );
+                let hint = &self.agent.auth_hint;
+                let remedy = match hint.is_empty() {
+                    true => format!(
+                        "run its login command, or start it by hand: {}",
+                        self::by_hand(first)
+                    ),
+                    false => hint.clone(),
+                };
+                let detail = format!("{end}: it asks a person to log in");
+                finding("end", FindingState::Broken, detail, Some(remedy))
+            }
             (None, _) => {
                 let limit = self.timeout.as_secs();
                 let note = match prompt_evidence(first) {
@@ -281,7 +297,10 @@ fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
         ),
         PromptEvidence::Echoed => (
             FindingState::Warning,
-            format!("received and echoed{condition}, but not answered"),
+            format!(
+                "received and echoed{condition}, but not answered{}",
+                printed(best)
+            ),
             None,
         ),
         PromptEvidence::OtherOutput if failure(best).is_some() => (
@@ -291,7 +310,7 @@ fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
         ),
         PromptEvidence::OtherOutput => (
             FindingState::Warning,
-            format!("no sign that it arrived{}", last_output("stdout", &best.stdout)),
+            format!("no sign that it arrived{}", printed(best)),
             is_custom
                 .then(|| "check how the agent takes its prompt: cli.prompt_mode, cli.prompt_flag".to_owned()),
         ),
@@ -304,6 +323,13 @@ fn prompt_arrival(best: &TrialOutput, is_custom: bool) -> Finding {
         ),
     };
     finding("prompt", state, detail, remedy)
+}
+
+/// What the agent printed instead of the requested answer.
+fn printed(call: &TrialOutput) -> String {
+    shown_output(call)
+        .map(|text| format!("; it printed: {text}"))
+        .unwrap_or_default()
 }
 
 fn last_output(stream: &str, bytes: &[u8]) -> String {

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Hat, HatError, WILDCARD, claiming_hat, default_hat, duplicate_triggers, glob_matches, is_glob};
+use super::{
+    Hat, HatError, START_TOPIC, WILDCARD, claiming_hat, default_hat, duplicate_triggers, glob_matches,
+    is_glob,
+};
 
 /// A problem in a set of hats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,10 +36,10 @@ pub struct HatEdge {
 }
 
 /// All edges of the event graph.
-pub fn hat_edges(rules: &[Hat], start_topic: &str) -> Vec<HatEdge> {
+pub fn hat_edges(rules: &[Hat]) -> Vec<HatEdge> {
     let edge = |from: Option<&Hat>, topic: &str| {
         let claiming_hat = claiming_hat(rules, topic);
-        let to = claiming_hat.or_else(|| default_hat(rules, start_topic));
+        let to = claiming_hat.or_else(|| default_hat(rules));
         HatEdge {
             from: from.map(|rule| rule.name.clone()),
             topic: topic.to_owned(),
@@ -44,7 +47,7 @@ pub fn hat_edges(rules: &[Hat], start_topic: &str) -> Vec<HatEdge> {
             claimed: claiming_hat.is_some(),
         }
     };
-    let mut edges = vec![edge(None, start_topic)];
+    let mut edges = vec![edge(None, START_TOPIC)];
     for rule in rules {
         edges.extend(rule.topics().map(|topic| edge(Some(rule), topic)));
     }
@@ -52,7 +55,7 @@ pub fn hat_edges(rules: &[Hat], start_topic: &str) -> Vec<HatEdge> {
 }
 
 /// All problems, errors first.
-pub fn check_hats(rules: &[Hat], start_topic: &str) -> Vec<HatFinding> {
+pub fn check_hats(rules: &[Hat]) -> Vec<HatFinding> {
     if rules.is_empty() {
         return Vec::new();
     }
@@ -60,13 +63,12 @@ pub fn check_hats(rules: &[Hat], start_topic: &str) -> Vec<HatFinding> {
         .into_iter()
         .map(|error| finding(HatSeverity::Error, "claimed_twice", error.to_string()))
         .collect();
-    if default_hat(rules, start_topic).is_none() {
-        let start_topic = start_topic.to_owned();
-        let text = HatError::NoDefaultHat { start_topic }.to_string();
+    if default_hat(rules).is_none() {
+        let text = HatError::NoDefaultHat.to_string();
         findings.push(finding(HatSeverity::Error, "no_default_hat", text));
     }
-    let edges = hat_edges(rules, start_topic);
-    findings.extend(unreachable(rules, &edges, start_topic));
+    let edges = hat_edges(rules);
+    findings.extend(unreachable(rules, &edges));
     findings.extend(unclaimed(&edges));
     findings.extend(never_published(rules, &edges));
     findings
@@ -80,7 +82,7 @@ fn warning(kind: &'static str, text: String) -> HatFinding {
     finding(HatSeverity::Warning, kind, text)
 }
 
-fn unreachable(rules: &[Hat], edges: &[HatEdge], start_topic: &str) -> Vec<HatFinding> {
+fn unreachable(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
     let mut reached: Vec<&str> = Vec::new();
     let mut next: Vec<Option<&str>> = vec![None];
     while let Some(from) = next.pop() {
@@ -96,7 +98,7 @@ fn unreachable(rules: &[Hat], edges: &[HatEdge], start_topic: &str) -> Vec<HatFi
         .filter(|rule| !reached.contains(&rule.name.as_str()))
         .map(|rule| {
             let text = format!(
-                "`{}` is never activated: no event leads to it from `{start_topic}`",
+                "`{}` is never activated: no event leads to it from `{START_TOPIC}`",
                 rule.name
             );
             warning("unreachable", text)
@@ -146,10 +148,9 @@ fn never_published(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
 mod tests {
     use super::*;
     use crate::engine::hats::tests::hat;
-    use crate::policy::START_TOPIC;
 
     fn findings(rules: &[Hat]) -> Vec<(&'static str, String)> {
-        check_hats(rules, START_TOPIC)
+        check_hats(rules)
             .into_iter()
             .map(|finding| (finding.kind, finding.text))
             .collect()
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn unclaimed_topic_goes_to_the_default_hat() {
         let rules = [hat("any", &["*"], &["odd"]), hat("lost", &["lost"], &[])];
-        assert_eq!(hat_edges(&rules, START_TOPIC)[1].to.as_deref(), Some("any"));
+        assert_eq!(hat_edges(&rules)[1].to.as_deref(), Some("any"));
         assert_eq!(
             findings(&rules),
             [

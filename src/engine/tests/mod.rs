@@ -65,8 +65,6 @@ pub(super) fn policy() -> Policy {
         markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
-        required_events: Vec::new(),
-        guardrails: Vec::new(),
         agents: Agents::single(agent("fake")),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
@@ -97,6 +95,7 @@ pub(super) fn agent(label: &str) -> AgentRules {
         limit_phrases: vec!["You've hit your usage limit", "429 Too Many Requests"],
         session_source: SessionSource::Transcript,
         permission_denial_help: None,
+        versions: AgentVersions::default(),
     }
 }
 
@@ -115,6 +114,7 @@ pub(super) fn header() -> RunHeader {
         max_runtime_seconds: None,
         max_tokens: None,
         max_cost_usd: None,
+        settings_sha256: None,
     }
 }
 

@@ -61,6 +61,7 @@ impl JournaledRun {
             for action in self.engine.step(secs(second), input) {
                 match action {
                     Action::Emit(event) => self.journal.push(Record {
+                        chain: None,
                         seq: self.journal.len() as u64 + 1,
                         at: Timestamp::UNIX_EPOCH + secs(second),
                         event,
@@ -286,6 +287,7 @@ fn resumed_run_waits_for_a_stated_reset_and_the_wait_is_not_runtime() {
     assert_eq!(run.engine.deadline(), Some(secs(1001)));
     // The last record before the kill is at 500 seconds.
     run.journal.push(Record {
+        chain: None,
         seq: run.journal.len() as u64 + 1,
         at: Timestamp::UNIX_EPOCH + secs(500),
         event: RunEvent::Notice {

@@ -79,7 +79,7 @@ fn an_agent_never_receives_the_session_of_another_one() {
     let mut restored = RestoredRun::default();
     for (seq, event) in (1..).zip(run.emitted) {
         let at = Timestamp::UNIX_EPOCH;
-        restored.fold(&crate::event::Record { seq, at, event });
+        restored.fold(&crate::event::Record::new(seq, at, event));
     }
     let mut engine = Engine::resume(rules, restored);
     let (header, changed) = (Box::new(header()), Vec::new());
@@ -101,7 +101,7 @@ fn a_resumed_run_with_another_agent_starts_a_new_session() {
     let mut restored = RestoredRun::default();
     for (seq, event) in (1..).zip(run.emitted) {
         let at = Timestamp::UNIX_EPOCH;
-        restored.fold(&crate::event::Record { seq, at, event });
+        restored.fold(&crate::event::Record::new(seq, at, event));
     }
     rules.agents = Agents::single(agent("codex"));
     let mut engine = Engine::resume(rules, restored);

@@ -173,6 +173,7 @@ fn resumed_run_subtracts_the_usage_of_its_session() {
     let mut restored = RestoredRun::default();
     for (seq, event) in run.emitted.iter().enumerate() {
         restored.fold(&Record {
+            chain: None,
             seq: seq as u64 + 1,
             at: Timestamp::UNIX_EPOCH,
             event: event.clone(),

@@ -88,6 +88,7 @@ impl Fixture {
     fn record(&mut self, event: RunEvent) {
         self.seq += 1;
         let record = Record {
+            chain: None,
             seq: self.seq,
             at: Timestamp::UNIX_EPOCH,
             event,

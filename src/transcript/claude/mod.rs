@@ -144,6 +144,7 @@ impl EventStream for Claude {
             | "keep_alive"
             | "ping"
             | "tool_progress" => {}
+            "tool_use_summary" => with_full_line(line, |event| push_text(event, out)),
             unknown => with_full_line(line, |event| {
                 push_unknown(unknown, event.display_text().as_deref(), out)
             }),
@@ -417,9 +418,22 @@ impl Claude {
                     out.push(TranscriptEvent::message(Tag::Sys, status));
                 }
             }
+            "task_started"
+            | "task_updated"
+            | "task_progress"
+            | "task_notification"
+            | "model_fallback"
+            | "informational"
+            | "local_command_output" => push_text(event, out),
             unknown => push_unknown(&format!("system/{unknown}"), event.display_text().as_deref(), out),
         }
     }
+}
+
+/// Shows the text of an event that has nothing else.
+fn push_text(event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
+    let text = event.display_text();
+    out.extend(text.map(|text| TranscriptEvent::message(Tag::Sys, text)));
 }
 
 /// Reads an event of the model's stream that is an error or has an unknown type.

@@ -319,8 +319,8 @@ fn unknown_events_are_reported_by_text_or_type() {
         ]),
         [
             "Sys Message: Read 3 files",
-            r#"{"type":"brand_new"}"#,
-            r#"{"type":"system/brand_new"}"#,
+            r#"{"kind":"unknown","part":"event_type","name":"brand_new"}"#,
+            r#"{"kind":"unknown","part":"event_type","name":"system/brand_new"}"#,
             "Sys Message: ok",
             r#"{"kind":"error","class":"overload","message":"Overloaded"}"#,
             "Sys Message: Overloaded",

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::event::{Meta, Tag, TranscriptEvent};
+use crate::event::{Meta, Tag, TranscriptEvent, UnknownPart};
 
 const ESCAPE: u8 = 0x1b;
 
@@ -105,8 +105,19 @@ pub(in crate::transcript) fn push_unreadable(line: &str, message: String, out: &
     out.push(TranscriptEvent::line(Tag::Sys, line));
 }
 
-/// Reports an event of an unknown type: its text if it has one, otherwise its type.
+/// Reports an event of an unknown type, with its text if it has one.
 pub(in crate::transcript) fn push_unknown(kind: &str, text: Option<&str>, out: &mut Vec<TranscriptEvent>) {
+    out.push(TranscriptEvent::meta(Meta::Unknown {
+        part: UnknownPart::EventType,
+        name: kind.to_owned(),
+    }));
+    if let Some(text) = text {
+        out.push(TranscriptEvent::message(Tag::Sys, text));
+    }
+}
+
+/// Reports an event of a known type that has no form of its own: its text if it has one, otherwise its type.
+pub(in crate::transcript) fn push_other(kind: &str, text: Option<&str>, out: &mut Vec<TranscriptEvent>) {
     match text {
         Some(text) => out.push(TranscriptEvent::message(Tag::Sys, text)),
         None => {

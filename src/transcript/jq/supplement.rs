@@ -87,7 +87,7 @@ mod tests {
     use crate::transcript::{AdapterContext, find};
 
     fn read(filter: &str, lines: &[&str]) -> Vec<String> {
-        let native = (find("claude").unwrap().open)(&AdapterContext { prompt: "" });
+        let native = (find("claude").unwrap().open)(&AdapterContext::new(""));
         let mut adapter = with_filter(native, Filter::compile(filter).unwrap());
         let mut out = Vec::new();
         lines.iter().for_each(|line| adapter.feed(line, &mut out));

@@ -48,6 +48,7 @@ impl<'a> PlainScenario<'a> {
     fn emit(&mut self, event: RunEvent) {
         self.seq += 1;
         let record = Record {
+            chain: None,
             seq: self.seq,
             at: self.at,
             event,
@@ -204,6 +205,7 @@ fn header() -> RunHeader {
         max_runtime_seconds: Some(14_400),
         max_tokens: None,
         max_cost_usd: Some(20.0),
+        settings_sha256: None,
     }
 }
 

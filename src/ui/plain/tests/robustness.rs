@@ -216,7 +216,7 @@ fn render_deltas(chunks: &[&str]) -> String {
         let event = RunEvent::Transcript { iteration: 1, event };
         let (seq, at) = (1, start());
         front_end
-            .accept(&Record { seq, at, event })
+            .accept(&Record::new(seq, at, event))
             .expect("writing to memory succeeds");
     }
     drop(front_end);

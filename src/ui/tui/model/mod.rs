@@ -247,7 +247,6 @@ impl TuiState {
             Command::Pause => self.pausing = true,
             Command::Resume => self.pausing = false,
             Command::Message { .. }
-            | Command::Publish { .. }
             | Command::Wake
             | Command::StopIteration
             | Command::Stop { .. }

@@ -51,6 +51,7 @@ impl RunFixture {
             max_runtime_seconds: None,
             max_tokens: None,
             max_cost_usd: Some(5.0),
+            settings_sha256: None,
         })));
         run
     }
@@ -58,6 +59,7 @@ impl RunFixture {
     pub(super) fn record(&mut self, event: RunEvent) -> &mut Self {
         let seq = self.records.len() as u64 + 1;
         self.records.push(Record {
+            chain: None,
             seq,
             at: self.now,
             event,

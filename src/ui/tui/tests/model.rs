@@ -46,6 +46,7 @@ fn long_transcript_is_bounded_and_counts_dropped_blocks() {
     let line = "x".repeat(1000);
     for seq in 0..20_000 {
         let record = crate::event::Record {
+            chain: None,
             seq,
             at: run.now,
             event: crate::event::RunEvent::Transcript {
