@@ -8,7 +8,7 @@ use crate::files::{self, ReadRule};
 use crate::run::{RunDetails, facts};
 use crate::store::Journal;
 use crate::ui::Terminal;
-use crate::ui::export::{ExportHeader, Html, Markdown};
+use crate::ui::export::{ExportHeader, Html, Markdown, Otlp};
 
 use super::args::{ExportArguments, ExportFormat};
 use super::common::{Overwrite, ignore_broken_pipe, write_private_file};
@@ -21,20 +21,34 @@ use super::run_lookup::resolve_run;
 const VERSION: u32 = 1;
 
 pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result<Exit, CliError> {
-    let run = resolve_run(Some(&arguments.run))?;
+    let run = resolve_run(arguments.run.as_deref())?;
     let details = RunDetails::at(&run)?;
+    let format = format(arguments);
     let Some(path) = &arguments.output else {
-        let written = write(&details, arguments.format, &mut terminal.writer())?;
+        let written = write(&details, format, &mut terminal.writer())?;
         return written.map(|()| Exit::Success).or_else(ignore_broken_pipe);
     };
     write_private_file(path, Overwrite::from_flag(arguments.force), |file| {
-        write(&details, arguments.format, file)
+        write(&details, format, file)
     })?;
     let text = format!("Wrote {}\n", path.display());
     terminal
         .print(&text)
         .map(|()| Exit::Success)
         .or_else(ignore_broken_pipe)
+}
+
+/// The format that the user names, or that the extension of the file implies.
+fn format(arguments: &ExportArguments) -> ExportFormat {
+    let extension = arguments.output.as_deref().and_then(Path::extension);
+    arguments
+        .format
+        .unwrap_or_else(|| match extension.and_then(|extension| extension.to_str()) {
+            Some("html" | "htm") => ExportFormat::Html,
+            Some("json") => ExportFormat::Json,
+            Some("otlp") => ExportFormat::Otlp,
+            Some(_) | None => ExportFormat::Md,
+        })
 }
 
 /// The outer result reports errors of the run's files, the inner one errors of the writer.
@@ -65,6 +79,13 @@ fn write(
                 .try_for_each(|record| markdown.accept(&record))?;
             markdown.end()
         }),
+        ExportFormat::Otlp => {
+            let mut otlp = Otlp::begin(writer, &cover);
+            records
+                .into_iter()
+                .try_for_each(|record| otlp.accept(&record))
+                .and_then(|()| otlp.end())
+        }
         ExportFormat::Json => {
             let write = || -> io::Result<()> {
                 let run = serde_json::to_string(details)?;

@@ -12,6 +12,7 @@ mod outcome;
 mod run;
 mod secrets;
 mod topic;
+pub mod trace_ids;
 mod transcript;
 pub mod units;
 mod usage;

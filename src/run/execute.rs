@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::agent::{NESTED_SESSION, Terminal};
 use crate::engine::{Action, HookKind, Input};
+use crate::event::trace_ids::trace_parent;
 use crate::event::{RunEvent, RunOutcome};
 use crate::policy::Gate;
 use crate::process::{Environment, Size};
@@ -142,7 +143,7 @@ impl Driver<'_> {
         }
         let generation = self.next_generation();
         self.job = Some(RunningJob::starting(generation, Work::Agent(Box::new(output))));
-        let environment = self.environment();
+        let environment = self.environment(Some(attempt));
         self.start_effect(Effect::StartAgent(AgentStart {
             generation,
             agent,
@@ -183,7 +184,7 @@ impl Driver<'_> {
     }
 
     fn run_gate(&mut self, gate: Gate) {
-        let environment = self.environment();
+        let environment = self.environment(None);
         let generation = self.next_generation();
         self.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
         let span = self.log.span();
@@ -195,7 +196,8 @@ impl Driver<'_> {
         });
     }
 
-    fn environment(&self) -> Environment {
+    /// `attempt` is that of an agent, which receives the id of its span.
+    fn environment(&self, attempt: Option<u64>) -> Environment {
         let own = self.agent().agent.environment.iter();
         let mut set: Vec<(OsString, OsString)> =
             own.map(|(name, value)| (name.into(), value.into())).collect();
@@ -203,6 +205,10 @@ impl Driver<'_> {
         set.push(("RALPH_ITERATION".into(), self.iteration.to_string().into()));
         if let Some(hat) = &self.hat {
             set.push(("RALPH_HAT".into(), hat.into()));
+        }
+        if let Some(attempt) = attempt {
+            let parent = trace_parent(&self.setup.header.run_id, self.iteration, attempt);
+            set.push(("TRACEPARENT".into(), parent.into()));
         }
         if let Ok(ralph) = std::env::current_exe() {
             set.push(("RALPH_BIN".into(), ralph.into()));

@@ -99,9 +99,7 @@ impl RunDetails {
             (None, _) => next.push(format!("to resume: ralph run --continue {id}")),
         }
         next.push(format!("to read it: ralph logs {id}"));
-        next.push(format!(
-            "to share it: ralph export {id} --format html -o {id}.html"
-        ));
+        next.push(format!("to share it: ralph export {id} -o {id}.html"));
         next
     }
 }

@@ -279,7 +279,7 @@ fn show_lists_the_iterations_of_a_run() {
 
     Next
     to read it: ralph logs [RUN]
-    to share it: ralph export [RUN] --format html -o [RUN].html
+    to share it: ralph export [RUN] -o [RUN].html
     ");
     let seen = parsed(&sandbox.ralph(&["show", "latest", "--json"]).exits_with(0).stdout);
     assert_eq!(seen["state"], "complete");

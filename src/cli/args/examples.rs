@@ -52,7 +52,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "export",
         &[
-            "ralph export latest --format html -o night.html",
+            "ralph export -o night.html",
             "ralph export 20261115-2045 --format md",
         ],
     ),

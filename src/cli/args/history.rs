@@ -108,12 +108,12 @@ pub(in crate::cli) struct CleanArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArguments {
-    /// The run: `latest`, its id, a prefix of the id, or its directory
+    /// The run: its id, a prefix of the id, or its directory [default: the newest run]
     #[arg(value_name = "RUN")]
-    pub(in crate::cli) run: PathBuf,
-    /// Output format: Markdown, a self-contained HTML page, or a JSON document
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ExportFormat::Md)]
-    pub(in crate::cli) format: ExportFormat,
+    pub(in crate::cli) run: Option<PathBuf>,
+    /// Markdown, a self-contained HTML page, a JSON document, or an OpenTelemetry trace [default: by the file's extension, else md]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(in crate::cli) format: Option<ExportFormat>,
     /// Write to this file, readable only by you [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
@@ -127,6 +127,7 @@ pub(in crate::cli) enum ExportFormat {
     Md,
     Html,
     Json,
+    Otlp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,11 +5,13 @@ mod html;
 mod live;
 mod markdown;
 mod markdown_html;
+mod otlp;
 mod sections;
 
 pub use html::Html;
 pub use live::{LiveBlocks, PageBlock};
 pub use markdown::Markdown;
+pub use otlp::Otlp;
 
 use super::{AttemptSummary, Verdict, units};
 use std::time::Duration;
