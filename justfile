@@ -17,7 +17,7 @@ modules *arguments:
 
 # Run the slow tests: 1 GB of output, 1 GB in one line, a million lines, 500 iterations
 slow:
-    cargo test --release --test suite -- --ignored run::floods faults::
+    cargo test --release --test suite -- --ignored run::floods faults:: snapshots::
 
 # Run the demo
 demo:

@@ -40,6 +40,7 @@
 //! - [`ui`] shows runs as plain text, JSON, TUI or exported files. No other module prints.
 //! - [`trust`] decides which commands of a repository may run.
 //! - [`runner`] starts agents and gates, and reports their output and their end.
+//! - [`snapshot`] records the files of a project before and after each iteration, compares and restores them.
 //! - [`run`] drives one run: it connects the queue, the engine, child processes, the journal and the user interface.
 //! - [`mod@bench`] runs each task of a file with each agent in workspaces of their own, and compares the results.
 //! - [`mod@plan`] runs a list of tasks: dependencies, worktrees, merge queue.
@@ -122,6 +123,12 @@ pub(crate) mod ui;
 pub(crate) mod trust;
 
 pub(crate) mod runner;
+
+#[cfg(feature = "test-support")]
+pub mod snapshot;
+#[cfg(not(feature = "test-support"))]
+#[expect(dead_code, reason = "checkouts are used by the tests only")]
+pub(crate) mod snapshot;
 
 pub(crate) mod run;
 

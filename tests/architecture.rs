@@ -22,9 +22,10 @@ const ALLOWED: &[(&str, &str)] = &[
     ("ui", "event panic_hook signals"),
     ("trust", "agent config event files process store"),
     ("runner", "agent event process"),
+    ("snapshot", "config files process"),
     (
         "run",
-        "agent config debug_log engine event files panic_hook policy process runner signals store transcript ui",
+        "agent config debug_log engine event files panic_hook policy process runner signals snapshot store transcript ui",
     ),
     (
         "bench",
@@ -35,7 +36,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("doctor", "agent config engine event policy run transcript trust"),
     (
         "cli",
-        "agent bench config debug_log doctor engine event files plan policy process run serve store transcript trust ui",
+        "agent bench config debug_log doctor engine event files plan policy process run serve snapshot store transcript trust ui",
     ),
 ];
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph::engine::{
-    AgentRules, AgentVersions, Agents, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries, Policy,
-    SessionSource, TranscriptFeatures, WorkspaceChecks,
+    AgentRules, AgentVersions, Agents, Check, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries,
+    Policy, SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
@@ -171,6 +171,7 @@ fn policy() -> Policy {
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
         workspace_checks: WorkspaceChecks::default(),
+        snapshots: Check::Off,
         hooks: BTreeSet::new(),
     }
 }

@@ -4,8 +4,9 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::run::OutcomeName;
-use crate::store::{RunIndex, RunState, directory_size, is_running, remove_runs, time_from_id};
+use crate::run::{Host, OutcomeName};
+use crate::snapshot::SnapshotStore;
+use crate::store::{Project, RunIndex, RunState, directory_size, is_running, remove_runs, time_from_id};
 use crate::ui::{Cell, Confirmed, Table, Terminal, Tone, pretty_json, units};
 
 use super::args::CleanArguments;
@@ -37,7 +38,7 @@ struct CleanReport<'a> {
     kept: usize,
 }
 
-pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
     let project = current_project()?;
     let now = Timestamp::now();
     let index = RunIndex::load(&project).without_legacy();
@@ -53,6 +54,7 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
         let ids: Vec<String> = candidates.iter().map(|candidate| candidate.id.clone()).collect();
         let done = remove_runs(&project, &ids, now)?;
         candidates.retain(|candidate| done.removed.contains(&candidate.id));
+        remove_snapshots(&project, host)?;
     }
     let report = CleanReport {
         dry_run: arguments.dry_run,
@@ -69,6 +71,17 @@ pub(super) fn clean(arguments: &CleanArguments, terminal: &Terminal) -> Result<E
         .print(&text)
         .map(|()| Exit::Success)
         .or_else(ignore_broken_pipe)
+}
+
+/// Removes the snapshots of runs that no longer exist, unless a run could be storing one.
+fn remove_snapshots(project: &Project, host: &Host) -> Result<(), CliError> {
+    let store = SnapshotStore::at(project.snapshots(), host.supervisors());
+    let Ok(_lock) = project.lock(Timestamp::now()) else {
+        return Ok(());
+    };
+    let index = RunIndex::load(project).without_legacy();
+    let ids: Vec<String> = index.newest_first().map(str::to_owned).collect();
+    Ok(store.keep_only(&ids)?)
 }
 
 fn candidates(index: &RunIndex, arguments: &CleanArguments, now: Timestamp) -> Vec<Candidate> {

@@ -11,12 +11,14 @@ use crate::engine::HatError;
 use crate::plan::PlanError;
 use crate::run::RunError;
 use crate::serve::ServeError;
+use crate::snapshot::SnapshotError;
 use crate::store::{BrokenChain, StoreError};
 use crate::trust::{FileTrust, TrustError};
 
 use super::args::ImportArgument;
 use super::exit::Exit;
 use super::prompt::PromptError;
+use super::undo_error::UndoError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
@@ -111,6 +113,8 @@ pub(super) enum CliError {
         iterations: u64,
     },
     #[error(transparent)]
+    Undo(#[from] UndoError),
+    #[error(transparent)]
     Bench(BenchError),
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -120,6 +124,12 @@ pub(super) enum CliError {
     NoTerminal { what: &'static str },
     #[error("cannot write output: {0}")]
     Output(#[source] io::Error),
+}
+
+impl From<SnapshotError> for CliError {
+    fn from(error: SnapshotError) -> Self {
+        Self::Undo(UndoError::Snapshot(error))
+    }
 }
 
 impl From<RunError> for CliError {
@@ -202,6 +212,7 @@ impl CliError {
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. } => Exit::Usage,
             Self::Bench(BenchError::Signals(_)) => Exit::Failed,
+            Self::Undo(error) => error.exit(),
             Self::Bench(_) | Self::Plan(_) => Exit::Usage,
             Self::Store(error) => store_exit(error),
             Self::WorkingDirectory { .. }

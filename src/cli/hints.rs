@@ -21,6 +21,7 @@ impl CliError {
             Self::Prompt(error) => error.hints(),
             Self::Bench(error) => error.hints(),
             Self::Plan(error) => error.hints(),
+            Self::Undo(error) => error.hints(),
             Self::Serve(error) => serve_hints(error),
             Self::Untrusted { allow, .. } => vec![
                 "other people may have written these files; nothing was started".into(),

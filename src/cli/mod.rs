@@ -18,6 +18,7 @@ mod consent;
 mod context;
 mod convert;
 mod demo;
+mod diff;
 mod doctor;
 mod doctor_bundle;
 mod driver_check;
@@ -38,6 +39,7 @@ mod plan;
 mod policy;
 mod prompt;
 mod replay;
+mod restore;
 mod resume;
 mod roles;
 mod run;
@@ -51,11 +53,13 @@ mod schema;
 mod serve;
 mod setting_text;
 mod show;
+mod snapshots;
 mod tell;
 mod transcript;
 mod transcript_format;
 mod trust;
 mod understand;
+mod undo_error;
 mod verify;
 
 use std::ffi::OsString;
@@ -162,9 +166,11 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Tell(arguments) => tell::tell(arguments, terminal),
         CliCommand::Runs(arguments) => runs::runs(arguments, terminal),
         CliCommand::Show(arguments) => show::show(arguments, terminal),
+        CliCommand::Diff(arguments) => diff::diff(arguments, terminal, host),
+        CliCommand::Restore(arguments) => restore::restore(arguments, terminal, host),
         CliCommand::Logs(arguments) => logs::logs(arguments, terminal, host),
         CliCommand::Verify(arguments) => verify::verify(arguments, terminal),
-        CliCommand::Clean(arguments) => clean::clean(arguments, terminal),
+        CliCommand::Clean(arguments) => clean::clean(arguments, terminal, host),
         CliCommand::Export(arguments) => export::export(arguments, terminal),
         CliCommand::Agents(arguments) => match &arguments.command {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal, host),

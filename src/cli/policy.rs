@@ -54,6 +54,10 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
                 false => Check::On,
             },
         },
+        snapshots: match plan.settings.snapshots.enabled {
+            true => Check::On,
+            false => Check::Off,
+        },
         hooks: configured_hooks(&plan.settings.hooks),
     }
 }

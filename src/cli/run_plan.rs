@@ -23,6 +23,7 @@ use super::exit::Exit;
 use super::policy::policy;
 use super::prompt;
 use super::roles::PlannedAgents;
+use super::snapshots;
 
 /// Everything that is resolved before the agent starts.
 pub(super) struct RunPlan {
@@ -104,8 +105,10 @@ impl RunPlan {
 
     pub(super) fn execute(self, context: &Context, front_ends: FrontEnds) -> Result<Exit, CliError> {
         let now = Timestamp::now();
+        let project = context.project()?;
+        snapshots::require_no_pending_restore(&project, &context.host)?;
         let start = RunStart {
-            run: Run::create(&context.project()?, now)?,
+            run: Run::create(&project, now)?,
             now,
             beginning: Beginning::Fresh,
             restored: None,
@@ -126,6 +129,7 @@ impl RunPlan {
             beginning,
             restored,
         } = start;
+        snapshots::require_no_pending_restore(run.project(), &context.host)?;
         let mut header = self.header(&run, &context.cwd);
         let settings_file = SettingsFile::new(&SavedRun::new(header.clone(), &self.settings, &self.flags))?;
         header.settings_sha256 = Some(settings_file.sha256());
@@ -140,12 +144,14 @@ impl RunPlan {
                 Engine::resume(policy(&self, zero), restored)
             }
         };
+        let snapshots = snapshots::rules(run.project(), &self.settings.snapshots);
         let setup = Setup {
             engine: engine.with_ask_policy(self.asking),
             header,
             settings_file,
             run: Arc::new(run),
             watched: self.watched(),
+            snapshots,
             hooks: HookCommands {
                 hooks: self.settings.hooks.clone(),
                 directory: self.hook_directory.unwrap_or_else(|| context.cwd.clone()),

@@ -49,6 +49,7 @@ fn text(details: &RunDetails, terminal: &Terminal) -> String {
         text.push('\n');
         text.push_str(&terminal.render(&attempt_table(&details.summary.attempts, details.unfinished())));
         text.push_str(&problems(&details.summary.attempts, terminal));
+        text.push_str(&changed_files(&details.summary.attempts, terminal));
     }
     let message = details.summary.final_message.trim();
     if !message.is_empty() {
@@ -95,7 +96,7 @@ fn attempt_table(attempts: &[AttemptSummary], unfinished: &str) -> Table {
                 .unwrap_or_default()
                 .into(),
             gates(attempt).into(),
-            count(attempt.files.len() as u64).into(),
+            attempt.files_label().unwrap_or_default().into(),
             Cell::new(&role, Tone::Faint),
         ]);
     }
@@ -206,6 +207,32 @@ fn problems(attempts: &[AttemptSummary], terminal: &Terminal) -> String {
         text.push_str(&format!("  … {earlier} earlier\n"));
     }
     text.extend(lines.drain(earlier..));
+    text
+}
+
+/// Lists the files that the snapshots show as changed, for each iteration.
+fn changed_files(attempts: &[AttemptSummary], terminal: &Terminal) -> String {
+    const MAX_ITERATIONS: usize = 10;
+    let changed: Vec<String> = attempts
+        .iter()
+        .filter(|attempt| attempt.changes.as_ref().is_some_and(|changes| changes.files > 0))
+        .map(|attempt| {
+            format!(
+                "  {:<4} {}\n",
+                number(attempt),
+                one_line(&attempt.files.join(", "))
+            )
+        })
+        .collect();
+    if changed.is_empty() {
+        return String::new();
+    }
+    let earlier = changed.len().saturating_sub(MAX_ITERATIONS);
+    let mut text = format!("\n{}\n", terminal.styled("Changed files", Tone::Strong));
+    if earlier > 0 {
+        text.push_str(&format!("  … {earlier} earlier\n"));
+    }
+    text.extend(changed.into_iter().skip(earlier));
     text
 }
 

@@ -176,8 +176,11 @@ fn check_gates(settings: &PartialSettings) -> Result<(), Problem> {
 
 /// Path patterns must be relative to the workspace.
 fn check_path_patterns(settings: &PartialSettings) -> Result<(), Problem> {
-    for (index, pattern) in settings.event_loop.allowed_paths.iter().flatten().enumerate() {
-        let key = format!("event_loop.allowed_paths[{index}]");
+    let allowed = settings.event_loop.allowed_paths.iter().flatten().enumerate();
+    let allowed = allowed.map(|(index, pattern)| (format!("event_loop.allowed_paths[{index}]"), pattern));
+    let included = settings.snapshots.include.iter().flatten().enumerate();
+    let included = included.map(|(index, pattern)| (format!("snapshots.include[{index}]"), pattern));
+    for (key, pattern) in allowed.chain(included) {
         if pattern.starts_with('/') || pattern.split('/').any(|part| matches!(part, "." | "..")) {
             let message = format!(
                 "expected a path relative to the workspace, without `.` or `..`, found {}",

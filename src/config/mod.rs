@@ -35,7 +35,7 @@ pub use prices::{PriceList, load_prices};
 pub use schema::schema;
 pub use settings::{
     AdapterSettings, Cli, EventLoop, Mode, PartialAdapter, PartialCli, PartialEventLoop, PartialSettings,
-    PromptMode, Settings,
+    PromptMode, Settings, SnapshotSettings,
 };
 pub use shell_words::{SplitError, split_words};
 pub use suite::{CellLimits, Suite, SuiteAgent, SuiteTask, load_suite};

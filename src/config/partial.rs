@@ -4,13 +4,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::policy::Hat;
 use crate::policy::section::override_with;
 
-use super::settings::{PartialSettings, Settings};
+use super::settings::{PartialSettings, PartialSnapshots, Settings};
 
 impl PartialSettings {
     /// Makes paths absolute. Paths in a file are relative to the directory of that file.
@@ -59,6 +60,7 @@ impl PartialSettings {
         }
         override_with(self.session, &mut settings.session);
         self.driver.apply_to(&mut settings.driver);
+        self.snapshots.apply_to(&mut settings.snapshots);
         override_with(self.pricing, &mut settings.pricing);
     }
 }
@@ -76,6 +78,44 @@ pub(super) fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + D
 /// Serializes a path lossily, because paths may not be UTF-8 but JSON must be.
 pub(super) fn path_as_text<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
+}
+
+/// Accepts `on`, `off` or the section.
+pub(super) fn switch_or_section<'de, D: Deserializer<'de>>(from: D) -> Result<PartialSnapshots, D::Error> {
+    struct SwitchOrSection;
+
+    impl<'de> Visitor<'de> for SwitchOrSection {
+        type Value = PartialSnapshots;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("`on`, `off` or a mapping")
+        }
+
+        fn visit_bool<E: de::Error>(self, enabled: bool) -> Result<Self::Value, E> {
+            Ok(PartialSnapshots {
+                enabled: Some(enabled),
+                ..PartialSnapshots::default()
+            })
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            match text {
+                "on" | "true" => self.visit_bool(true),
+                "off" | "false" => self.visit_bool(false),
+                _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+            }
+        }
+
+        fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+            Ok(PartialSnapshots::default())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            PartialSnapshots::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+
+    from.deserialize_any(SwitchOrSection)
 }
 
 /// The JSON schema of `one_or_many`.

@@ -20,6 +20,7 @@ const SECTIONS: &[&str] = &[
     "hats",
     "hooks",
     "driver",
+    "snapshots",
 ];
 
 /// Maximum duration. Longer durations are certainly errors and could overflow a clock.
@@ -48,6 +49,8 @@ pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {
         let kind = schema["properties"][section]["type"].take();
         schema["properties"][section]["type"] = json!([kind, "null"]);
     }
+    // `snapshots: off`
+    schema["properties"]["snapshots"]["type"] = json!(["object", "boolean", "string", "null"]);
     schema
 }
 

@@ -11,7 +11,7 @@ use crate::policy::{
     Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, Seconds, Session,
 };
 
-use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text};
+use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text, switch_or_section};
 
 /// All settings, including defaults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -24,6 +24,7 @@ pub struct Settings {
     pub hats: BTreeMap<String, Hat>,
     pub session: Session,
     pub driver: DriverSettings,
+    pub snapshots: SnapshotSettings,
     /// The user's price list, as an absolute path.
     pub pricing: Option<PathBuf>,
 }
@@ -54,6 +55,9 @@ pub struct PartialSettings {
     /// Variables for the driver script, for `backend: driver:NAME`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub driver: PartialDriver,
+    /// What is recorded before the first iteration and after each one; `off` records nothing.
+    #[serde(default, deserialize_with = "switch_or_section")]
+    pub snapshots: PartialSnapshots,
     /// Path of a price list, for agents that do not report their cost.
     #[serde(default, serialize_with = "path_as_text")]
     #[schemars(length(min = 1), extend("format" = "path"))]
@@ -200,6 +204,20 @@ section! {
         permission_mode: String,
         /// The value of `CLAUDE_ALLOWED_TOOLS` for the script: comma-separated names, checked against the driver's tools.
         allowed_tools: String,
+    }
+}
+
+section! {
+    /// What [snapshots](undo.md) record.
+    SnapshotSettings, PartialSnapshots, "snapshots" {
+        /// Whether snapshots are taken. `snapshots: off` is the same as `enabled: false`.
+        enabled: bool = true,
+        /// Path patterns of git-ignored files that snapshots contain nevertheless, relative to the project root.
+        #[check(inner(length(min = 1)), extend("format" = "patterns"))]
+        include: Vec<String> = Vec::new(),
+        /// Maximum size of a project's snapshots, in megabytes. Beyond it, a run continues without snapshots.
+        #[check(range(min = 1, max = 1_048_576))]
+        max_mb: u64 = 4096,
     }
 }
 

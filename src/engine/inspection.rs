@@ -1,4 +1,5 @@
-//! Checks after the agent has ended and before the attempt is evaluated: the changed paths, and the session to resume.
+//! Checks after the agent has ended and before the attempt is evaluated: the snapshot, the changed paths, and the session
+//! to resume.
 
 use super::*;
 use crate::event::AgentEnd;
@@ -21,6 +22,12 @@ impl Engine {
             return;
         };
         let mut checks = Vec::new();
+        if self.policy.snapshots == Check::On {
+            checks.push(Action::TakeSnapshot {
+                iteration: self.iteration,
+                moment: SnapshotMoment::End,
+            });
+        }
         if self.policy.workspace_checks.allowed_paths == Check::On {
             checks.push(Action::CheckPaths);
         }
@@ -80,6 +87,14 @@ impl Engine {
                 event: TranscriptEvent::meta(meta),
             }));
         }
+        self.evaluate_if_inspected(at, out);
+    }
+
+    pub(super) fn snapshot_inspected(&mut self, at: Duration, out: &mut Vec<Action>) {
+        let EngineState::Inspecting(inspection) = &mut self.state else {
+            return;
+        };
+        inspection.pending = inspection.pending.saturating_sub(1);
         self.evaluate_if_inspected(at, out);
     }
 

@@ -10,6 +10,7 @@ impl Engine {
             None if self.pause_or_ask(at, out) => {}
             None => {
                 self.state = EngineState::ReadingPrompt;
+                self.take_first_snapshot(out);
                 if self.policy.workspace_checks != WorkspaceChecks::default() {
                     out.push(Action::ScanWorkspace);
                 }

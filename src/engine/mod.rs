@@ -12,10 +12,10 @@
 //!
 //! ```text
 //! state                 input                            actions
-//! New                   Started                          Emit(RunStarted), ScanWorkspace, ReadPrompt
-//! ReadingPrompt         WorkspaceScanned, Prompt         Emit(IterationStarted), Launch
+//! New                   Started                          Emit(RunStarted), TakeSnapshot, ScanWorkspace, ReadPrompt
+//! ReadingPrompt         SnapshotTaken, …, Prompt         Emit(IterationStarted), Launch
 //! AgentRunning          AgentStarted, Transcript         Emit(AgentStarted), Emit(Transcript)
-//! AgentRunning          AgentEnded                       CheckPaths, ResolveSession
+//! AgentRunning          AgentEnded                       TakeSnapshot, CheckPaths, ResolveSession
 //! Inspecting            PathsChecked, SessionResolved    Emit(AgentEnded), then one of:
 //!   completion marker, gates configured                  Emit(GateStarted), RunGate        -> GateRunning
 //!   completion marker, no gates                          Emit(IterationEnded), RunHook     -> Ending
@@ -55,6 +55,7 @@ mod rate_limit_phrases;
 mod reset_time;
 mod restore;
 mod sessions;
+mod snapshots;
 mod topic;
 mod unknown_output;
 mod user_messages;
@@ -83,7 +84,7 @@ use jiff::Timestamp;
 use crate::event::{
     AgentEnd, AgentIdentity, Answer, CONFIRMED_BY_USER, Command, CommandRequest, GateResult, Interrupt,
     IterationFailure, IterationOutcome, Meta, NoticeLevel, ProcessEnd, RunEvent, RunHeader, RunLimit,
-    RunOutcome, TimeLimit, TranscriptEvent, Usage, UsageScope, WaitReason,
+    RunOutcome, SnapshotMoment, SnapshotRecord, TimeLimit, TranscriptEvent, Usage, UsageScope, WaitReason,
 };
 use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, Seconds, Session};
 
@@ -94,6 +95,7 @@ use hats::HatQueue;
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
 use sessions::Sessions;
+use snapshots::Snapshots;
 use unknown_output::{Recording, UnknownCounts};
 use user_messages::UserMessages;
 
@@ -145,6 +147,11 @@ pub enum Input {
     },
     /// The files outside the allowed paths that the agent changed, or the reason why they are unknown.
     PathsChecked(Result<Vec<String>, String>),
+    /// A snapshot was taken, or could not be taken for this reason.
+    SnapshotTaken {
+        moment: SnapshotMoment,
+        taken: Result<Box<SnapshotRecord>, String>,
+    },
     /// The session that the next iteration resumes.
     SessionResolved(Option<String>),
     /// A hook has ended; the text is a problem to report.
@@ -184,6 +191,11 @@ pub enum Action {
         prompt: String,
         /// The id of the agent session to resume.
         session: Option<String>,
+    },
+    /// Record the files of the project.
+    TakeSnapshot {
+        iteration: u64,
+        moment: SnapshotMoment,
     },
     /// Compare the workspace with the last scan.
     CheckPaths,
@@ -257,6 +269,7 @@ pub struct Engine {
     unknown_reset_backoff: Backoff,
     user_messages: UserMessages,
     progress: Progress,
+    snapshots: Snapshots,
     commands: commands::CommandState,
     keyboard: interactive::KeyboardState,
     /// Resumed runs only: the marker of an iteration that completed before `RunEnded` was written.
@@ -337,6 +350,7 @@ impl Engine {
             interrupted_at: Duration::ZERO,
             user_messages: UserMessages::default(),
             progress: Progress::default(),
+            snapshots: Snapshots::default(),
             commands: commands::CommandState::default(),
             keyboard: interactive::KeyboardState::default(),
             completed: None,
@@ -441,6 +455,7 @@ impl Engine {
             }
             Input::AgentEnded { end, swept } => self.agent_ended(at, end, swept, out),
             Input::PathsChecked(violations) => self.paths_checked(at, violations, out),
+            Input::SnapshotTaken { moment, taken } => self.snapshot_taken(at, moment, taken, out),
             Input::SessionResolved(id) => self.session_resolved(at, id.as_deref(), out),
             Input::HookEnded(problem) => self.hook_ended(problem, out),
             Input::GateEnded(ended) => self.gate_ended(at, ended, out),

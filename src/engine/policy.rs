@@ -30,6 +30,8 @@ pub struct Policy {
     pub on_declared_failure: OnDeclaredFailure,
     pub session: Session,
     pub workspace_checks: WorkspaceChecks,
+    /// Whether a snapshot is taken at the start and after each agent.
+    pub snapshots: Check,
     /// The hooks that are configured.
     pub hooks: BTreeSet<HookKind>,
 }

@@ -237,6 +237,7 @@ impl RunEvent {
                 )
             }
             Self::CommandReceived { command, .. } => command_received(command)?,
+            Self::Snapshot(snapshot) => Description::new(NoteTag::File, Tone::Faint, snapshot.summary()?),
             Self::Progress { unchanged: 0, .. } => return None,
             Self::Progress { unchanged, .. } => {
                 let iterations = match unchanged {
@@ -291,6 +292,7 @@ impl RunEvent {
             | Self::Waiting { .. }
             | Self::WaitEnded
             | Self::Progress { .. }
+            | Self::Snapshot(_)
             | Self::Paused
             | Self::Asking
             | Self::Stopping { .. }
@@ -314,6 +316,7 @@ impl RunEvent {
             | Self::GateEnded { iteration, .. }
             | Self::IterationEnded { iteration, .. }
             | Self::Progress { iteration, .. } => Some(*iteration),
+            Self::Snapshot(snapshot) => Some(snapshot.iteration),
             Self::RunStarted(_)
             | Self::RunResumed(_)
             | Self::Waiting { .. }
@@ -654,6 +657,7 @@ mod tests {
         USER    ✉ pause after this iteration [Normal]
         USER    ✉ stop this iteration, continue with the next [Normal]
         WARN    ! claude 2.1.400 is newer than tested (2.1.327); 1 unknown event type (hologram), 1 unknown field; to report it: ralph agents report [Normal]
+        FILE    ~ 2 files changed, +12 −4: src/a.rs +12 −4, logo.png (binary) [Normal]
         "#);
     }
 }

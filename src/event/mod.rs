@@ -11,6 +11,7 @@ mod money;
 mod outcome;
 mod run;
 mod secrets;
+mod snapshot;
 mod topic;
 pub mod trace_ids;
 mod transcript;
@@ -34,6 +35,7 @@ pub use run::{
     GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, UnknownOutput, WaitReason,
 };
 pub use secrets::Secrets;
+pub use snapshot::{ChangedFile, SnapshotMoment, SnapshotRecord};
 pub use topic::TopicEvent;
 pub use transcript::{
     ErrorClass, FileChangeKind, Flow, Meta, PlanItem, PlanStatus, RateLimitStatus, Tag, ToolEnd, ToolRef,

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentEnd, AgentIdentity, Command, GateDetails, IterationOutcome, ProcessEnd, RunOutcome, TopicEvent,
-    TranscriptEvent, Usage,
+    AgentEnd, AgentIdentity, Command, GateDetails, IterationOutcome, ProcessEnd, RunOutcome, SnapshotRecord,
+    TopicEvent, TranscriptEvent, Usage,
 };
 
 /// An event of a run.
@@ -126,6 +126,8 @@ pub enum RunEvent {
         /// Number of consecutive iterations without a change.
         unchanged: u64,
     },
+    /// A snapshot of the project was taken.
+    Snapshot(Box<SnapshotRecord>),
     /// The run is paused until a `resume` command.
     Paused,
     /// The run asks the user whether to continue.

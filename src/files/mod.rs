@@ -1,5 +1,11 @@
 //! Reads files that other programs can replace: only regular files, up to a size limit, without blocking on a FIFO or a device.
 
+mod git_directory;
+mod stat;
+
+pub use git_directory::{GitDirectory, Head};
+pub use stat::FileStat;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};

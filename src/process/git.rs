@@ -5,7 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::{
-    Bounds, Captured, Environment, ProcessError, ProcessSpec, Stdin, Supervisors, Transport, capture,
+    Bounds, Captured, Environment, OutputReader, ProcessError, ProcessSpec, Stdin, Supervisors, Transport,
+    capture,
 };
 
 /// Settings that override what a repository, or a directory that poses as a bare one, could configure.
@@ -64,6 +65,58 @@ pub fn read_git(
         settings.extend(without_filters(&names.stdout));
     }
     run(args, &settings)
+}
+
+/// Settings of ralph's own stores, in addition to `SETTINGS`.
+const STORE_SETTINGS: &[(&str, &str)] = &[
+    // Names that are invalid on other systems can still be stored.
+    ("core.protectNTFS", "false"),
+    ("core.protectHFS", "false"),
+    ("core.compression", "1"),
+    // Every import stays one pack.
+    ("fastimport.unpackLimit", "1"),
+    ("gc.auto", "0"),
+];
+
+/// A git repository that only ralph writes, and the git that it calls there.
+#[derive(Debug, Clone)]
+pub struct GitStore {
+    pub program: PathBuf,
+    pub supervisors: Supervisors,
+    pub directory: PathBuf,
+}
+
+impl GitStore {
+    /// Starts a git command in the store. The user's and the system's configuration do not apply.
+    pub fn start<'a>(
+        &self,
+        args: impl IntoIterator<Item = &'a OsStr>,
+        stdin: Stdin,
+    ) -> Result<OutputReader, ProcessError> {
+        let settings: Vec<(OsString, OsString)> = SETTINGS
+            .iter()
+            .chain(STORE_SETTINGS)
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
+        let mut environment = environment(&self.supervisors, &settings);
+        let isolated = [("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_GLOBAL", "/dev/null")];
+        environment
+            .set
+            .extend(isolated.map(|(name, value)| (name.into(), value.into())));
+        let spec = ProcessSpec {
+            program: self.program.clone(),
+            args: [OsStr::new("--git-dir=.")]
+                .into_iter()
+                .chain(args)
+                .map(OsString::from)
+                .collect(),
+            environment,
+            cwd: self.directory.clone(),
+            stdin,
+            stdout: Transport::Pipe,
+        };
+        OutputReader::start(&self.supervisors, &spec)
+    }
 }
 
 /// Settings that switch off every filter driver among these configuration keys.

@@ -21,6 +21,7 @@ mod git;
 mod launch;
 mod lines;
 mod orphans;
+mod output_reader;
 mod poll;
 mod pool;
 mod read;
@@ -41,8 +42,9 @@ pub use capture::{Bounds, Captured, capture};
 pub use child::Child;
 pub use error::ProcessError;
 pub use exit_watchdog::ExitWatchdog;
-pub use git::read_git;
+pub use git::{GitStore, read_git};
 pub use lines::LineSplitter;
+pub use output_reader::OutputReader;
 pub use pool::Chunk;
 #[cfg(feature = "test-support")]
 pub use read::STDOUT_CHUNKS;

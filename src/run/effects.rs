@@ -12,13 +12,14 @@ use tracing::Span;
 
 use crate::agent::ResolvedAgent;
 use crate::engine::{GateEnd, Input};
-use crate::event::{ProcessEnd, StreamName};
+use crate::event::{ProcessEnd, SnapshotMoment, StreamName};
 use crate::failpoint;
 use crate::policy::Gate;
 use crate::process::{Environment, Size, scratch};
 use crate::runner::{
     AcpRunner, AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started,
 };
+use crate::snapshot::{SnapshotRules, SnapshotStore, SnapshotTaker};
 use crate::store::{IterationFiles, RawOutput, Run};
 
 use super::RunError;
@@ -26,6 +27,7 @@ use super::gate::GateRun;
 use super::host::Host;
 use super::queue::{Generation, Message};
 use super::setup::PromptSource;
+use super::snapshots;
 use super::workspace::{Watched, Workspace};
 
 /// Work for the thread. Effects are carried out in order.
@@ -43,6 +45,10 @@ pub(super) enum Effect {
     FinishGate {
         end: Option<ProcessEnd>,
         output: String,
+    },
+    TakeSnapshot {
+        iteration: u64,
+        moment: SnapshotMoment,
     },
     CheckPaths,
     ResolveSession {
@@ -92,6 +98,7 @@ pub(super) struct EffectContext {
     pub(super) workspace: PathBuf,
     pub(super) host: Host,
     pub(super) watched: Watched,
+    pub(super) snapshots: SnapshotRules,
 }
 
 /// Starts the thread. It ends when the returned sender is dropped, after the effect that it carries out.
@@ -106,6 +113,7 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
         let mut worker = Worker {
             workspace: None,
             gate: None,
+            snapshots: None,
             context,
             runner,
             acp_runner,
@@ -133,6 +141,8 @@ struct Worker {
     workspace: Option<Workspace>,
     /// The gate that was started last.
     gate: Option<GateRun>,
+    /// Prepared by the first snapshot.
+    snapshots: Option<SnapshotTaker>,
 }
 
 impl Worker {
@@ -167,6 +177,11 @@ impl Worker {
                     ..GateEnd::default()
                 },
             }),
+            Effect::TakeSnapshot { iteration, moment } => {
+                let taken = self.snapshots().take();
+                let taken = snapshots::record(iteration, moment, taken);
+                Input::SnapshotTaken { moment, taken }
+            }
             Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
             Effect::ResolveSession {
                 agent,
@@ -195,6 +210,15 @@ impl Worker {
                 context.host.supervisors(),
                 &context.watched,
             )
+        })
+    }
+
+    fn snapshots(&mut self) -> &mut SnapshotTaker {
+        let context = &self.context;
+        self.snapshots.get_or_insert_with(|| {
+            let project = context.run.project();
+            let store = SnapshotStore::at(project.snapshots(), context.host.supervisors());
+            SnapshotTaker::new(store, context.run.id(), project.root(), context.snapshots.clone())
         })
     }
 

@@ -50,6 +50,9 @@ impl Driver<'_> {
                 self.log.start_agent(attempt);
                 return self.launch(attempt, &prompt, session);
             }
+            Action::TakeSnapshot { iteration, moment } => {
+                self.start_effect(Effect::TakeSnapshot { iteration, moment });
+            }
             Action::CheckPaths => self.start_effect(Effect::CheckPaths),
             Action::ResolveSession { agent, reported } => {
                 let output = self.files.as_ref().map(IterationFiles::stdout_path);

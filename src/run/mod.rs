@@ -32,6 +32,7 @@ mod runner_events;
 mod saved_run;
 mod screen_text;
 mod setup;
+mod snapshots;
 mod summary;
 mod totals;
 mod trial;
@@ -46,6 +47,7 @@ pub use run_details::{RunDetails, facts};
 pub use run_rows::{ListTotal, ListTotals, OutcomeName, ProjectRow, RunRow};
 pub use saved_run::{SavedRun, SettingChange};
 pub use setup::{Beginning, PromptSource, RunAgent, Setup};
+pub use snapshots::SnapshotHistory;
 pub use totals::partial_totals;
 pub use workspace::Watched;
 
@@ -248,6 +250,7 @@ impl<'a> Driver<'a> {
             workspace: setup.workspace.clone(),
             host: host.clone(),
             watched: setup.watched.clone(),
+            snapshots: setup.snapshots.clone(),
         };
         let driver = Self {
             broadcast: Broadcast::start(front_ends, &journal_path, &queue.sender(), host.panics())

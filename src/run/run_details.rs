@@ -99,6 +99,10 @@ impl RunDetails {
             (None, _) => next.push(format!("to resume: ralph run --continue {id}")),
         }
         next.push(format!("to read it: ralph logs {id}"));
+        let mut attempts = self.summary.attempts.iter();
+        if attempts.any(|attempt| attempt.changes.as_ref().is_some_and(|changes| changes.files > 0)) {
+            next.push(format!("to see its changes: ralph diff {id}"));
+        }
         next.push(format!("to share it: ralph export {id} -o {id}.html"));
         next
     }

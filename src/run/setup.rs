@@ -10,6 +10,7 @@ use crate::agent::ResolvedAgent;
 use crate::engine::Engine;
 use crate::event::RunHeader;
 use crate::files::{self, ReadRule};
+use crate::snapshot::SnapshotRules;
 use crate::store::{Run, SettingsFile};
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
@@ -54,6 +55,7 @@ pub struct Setup {
     pub workspace: PathBuf,
     pub max_line_bytes: usize,
     pub watched: Watched,
+    pub snapshots: SnapshotRules,
     pub hooks: HookCommands,
     pub beginning: Beginning,
 }

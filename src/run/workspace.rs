@@ -11,7 +11,9 @@ use crate::config::PathPattern;
 use crate::process::{Bounds, Supervisors, read_git};
 use crate::store::DIRECTORY;
 
-use super::manifest::{GitDirectory, Head, IgnoreRules, Manifest};
+use crate::files::{GitDirectory, Head};
+
+use super::manifest::{IgnoreRules, Manifest};
 
 /// Limits for git, which compares commits.
 const GIT: Bounds = Bounds {

@@ -114,7 +114,7 @@ pub(super) fn try_lock_file(file: &mut File, path: &Path) -> Result<bool, StoreE
 
 /// The locks of a project in which a loop runs.
 #[derive(Debug)]
-pub(super) struct ProjectLock {
+pub struct ProjectLock {
     _own: Lock,
     _nesting: NestingLocks,
 }

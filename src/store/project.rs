@@ -80,6 +80,18 @@ impl Project {
         self.directory.join("runs")
     }
 
+    /// The store of the project's snapshots, which may not exist yet.
+    pub fn snapshots(&self) -> PathBuf {
+        self.directory.join("snapshots.git")
+    }
+
+    /// ralph's own files in the project root and around it, which belong to no snapshot.
+    pub fn own_files(&self) -> Vec<PathBuf> {
+        let agent = self.root.join(DIRECTORY);
+        let state = fs::canonicalize(self.state.path()).unwrap_or_else(|_| self.state.path().to_owned());
+        vec![agent.join("events.jsonl"), agent.join("runs"), state]
+    }
+
     /// The runs that version 1 of ralph recorded in the workspace, if that directory is the user's own.
     pub(super) fn legacy_runs(&self) -> Option<PathBuf> {
         let agent = self.root.join(DIRECTORY);
@@ -120,7 +132,7 @@ impl Project {
 
     /// Creates the project's directories and acquires its lock, which also excludes loops in directories above and below
     /// the root.
-    pub(super) fn lock(&self, now: Timestamp) -> Result<ProjectLock, StoreError> {
+    pub fn lock(&self, now: Timestamp) -> Result<ProjectLock, StoreError> {
         self.create()?;
         let own = Lock::acquire(&self.lock_path(), now)?;
         let nesting = NestingLocks::acquire(self)?;

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::{PassedGates, UsageByRole};
 use crate::event::{
-    Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome, Tag, ToolEnd,
-    ToolStart, ToolStatus, TranscriptEvent, Usage,
+    Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome, SnapshotMoment,
+    SnapshotRecord, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage,
 };
 
 /// The summary of a run.
@@ -57,8 +57,34 @@ pub struct AttemptSummary {
     pub tools: u64,
     pub failed_tools: u64,
     pub gates: Vec<GateRun>,
-    /// Files that the agent reported as changed or that its tools wrote; relative to the workspace where possible.
+    /// Files that changed according to the snapshots. Without snapshots: files that the agent reported as changed or that
+    /// its tools wrote; relative to the workspace where possible.
     pub files: Vec<String>,
+    /// Absent without snapshots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeTotals>,
+}
+
+impl AttemptSummary {
+    /// `3 +41 −7`, or only the number of files that the agent reported; `None` without files.
+    pub fn files_label(&self) -> Option<String> {
+        match &self.changes {
+            Some(changes) if changes.files > 0 => Some(format!(
+                "{} +{} −{}",
+                changes.files, changes.added, changes.removed
+            )),
+            Some(_) => None,
+            None => (!self.files.is_empty()).then(|| self.files.len().to_string()),
+        }
+    }
+}
+
+/// What an attempt changed, according to the snapshots.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ChangeTotals {
+    pub files: u64,
+    pub added: u64,
+    pub removed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -127,6 +153,9 @@ impl RunSummary {
                 duration_ms,
                 ..
             } => self.gate_ended(name, *result, *duration_ms),
+            RunEvent::Snapshot(snapshot) if snapshot.moment == SnapshotMoment::End => {
+                self.snapshot_taken(snapshot);
+            }
             RunEvent::IterationEnded {
                 outcome,
                 duration_ms,
@@ -145,6 +174,19 @@ impl RunSummary {
             }
             // Not part of the summary.
             _ => {}
+        }
+    }
+
+    /// The snapshots are exact; what the agent reports is not.
+    fn snapshot_taken(&mut self, snapshot: &SnapshotRecord) {
+        if let Some(attempt) = self.attempts.last_mut() {
+            let files = snapshot.changes.iter().map(|change| change.path.clone());
+            attempt.files = files.collect();
+            attempt.changes = Some(ChangeTotals {
+                files: snapshot.files,
+                added: snapshot.added,
+                removed: snapshot.removed,
+            });
         }
     }
 

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::process::{Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -124,6 +125,36 @@ impl Terminal {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
+    }
+
+    /// Prints a long text, on a terminal with the user's pager if the text does not fit.
+    pub fn page(&self, text: &str) -> io::Result<()> {
+        let height = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_row));
+        let fits = text.lines().count() < height;
+        if !io::stdout().is_terminal() || fits || self.page_with_program(text).is_err() {
+            return self.print(text);
+        }
+        Ok(())
+    }
+
+    fn page_with_program(&self, text: &str) -> io::Result<()> {
+        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let pager = set("RALPH_PAGER").or_else(|| set("PAGER"));
+        let mut pager = Command::new("sh")
+            .arg("-c")
+            .arg(pager.as_deref().unwrap_or("less"))
+            .env("LESS", set("LESS").unwrap_or_else(|| "FRX".to_owned()))
+            .stdin(Stdio::piped())
+            .spawn()?;
+        if let Some(mut stdin) = pager.stdin.take() {
+            // The user may quit the pager before it has read everything.
+            let _ = stdin.write_all(text.as_bytes());
+        }
+        match pager.wait()?.code() {
+            // The program does not exist or cannot be run, so nothing was shown.
+            Some(126 | 127) => Err(io::ErrorKind::NotFound.into()),
+            _ => Ok(()),
+        }
     }
 
     /// A writer to stdout, for long texts.

@@ -76,6 +76,8 @@ const LISTINGS: &[(&str, &str, JsonShape)] = &[
     ("understand", "--dry-run --json", JsonShape::Document),
     ("runs", "--json", JsonShape::Document),
     ("show", "--json", JsonShape::Document),
+    ("diff", "--json", JsonShape::Document),
+    ("restore", "@0 --json", JsonShape::Document),
     ("verify", "--json", JsonShape::Document),
     ("logs", "--json", JsonShape::Lines),
     ("clean", "--dry-run --json", JsonShape::Document),

@@ -263,9 +263,12 @@ fn show_lists_the_iterations_of_a_run() {
 
     #  OUTCOME  TIME  TOOLS  TOKENS  COST  GATES  FILES
     1  ✗ rejected  [TIME]  1  110  $0.0100  ✗ proof
-    2  ✓ done  [TIME]  110  $0.0100  ✓ proof
+    2  ✓ done  [TIME]  110  $0.0100  ✓ proof  1 +1 −0
 
     1  ✗ gate proof: exit code 1
+
+    Changed files
+    2  proof
 
     Final message
     Now it is done.
@@ -279,6 +282,7 @@ fn show_lists_the_iterations_of_a_run() {
 
     Next
     to read it: ralph logs [RUN]
+    to see its changes: ralph diff [RUN]
     to share it: ralph export [RUN] -o [RUN].html
     ");
     let seen = parsed(&sandbox.ralph(&["show", "latest", "--json"]).exits_with(0).stdout);
@@ -571,13 +575,19 @@ fn a_run_is_exported_as_markdown() {
     LOOP_COMPLETE
     ```
 
+    **FILE**
+
+    ```text
+    1 file changed, +1 −0: proof +1 −0
+    ```
+
     **GATE** ✓ proof · [TIME]
 
     ```text
     yes
     ```
 
-    ✓ done: the agent printed LOOP_COMPLETE ([TIME] · 110 tokens · $0.0100)
+    ✓ done: the agent printed LOOP_COMPLETE ([TIME] · 1 file +1 −0 · 110 tokens · $0.0100)
     ");
 }
 

@@ -29,6 +29,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("show", &["ralph show", "ralph show 20261115-2045 --json"]),
+    ("diff", &["ralph diff 3", "ralph diff 20261115-2045 2..5 --stat"]),
+    (
+        "restore",
+        &["ralph restore @3", "ralph restore 20261115-2045@6 src/parser.rs"],
+    ),
     (
         "verify",
         &["ralph verify", "ralph verify 20261115-2045 --json | jq -r .head"],

@@ -9,6 +9,7 @@ mod playback;
 mod project;
 mod run;
 mod short_help;
+mod undo;
 
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub(super) use run::{
     AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,
 };
 pub(super) use short_help::shorten_if_requested;
+pub(super) use undo::{DiffArguments, RestoreArguments};
 
 /// Runs a headless coding agent in a loop until the work is verified as done.
 #[derive(Debug, Parser)]
@@ -61,6 +63,10 @@ pub(super) enum CliCommand {
     Runs(RunsArguments),
     /// Show what a run did, iteration by iteration
     Show(ShowRunArguments),
+    /// Show the changes of a run or of one iteration
+    Diff(DiffArguments),
+    /// Restore the files as they were after an iteration
+    Restore(RestoreArguments),
     /// Print a run's output (-f to follow)
     Logs(LogsArguments),
     /// Check that a run's journal is what ralph wrote; exit 1 if it was changed

@@ -13,6 +13,7 @@ mod rate_limits;
 mod resume;
 mod roles;
 mod sessions;
+mod snapshots;
 
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart, Usd};
@@ -69,6 +70,7 @@ pub(super) fn policy() -> Policy {
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
         workspace_checks: WorkspaceChecks::default(),
+        snapshots: Check::Off,
         hooks: BTreeSet::new(),
     }
 }

@@ -110,6 +110,11 @@ impl Simulation {
         match action {
             Action::Emit(event) => self.note(&event),
             Action::ScanWorkspace | Action::WriteSummary(_) => {}
+            Action::TakeSnapshot { moment, .. } => {
+                assert!(!child_runs, "a snapshot while a child runs");
+                let taken = Err(format!("problem {}", self.log.len() % 3));
+                self.checks.push(Input::SnapshotTaken { moment, taken });
+            }
             Action::CheckPaths => {
                 assert!(!child_runs, "checked while a child runs");
                 self.checks.push(path_check(self.log.len()));
@@ -273,7 +278,7 @@ impl Simulation {
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let limits = (1..4_u64, 1..4_u64, 0..4_u8, 30..9000_u64);
-    (limits, 0..3_usize, any::<[bool; 9]>(), any::<u64>()).prop_map(|(limits, gates, flags, seed)| {
+    (limits, 0..3_usize, any::<[bool; 10]>(), any::<u64>()).prop_map(|(limits, gates, flags, seed)| {
         let (iterations, failures, budgets, runtime) = limits;
         let [
             hats,
@@ -285,6 +290,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             hooks,
             paths,
             driver,
+            snapshots,
         ] = flags;
         let mut policy = usual_policy();
         policy.seed = seed;
@@ -317,6 +323,9 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         }
         if paths {
             policy.workspace_checks.allowed_paths = Check::On;
+        }
+        if snapshots {
+            policy.snapshots = Check::On;
         }
         if driver {
             policy.agents.rules[0].session_source = SessionSource::Driver;

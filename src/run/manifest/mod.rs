@@ -4,25 +4,23 @@
 //! Files are hashed once. A later scan hashes a file again only if its size, times or inode differ, or if it changed so
 //! shortly before the last scan that a second change could have the same time.
 
-mod git_directory;
 mod ignored;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::debug_log::ParentLog;
-use crate::files::{self, Links};
+use crate::files::{self, FileStat, GitDirectory, Links};
 use crate::ok_or_log;
 
-pub(super) use git_directory::{GitDirectory, Head};
 pub(super) use ignored::IgnoreRules;
 
 /// A larger workspace cannot be watched.
@@ -31,8 +29,6 @@ const MAX_FILES: usize = 2_000_000;
 const MAX_HASHED_BYTES: u64 = 64 << 20;
 /// The same holds for all files after this many bytes in one scan.
 const MAX_BYTES_PER_SCAN: u64 = 1 << 30;
-/// A file that changed within this time before a scan is hashed again by the next one.
-const TIME_GRANULARITY_SECONDS: i64 = 2;
 /// Below this number of bytes, one thread is faster than several.
 const BYTES_PER_THREAD: u64 = 4 << 20;
 
@@ -48,41 +44,17 @@ pub(super) struct Manifest {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
-    stat: Stat,
+    stat: FileStat,
     digest: Digest,
 }
 
-/// What the kernel reports about a file. Any change of its content changes `changed`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    mode: u32,
-    size: u64,
-    device: u64,
-    inode: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stat {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            mode: metadata.mode(),
-            size: metadata.len(),
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    /// Replaces the hash of a file that is not read.
-    fn digest(&self) -> Digest {
-        Sha256::new()
-            .chain_update(b"stat")
-            .chain_update(format!("{self:?}"))
-            .finalize()
-            .into()
-    }
+/// Replaces the hash of a file that is not read.
+fn digest_of_stat(stat: &FileStat) -> Digest {
+    Sha256::new()
+        .chain_update(b"stat")
+        .chain_update(format!("{stat:?}"))
+        .finalize()
+        .into()
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +69,7 @@ pub(super) enum ManifestError {
 struct Unhashed {
     name: Vec<u8>,
     path: PathBuf,
-    stat: Stat,
+    stat: FileStat,
 }
 
 impl Manifest {
@@ -226,10 +198,10 @@ impl Scan<'_> {
             // It was removed since its directory was read.
             return;
         };
-        let stat = Stat::of(&metadata);
+        let stat = FileStat::of(&metadata);
         if let Some(known) = self.earlier.entries.get(&name)
             && known.stat == stat
-            && stat.changed.0 + TIME_GRANULARITY_SECONDS < self.earlier.scanned_at
+            && stat.is_reliable(self.earlier.scanned_at)
         {
             self.manifest.entries.insert(name, known.clone());
             return;
@@ -249,7 +221,7 @@ impl Scan<'_> {
         } else if kind.is_fifo() || kind.is_socket() {
             Sha256::digest(b"special").into()
         } else {
-            stat.digest()
+            digest_of_stat(&stat)
         };
         self.manifest.entries.insert(name, Entry { stat, digest });
     }
@@ -257,8 +229,8 @@ impl Scan<'_> {
     /// Records something whose content cannot be read.
     fn add_unread(&mut self, name: Vec<u8>, path: &Path) {
         if let Ok(metadata) = fs::symlink_metadata(path) {
-            let stat = Stat::of(&metadata);
-            let digest = stat.digest();
+            let stat = FileStat::of(&metadata);
+            let digest = digest_of_stat(&stat);
             self.manifest.entries.insert(name, Entry { stat, digest });
         }
     }
@@ -303,7 +275,7 @@ impl Scan<'_> {
 /// Hashes the content of a file. If it cannot be read, its metadata is hashed instead.
 fn hash(file: Unhashed) -> (Vec<u8>, Entry) {
     let Unhashed { name, path, stat } = file;
-    let digest = read_digest(&path).unwrap_or_else(|| stat.digest());
+    let digest = read_digest(&path).unwrap_or_else(|| digest_of_stat(&stat));
     (name, Entry { stat, digest })
 }
 

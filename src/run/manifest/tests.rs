@@ -4,6 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
 use super::*;
+use crate::files::Head;
 
 struct Tree(tempfile::TempDir);
 

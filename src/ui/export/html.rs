@@ -160,7 +160,7 @@ fn attempt_table(attempts: &[AttemptSummary]) -> String {
             attempt.usage.cost_usd.map(units::dollars).unwrap_or_default(),
             gates.join(" "),
             escaped(&attempt.files.join("\n")),
-            attempt.files.len(),
+            attempt.files_label().unwrap_or_else(|| "0".to_owned()),
         ));
     }
     text + "</tbody>\n</table>\n</div>\n"

@@ -31,7 +31,13 @@ pub struct ExportHeader<'a> {
 /// `12.3s · 5 tool calls · 2 files · 12.3k tokens · $0.02`; leaves out unknown figures.
 fn figures(attempt: &AttemptSummary) -> String {
     let tools = (attempt.tools > 0).then(|| units::count(attempt.tools, "tool call"));
-    let files = (!attempt.files.is_empty()).then(|| units::count(attempt.files.len() as u64, "file"));
+    let files = (!attempt.files.is_empty()).then(|| match &attempt.changes {
+        Some(changes) => {
+            let files = units::count(changes.files, "file");
+            format!("{files} +{} −{}", changes.added, changes.removed)
+        }
+        None => units::count(attempt.files.len() as u64, "file"),
+    });
     let tokens = attempt
         .usage
         .tokens()

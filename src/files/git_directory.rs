@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::files::{self, Links, ReadRule};
+use super::{Links, ReadRule, read_text};
 
 /// Files and directories that decide what git executes and what it reports.
 const CONTROL_PATHS: [&str; 5] = [
@@ -24,7 +24,7 @@ const PACKED_REFS: ReadRule = ReadRule {
 
 /// A repository's directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) struct GitDirectory {
+pub struct GitDirectory {
     /// The directory of this worktree: `HEAD` and `config.worktree`.
     own: PathBuf,
     /// The directory that all worktrees share: configuration, hooks and references.
@@ -33,7 +33,7 @@ pub(in crate::run) struct GitDirectory {
 
 /// What `HEAD` refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) enum Head {
+pub enum Head {
     Commit(String),
     /// A branch without a commit.
     Unborn,
@@ -45,21 +45,21 @@ pub(in crate::run) enum Head {
 
 impl GitDirectory {
     /// Follows `.git`, which is a directory, or a file that names one (in a worktree or a submodule).
-    pub(in crate::run) fn at(path: &Path) -> Option<Self> {
+    pub fn at(path: &Path) -> Option<Self> {
         let own = match fs::metadata(path).ok()? {
             metadata if metadata.is_dir() => path.to_owned(),
             _ => {
-                let text = files::read_text(path, ReadRule::CONFIG).ok()?;
+                let text = read_text(path, ReadRule::CONFIG).ok()?;
                 path.parent()?.join(text.strip_prefix("gitdir:")?.trim())
             }
         };
-        let common = files::read_text(&own.join("commondir"), ReadRule::CONFIG)
+        let common = read_text(&own.join("commondir"), ReadRule::CONFIG)
             .map_or_else(|_| own.clone(), |text| own.join(text.trim()));
         Some(Self { own, common })
     }
 
     /// The repository that contains a directory: its top level and its `.git`.
-    pub(in crate::run) fn around(directory: &Path) -> Option<(PathBuf, Self)> {
+    pub fn around(directory: &Path) -> Option<(PathBuf, Self)> {
         directory.ancestors().find_map(|top| {
             let git = Self::at(&top.join(".git"))?;
             Some((top.to_owned(), git))
@@ -67,12 +67,12 @@ impl GitDirectory {
     }
 
     /// The ignore rules of this repository that are not committed.
-    pub(in crate::run) fn exclude_file(&self) -> PathBuf {
+    pub fn exclude_file(&self) -> PathBuf {
         self.common.join("info/exclude")
     }
 
     /// The files that are watched, with their paths below `.git`.
-    pub(super) fn control_files(&self) -> Vec<(Vec<u8>, PathBuf)> {
+    pub fn control_files(&self) -> Vec<(Vec<u8>, PathBuf)> {
         let mut found = Vec::new();
         let directories: &[&PathBuf] = match self.own == self.common {
             true => &[&self.common],
@@ -98,8 +98,8 @@ impl GitDirectory {
         found
     }
 
-    pub(in crate::run) fn head(&self) -> Head {
-        let Ok(text) = files::read_text(&self.own.join("HEAD"), ReadRule::CONFIG) else {
+    pub fn head(&self) -> Head {
+        let Ok(text) = read_text(&self.own.join("HEAD"), ReadRule::CONFIG) else {
             return Head::Broken;
         };
         let text = text.trim();
@@ -115,11 +115,11 @@ impl GitDirectory {
         if !is_plain || !reference.starts_with("refs/") {
             return Head::Broken;
         }
-        let loose = |directory: &Path| files::read_text(&directory.join(reference), ReadRule::CONFIG).ok();
+        let loose = |directory: &Path| read_text(&directory.join(reference), ReadRule::CONFIG).ok();
         if let Some(text) = loose(&self.own).or_else(|| loose(&self.common)) {
             return commit(text.trim()).unwrap_or(Head::Broken);
         }
-        let Ok(packed) = files::read_text(&self.common.join("packed-refs"), PACKED_REFS) else {
+        let Ok(packed) = read_text(&self.common.join("packed-refs"), PACKED_REFS) else {
             return Head::Unborn;
         };
         let named = packed.lines().find_map(|line| {
