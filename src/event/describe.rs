@@ -656,6 +656,9 @@ mod tests {
         WAIT    ‖ continue? (confirmation between iterations) [Normal]
         USER    ✉ pause after this iteration [Normal]
         USER    ✉ stop this iteration, continue with the next [Normal]
+        GATE    ✗ gate test  (900ms, only 1 test passed) [Lifecycle]
+        GATE    ✓ gate secret  (900ms) [Lifecycle]
+        REPORT  ✗ Not started: gate `test` passes before any work. [Normal]
         WARN    ! claude 2.1.400 is newer than tested (2.1.327); 1 unknown event type (hologram), 1 unknown field; to report it: ralph agents report [Normal]
         FILE    ~ 2 files changed, +12 −4: src/a.rs +12 −4, logo.png (binary) [Normal]
         "#);
