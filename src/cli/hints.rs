@@ -88,6 +88,8 @@ impl CliError {
                 "check disk space and the permissions of the state directory (RALPH_STATE_DIR, or ~/.local/state/ralph)".into(),
                 "to allow once: --trust or RALPH_TRUST=1".into(),
             ],
+            Self::Trust(TrustError::InsideRun { .. }) => vec!["run it in a terminal of your own".into()],
+            Self::Trust(TrustError::WorldWritable { path }) => vec![format!("chmod o-w {}", path.display())],
             Self::Trust(TrustError::Unreadable { .. })
             | Self::Unreadable { .. }
             | Self::InputUnreadable { .. } => {

@@ -61,7 +61,9 @@ pub(super) fn resume(
         .collect();
     confirm_changes(&unexpected, arguments, terminal)?;
     consent::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
-    let stopped = stop_by_env("RALPH_RUN_ID", &id, GRACE);
+    // Processes that the user started with the run's id, such as a shell, have no iteration.
+    let of_agents = [("RALPH_RUN_ID", Some(id.as_str())), ("RALPH_ITERATION", None)];
+    let stopped = stop_by_env(&of_agents, GRACE);
     if stopped > 0 {
         let text = format!("stopped leftover processes of the run ({stopped})");
         terminal.warn(&text).map_err(CliError::Output)?;

@@ -2,7 +2,7 @@
 
 use crate::bench;
 use crate::run::Host;
-use crate::trust::{FileTrust, Trust, TrustScope, TrustStatus, commands_to_run, describe};
+use crate::trust::{FileTrust, Trust, TrustError, TrustScope, TrustStatus, commands_to_run, describe};
 use crate::ui::{Terminal, clean};
 
 use super::args::TrustArguments;
@@ -11,6 +11,10 @@ use super::error::CliError;
 use super::exit::Exit;
 
 pub(super) fn trust(arguments: &TrustArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
+    if let Some(run) = std::env::var_os("RALPH_RUN_ID").filter(|_| !arguments.show) {
+        let run = run.to_string_lossy().into_owned();
+        return Err(TrustError::InsideRun { run }.into());
+    }
     let context = Context::here(host)?;
     let found = match &arguments.tasks {
         Some(tasks) => bench::commands_to_run(&bench::find_tasks_file(tasks, &context.cwd)?)?,

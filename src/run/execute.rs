@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{NESTED_SESSION, Terminal};
@@ -213,7 +214,7 @@ impl Driver<'_> {
             let parent = trace_parent(&self.setup.header.run_id, self.iteration, attempt);
             set.push(("TRACEPARENT".into(), parent.into()));
         }
-        if let Ok(ralph) = std::env::current_exe() {
+        if let Some(ralph) = own_program() {
             set.push(("RALPH_BIN".into(), ralph.into()));
         }
         Environment {
@@ -226,5 +227,18 @@ impl Driver<'_> {
                 .collect(),
             set,
         }
+    }
+}
+
+/// The path of this program. After an upgrade, the kernel reports the path of the deleted file; then this is the path of the new
+/// one, or the running image if there is none.
+fn own_program() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?;
+    let Some(replaced) = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")) else {
+        return Some(path);
+    };
+    match Path::new(replaced).exists() {
+        true => Some(replaced.into()),
+        false => Some(format!("/proc/{}/exe", std::process::id()).into()),
     }
 }

@@ -9,6 +9,7 @@ pub use store::TrustEntry;
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -81,6 +82,10 @@ pub enum TrustError {
     Store(#[source] io::Error),
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
+    #[error("refusing to change trust from inside run {run}: an agent may have started this command")]
+    InsideRun { run: String },
+    #[error("refusing to run the commands of {}: every user of this machine can write it", path.display())]
+    WorldWritable { path: PathBuf },
 }
 
 /// Determines which files are trusted, and records what the user allows.
@@ -141,6 +146,9 @@ impl Trust {
 
     fn check_file(&self, executes: FileCommands) -> Result<FileTrust, TrustError> {
         let FileCommands { file, text, commands } = executes;
+        if fs::metadata(&file).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o002 != 0) {
+            return Err(TrustError::WorldWritable { path: file });
+        }
         let config_directory = user_directory().and_then(|directory| directory.parent().map(Path::to_owned));
         let is_own = config_directory.is_some_and(|base| {
             ["ralph", "ralphex"]

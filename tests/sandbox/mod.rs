@@ -342,7 +342,7 @@ impl Drop for Running {
     }
 }
 
-fn command_output(output: Output) -> CommandOutput {
+pub(crate) fn command_output(output: Output) -> CommandOutput {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     CommandOutput {
         stdout: text(output.stdout),

@@ -3,8 +3,10 @@
 mod allowed_paths;
 mod chain;
 mod money;
+mod processes;
 mod special_files;
 mod state;
+mod trust;
 
 use std::fs;
 
