@@ -149,6 +149,8 @@ fn policy() -> Policy {
         markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
+        required_events: Vec::new(),
+        guardrails: Vec::new(),
         agents: Agents::single(AgentRules {
             name: "bench".into(),
             label: "bench".into(),

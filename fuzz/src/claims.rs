@@ -159,6 +159,8 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
         markers: Markers::new(Vec::new(), placement),
         gates: Vec::new(),
         hats: Hats::default(),
+        required_events: Vec::new(),
+        guardrails: Vec::new(),
         agents: Agents::single(AgentRules {
             name: "fuzz".into(),
             label: "fuzz".into(),

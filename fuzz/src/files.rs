@@ -48,6 +48,7 @@ pub fn imported_config(format: ImportedFile, bytes: &[u8]) {
     let name = match format {
         ImportedFile::Ralphrc => ".ralphrc",
         ImportedFile::Ralphex => ".ralphex/config",
+        ImportedFile::Kstrl => "kstrl.toml",
     };
     let file = directory.join(name);
     fs::create_dir_all(file.parent().expect("the path has a parent"))

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::Settings;
+use crate::config::{OutputFormat, Settings};
 
 use super::driver::{
     Driver, DriverDirs, DriverError, DriverHost, DriverQuery, DriverVariables, HOOK_TIMEOUT, Supported,
@@ -71,7 +71,7 @@ pub(super) fn driver_agent(
     let mut warnings: Vec<String> = check_tools(
         &driver,
         settings.driver.allowed_tools.as_deref().unwrap_or_default(),
-    )?
+    )
     .into_iter()
     .collect();
     warnings.extend(driver.source_warning.clone());
@@ -140,16 +140,18 @@ fn transcript_format(
         return (named.clone(), None);
     }
     // Output that is not a JSON stream is plain text.
-    if driver.supports.live_output == Supported::No {
+    let is_text = settings.driver.output_format == OutputFormat::Text;
+    if driver.supports.live_output == Supported::No || is_text {
         return ("plain".to_owned(), None);
     }
     let structured = driver.builtin_agent().and_then(|agent| agent.structured.as_ref());
     let native = structured.map(|structured| structured.format);
     if native.is_none() && driver.filter.is_none() {
         warnings.push(format!(
-            "driver {} defines no driver_stream_filter; the agent's text will not be shown",
+            "driver {} defines no driver_stream_filter; the output is read as plain text",
             driver.location
         ));
+        return ("plain".to_owned(), None);
     }
     let filter = FilterCode::Driver {
         code: driver.filter.clone().unwrap_or_else(|| "empty".to_owned()),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::agent::{self, DRIVER};
+use crate::agent::{self, CUSTOM, DRIVER};
 use crate::config::{LoadedConfig, Origin, Settings, flatten};
 use crate::doctor::{
     self, ByteSize, ClockFacts, DiskFacts, DoctorInput, EnvironmentFacts, Finding, FindingState, GitStatus,
@@ -51,22 +51,16 @@ pub(super) fn doctor(
         (None, None) => return Ok(Exit::Failed),
     };
     let overridden = loaded.as_ref().map(overridden).unwrap_or_default();
+    let consent = Consent::of(arguments.choice.trust);
+    let missing = configured_problem(&context, loaded.as_ref(), consent)?;
     let mut findings = doctor::check_config_and_agents(&DoctorInput {
         configuration,
         overridden: &overridden,
         agents: &agents,
+        configured_problem: missing.as_deref(),
     });
     if let Some(loaded) = &loaded {
-        let consent = Consent::of(arguments.choice.trust);
-        findings.extend(doctor::check_hats(&loaded.settings));
-        findings.extend(doctor::check_commands(&loaded.settings, context.probe().as_ref()));
-        findings.extend(driver_findings(&context, loaded, consent)?);
-        findings.extend(doctor::check_trust(
-            context.trust(),
-            loaded,
-            &context.cwd,
-            consent,
-        ));
+        findings.extend(settings_findings(&context, loaded, consent)?);
     }
     findings.extend(doctor::check_environment(&environment(&context)));
     if let Some(path) = bundle {
@@ -89,6 +83,24 @@ pub(super) fn doctor(
     } else {
         Exit::Success
     })
+}
+
+/// The findings about hats, commands, the driver and trust.
+fn settings_findings(
+    context: &Context,
+    loaded: &LoadedConfig,
+    consent: Consent,
+) -> Result<Vec<Finding>, CliError> {
+    let mut findings = doctor::check_hats(&loaded.settings);
+    findings.extend(doctor::check_commands(&loaded.settings, context.probe().as_ref()));
+    findings.extend(driver_findings(context, loaded, consent)?);
+    findings.extend(doctor::check_trust(
+        context.trust(),
+        loaded,
+        &context.cwd,
+        consent,
+    ));
+    Ok(findings)
 }
 
 /// Writes the bundle for a bug report.
@@ -121,6 +133,26 @@ fn overridden(loaded: &LoadedConfig) -> Vec<(String, Origin)> {
     overridden
         .filter(|(_, origin)| *origin != Origin::Default)
         .collect()
+}
+
+/// Why a configured command, wrapper or driver cannot run. Built-in agents have findings of their own.
+fn configured_problem(
+    context: &Context,
+    loaded: Option<&LoadedConfig>,
+    consent: Consent,
+) -> Result<Option<String>, CliError> {
+    let Some(loaded) = loaded else {
+        return Ok(None);
+    };
+    let cli = &loaded.settings.cli;
+    let is_driver = cli.backend.starts_with(DRIVER);
+    let is_own = is_driver || cli.backend == CUSTOM || cli.claude_command.is_some();
+    // Resolving a driver runs its script.
+    if !is_own || is_driver && !consent::is_trusted(context, loaded, consent)? {
+        return Ok(None);
+    }
+    let resolved = agent::resolve(&loaded.settings, &context.probe());
+    Ok(resolved.err().map(|error| error.to_string()))
 }
 
 /// Checks the configured driver if it is trusted.

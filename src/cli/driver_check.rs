@@ -51,7 +51,9 @@ pub(super) fn check_driver(name: &str, settings: &Settings, probe: &dyn Probe) -
             }
         }
     }
-    if let Err(error) = check_command(&driver, settings) {
+    let tools = settings.driver.allowed_tools.as_deref().unwrap_or_default();
+    findings.extend(check_tools(&driver, tools).map(|warning| finding(FindingState::Warning, warning, None)));
+    if let Err(error) = check_command(&driver) {
         findings.push(finding(
             FindingState::Broken,
             error.to_string(),
@@ -65,20 +67,15 @@ pub(super) fn check_driver(name: &str, settings: &Settings, probe: &dyn Probe) -
     findings
 }
 
-/// Builds a command line for a sample prompt and checks the allowed tools.
-fn check_command(driver: &Driver, settings: &Settings) -> Result<(), DriverError> {
+/// Builds a command line for a sample prompt.
+fn check_command(driver: &Driver) -> Result<(), DriverError> {
     let unreadable = |source| DriverError::Unreadable {
         path: std::env::temp_dir(),
         source,
     };
     let mut prompt = tempfile::NamedTempFile::new().map_err(unreadable)?;
     prompt.write_all(b"a prompt\n").map_err(unreadable)?;
-    driver.command(prompt.path(), "")?;
-    check_tools(
-        driver,
-        settings.driver.allowed_tools.as_deref().unwrap_or_default(),
-    )
-    .map(|_| ())
+    driver.command(prompt.path(), "").map(drop)
 }
 
 fn summary(driver: &Driver) -> String {

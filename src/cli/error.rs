@@ -16,6 +16,7 @@ use crate::store::{BrokenChain, StoreError};
 use crate::trust::{FileTrust, TrustError};
 
 use super::args::ImportArgument;
+use super::emit::EmitError;
 use super::exit::Exit;
 use super::prompt::PromptError;
 use super::undo_error::UndoError;
@@ -36,6 +37,8 @@ pub(super) enum CliError {
     Prompt(#[from] PromptError),
     #[error("run {id} has already completed")]
     RunCompleted { id: String },
+    #[error(transparent)]
+    Emit(#[from] EmitError),
     #[error("run {id} is not active")]
     RunInactive { id: String },
     #[error(transparent)]
@@ -98,6 +101,8 @@ pub(super) enum CliError {
     RoleWithoutModel { key: String, agent: String },
     #[error("no gates are configured, and `event_loop.require_gates` is set")]
     GatesRequired,
+    #[error("hats.{hat}.disallowed_tools cannot be enforced: the output of {agent} does not show its tools")]
+    ToolsNotReported { hat: String, agent: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -190,6 +195,8 @@ impl CliError {
             | Self::Prompt(_)
             | Self::RunCompleted { .. }
             | Self::RunInactive { .. }
+            | Self::Emit(_)
+            | Self::ToolsNotReported { .. }
             | Self::UnknownTranscript { .. }
             | Self::SessionInInteractiveMode
             | Self::NoTerminal { .. }

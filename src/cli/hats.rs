@@ -42,10 +42,11 @@ pub(super) fn hats(arguments: &HatsArguments, terminal: &Terminal) -> Result<Exi
             };
             print(terminal, &text)
         }
-        HatsCommand::Validate(config) => validate(&rules(&load(config)?), config.json, terminal),
+        HatsCommand::Validate(config) => validate(&load(config)?, config.json, terminal),
         HatsCommand::Graph { mermaid, config } => {
-            let rules = rules(&load(config)?);
-            let edges = hat_edges(&rules);
+            let settings = load(config)?;
+            let rules = rules(&settings);
+            let edges = hat_edges(&rules, &settings.event_loop.starting_event);
             let text = match (config.json, mermaid) {
                 (true, _) => pretty_json(&edges),
                 (false, true) => as_mermaid(&rules, &edges),
@@ -119,6 +120,7 @@ fn show(name: &str, hat: &Hat) -> String {
         }
     };
     line("name", name);
+    line("display_name", hat.display_name.as_deref().unwrap_or_default());
     line("description", hat.description.trim());
     line("agent", hat.agent.as_deref().unwrap_or_default());
     line("model", hat.model.as_deref().unwrap_or_default());
@@ -129,6 +131,7 @@ fn show(name: &str, hat: &Hat) -> String {
         "default_publishes",
         hat.default_publishes.as_deref().unwrap_or_default(),
     );
+    line("disallowed_tools", &hat.disallowed_tools.join(", "));
     let most = hat.max_activations.map(|most| most.to_string());
     line("max_activations", most.as_deref().unwrap_or_default());
     if !hat.instructions.trim().is_empty() {
@@ -138,13 +141,14 @@ fn show(name: &str, hat: &Hat) -> String {
 }
 
 /// Prints the problems; errors exit with the code of an invalid configuration.
-fn validate(rules: &[Hat], as_json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
+fn validate(settings: &Settings, as_json: bool, terminal: &Terminal) -> Result<Exit, CliError> {
     #[derive(Serialize)]
     struct HatsReport<'a> {
         hats: usize,
         findings: &'a [HatFinding],
     }
-    let findings = check_hats(rules);
+    let rules = rules(settings);
+    let findings = check_hats(&rules, &settings.event_loop.starting_event);
     let text = if as_json {
         pretty_json(&HatsReport {
             hats: rules.len(),
@@ -153,7 +157,7 @@ fn validate(rules: &[Hat], as_json: bool, terminal: &Terminal) -> Result<Exit, C
     } else if rules.is_empty() {
         NONE.to_owned()
     } else {
-        findings_text(rules, &findings, terminal)
+        findings_text(&rules, &findings, terminal)
     };
     print(terminal, &text)?;
     let broken = findings
@@ -248,6 +252,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::START_TOPIC;
 
     fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> Hat {
         let owned = |list: &[&str]| list.iter().map(ToString::to_string).collect();
@@ -270,7 +275,7 @@ mod tests {
     #[test]
     fn graph_shows_every_topic_and_its_target() {
         let rules = team();
-        insta::assert_snapshot!(graph_text(&rules, &hat_edges(&rules)), @r#"
+        insta::assert_snapshot!(graph_text(&rules, &hat_edges(&rules, START_TOPIC)), @r#"
         (start)
         └─ task.start ──▶ planner
         builder
@@ -285,7 +290,7 @@ mod tests {
     #[test]
     fn mermaid_escapes_names_and_dots_unclaimed_topics() {
         let rules = team();
-        insta::assert_snapshot!(as_mermaid(&rules, &hat_edges(&rules)), @r#"
+        insta::assert_snapshot!(as_mermaid(&rules, &hat_edges(&rules, START_TOPIC)), @r#"
         flowchart TD
             start((start))
             hat0["builder"]

@@ -22,6 +22,7 @@ impl CliError {
             Self::Bench(error) => error.hints(),
             Self::Plan(error) => error.hints(),
             Self::Undo(error) => error.hints(),
+            Self::Emit(error) => vec![error.hint().into()],
             Self::Serve(error) => serve_hints(error),
             Self::Untrusted { allow, .. } => vec![
                 "other people may have written these files; nothing was started".into(),
@@ -33,7 +34,6 @@ impl CliError {
                 "to resume with the new configuration, add --yes".into(),
                 "to keep the old configuration, undo the change; to start over: ralph run".into(),
             ],
-            Self::TerminalRequired => vec!["remove --interactive when no one can answer".into()],
             Self::CannotConfirm { .. }
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. }
@@ -59,12 +59,6 @@ impl CliError {
             Self::SessionInInteractiveMode => vec!["set `session: fresh`, or pass --mode autonomous".into()],
             Self::RoleWithoutModel { key, .. } => vec![format!("select it with {key}.args")],
             Self::ResumeUnsupported { .. } => vec!["set `session: fresh`".into()],
-            Self::GatesRequired => {
-                vec!["add gates to ralph.yml, or pass --gate COMMAND (see docs/gates.md)".into()]
-            }
-            Self::NoTerminal { .. } => {
-                vec!["for plain text, pass --no-tui; to replay a recorded run: ralph replay".into()]
-            }
             Self::Config(error) => config_hints(error),
             Self::Filter(_)
             | Self::LogLevels(_)
@@ -74,6 +68,10 @@ impl CliError {
             | Self::InputUnreadable { .. }
             | Self::AgentCommand(_)
             | Self::Demo(_)
+            | Self::ToolsNotReported { .. }
+            | Self::TerminalRequired
+            | Self::GatesRequired
+            | Self::NoTerminal { .. }
             | Self::Output(_) => self.file_hints(),
         }
     }
@@ -103,6 +101,16 @@ impl CliError {
             }
             Self::Unwritable { .. } => {
                 vec!["check the path, disk space and permissions".into()]
+            }
+            Self::GatesRequired => {
+                vec!["add gates to ralph.yml, or pass --gate COMMAND (see docs/gates.md)".into()]
+            }
+            Self::NoTerminal { .. } => {
+                vec!["for plain text, pass --no-tui; to replay a recorded run: ralph replay".into()]
+            }
+            Self::TerminalRequired => vec!["remove --interactive when no one can answer".into()],
+            Self::ToolsNotReported { .. } => {
+                vec!["choose an agent with structured output, or remove the key: ralph agents".into()]
             }
             Self::LogLevels(_) => vec!["for example: RALPH_LOG=debug, or RALPH_LOG=warn,engine=trace".into()],
             Self::Demo(_) => {
@@ -231,6 +239,7 @@ fn config_hints(error: &ConfigError) -> Vec<String> {
             vec!["check that it is the right file; --config selects another".into()]
         }
         ConfigError::Diagnostic(diagnostic) if diagnostic.help.is_some() => Vec::new(),
+        ConfigError::Diagnostics(_) | ConfigError::Refused { .. } => Vec::new(),
         ConfigError::Diagnostic(_) => {
             vec!["fix the line; for all keys and values: ralph schema config".into()]
         }
@@ -246,7 +255,10 @@ fn hat_hints(error: &HatError) -> Vec<String> {
             format!("keep it in either hats.{first}.triggers or hats.{second}.triggers"),
             "to list all problems: ralph hats validate".into(),
         ],
-        HatError::NoDefaultHat => vec!["add `task.start` to the triggers of the first hat".into()],
+        HatError::NoDefaultHat { start_topic } => vec![
+            format!("add `{start_topic}` to the triggers of the first hat"),
+            "or name the first topic: event_loop.starting_event".into(),
+        ],
     }
 }
 
@@ -363,7 +375,6 @@ pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
             vec!["to create a complete skeleton: ralph drivers new NAME".into()]
         }
         DriverError::NoProgram { .. } => vec!["install it, or use another agent: ralph agents".into()],
-        DriverError::UnknownTool { valid, .. } => vec![format!("known tools: {}", valid.join(", "))],
         DriverError::Exited { .. } | DriverError::Hook { .. } => {
             vec![
                 "hooks report success or failure with `return`; for details: ralph drivers check NAME".into(),

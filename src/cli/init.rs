@@ -65,6 +65,7 @@ fn other_ralphs(context: &Context) -> String {
     let names = [
         (ImportedFile::Ralphrc, ImportArgument::Ralphrc),
         (ImportedFile::Ralphex, ImportArgument::Ralphex),
+        (ImportedFile::Kstrl, ImportArgument::Kstrl),
     ];
     let found = names.into_iter().filter_map(|(format, name)| {
         let path = nearest_import(format, &context.cwd, user.as_deref())?;

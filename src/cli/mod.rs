@@ -24,6 +24,7 @@ mod doctor_bundle;
 mod driver_check;
 mod drivers;
 mod dry_run;
+mod emit;
 mod error;
 mod exit;
 mod export;
@@ -55,6 +56,7 @@ mod setting_text;
 mod show;
 mod snapshots;
 mod tell;
+mod tools;
 mod transcript;
 mod transcript_format;
 mod trust;
@@ -164,6 +166,9 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Understand(arguments) => understand::understand(arguments, terminal, host),
         CliCommand::Init(arguments) => init::init(arguments, terminal, host),
         CliCommand::Tell(arguments) => tell::tell(arguments, terminal),
+        CliCommand::Emit(arguments) => emit::emit(arguments, terminal),
+        CliCommand::Wave(arguments) => emit::wave(arguments, terminal),
+        CliCommand::Tools(arguments) => tools::tools(arguments, terminal),
         CliCommand::Runs(arguments) => runs::runs(arguments, terminal),
         CliCommand::Show(arguments) => show::show(arguments, terminal),
         CliCommand::Diff(arguments) => diff::diff(arguments, terminal, host),

@@ -9,7 +9,7 @@ use crate::agent::{AGENTS, Evidence, ResolvedAgent};
 use crate::config::{AdapterSettings, Cli, EventLoop, Mode};
 use crate::engine::{
     AgentRules, AgentVersions, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy,
-    SessionSource, TranscriptFeatures, WorkspaceChecks,
+    SessionSource, StatusBlock, TranscriptFeatures, WorkspaceChecks,
 };
 use crate::policy::{AttemptTimeouts, CostAvailability, CostRules, Hooks, Limits, Prices, Seconds, Timing};
 use crate::transcript::Capabilities;
@@ -30,9 +30,15 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
         seed: fastrand::u64(..),
         limits: limits(event_loop),
         timing: timing(event_loop),
-        markers: Markers::new(event_loop.completion_promise.clone(), event_loop.completion_match),
+        markers: Markers::new(event_loop.completion_promise.clone(), event_loop.completion_match)
+            .with_status_block(match event_loop.completion_status_block {
+                true => StatusBlock::Claims,
+                false => StatusBlock::Ignored,
+            }),
         gates: plan.settings.gates.clone(),
         hats: plan.hats.clone(),
+        required_events: event_loop.required_events.clone(),
+        guardrails: event_loop.guardrails.clone(),
         agents: Agents {
             rules: plan
                 .agents

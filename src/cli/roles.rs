@@ -67,6 +67,20 @@ impl PlannedAgents {
         &self.agents[0]
     }
 
+    /// Tools of a hat can be forbidden only if the output of its agent shows them.
+    pub(super) fn check_disallowed_tools(&self, settings: &Settings) -> Result<(), CliError> {
+        for (name, hat) in &settings.hats {
+            let planned = self.of_hat(Some(name));
+            if !hat.disallowed_tools.is_empty() && !planned.format.capabilities.tools {
+                return Err(CliError::ToolsNotReported {
+                    hat: name.clone(),
+                    agent: planned.agent.display_name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// The agent that a hat works with, or that works without one.
     pub(super) fn of_hat(&self, hat: Option<&str>) -> &PlannedAgent {
         let index = hat.and_then(|hat| self.by_hat.get(hat)).copied().unwrap_or(0);

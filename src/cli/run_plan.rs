@@ -44,10 +44,12 @@ impl RunPlan {
         if settings.event_loop.require_gates && settings.gates.is_empty() {
             return Err(CliError::GatesRequired);
         }
-        let hats = Hats::new(settings.hats.values().cloned().collect())?;
+        let rules = settings.hats.values().cloned().collect();
+        let hats = Hats::starting_with(&settings.event_loop.starting_event, rules)?;
         let prompt = prompt::find(&settings, &context.cwd)?;
         let prices = settings.pricing.as_deref().map(config::load_prices).transpose()?;
         let agents = PlannedAgents::new(&settings, &context.probe())?;
+        agents.check_disallowed_tools(&settings)?;
         let plan = Self {
             settings,
             agents,

@@ -19,10 +19,27 @@ pub enum ConfigError {
     TooLarge { path: PathBuf, max_bytes: u64 },
     #[error("{0}")]
     Diagnostic(Box<Diagnostic>),
+    /// A setting of an imported file that must be honored and cannot be.
+    #[error("{reason}")]
+    Refused { reason: String },
+    /// All problems of one file.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n\n"))]
+    Diagnostics(Vec<Diagnostic>),
     #[error("environment variable `{variable}`: {problem}")]
     Variable { variable: String, problem: Problem },
     #[error("`{}` (command line): {problem}", problem.key)]
     Flag { problem: Problem },
+}
+
+impl ConfigError {
+    /// The error for one or more problems of a file.
+    pub(super) fn of_problems(problems: impl IntoIterator<Item = Diagnostic>) -> Self {
+        let mut problems: Vec<Diagnostic> = problems.into_iter().collect();
+        match problems.len() {
+            1 => Self::Diagnostic(Box::new(problems.swap_remove(0))),
+            _ => Self::Diagnostics(problems),
+        }
+    }
 }
 
 /// A problem with one key or value of any layer. Displayed after the name of its source.

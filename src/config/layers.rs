@@ -9,7 +9,7 @@ use crate::files::{self, FileError, ReadRule};
 use super::checks::{KnownNames, check};
 use super::diagnostic::{ConfigError, Diagnostic};
 use super::environment::{EnvironmentLayer, variable_of};
-use super::import::{self, ImportedFile, ImportedFrom};
+use super::import::{self, ImportedFile, ImportedFrom, orchestrator};
 use super::settings::PartialSettings;
 use super::spans::Spans;
 use super::yaml::Document;
@@ -125,9 +125,10 @@ impl LoadedConfig {
     pub(super) fn add_file(&mut self, path: &Path, known: KnownNames<'_>) -> Result<(), ConfigError> {
         let text = read_text(path)?;
         let document = Document::new(path, &text);
-        let mut settings: PartialSettings = document.read().map_err(ConfigError::Diagnostic)?;
-        check(&settings, known)
-            .map_err(|problem| ConfigError::Diagnostic(Box::new(document.diagnostic(problem))))?;
+        if orchestrator::is_recognized(document.spans()) {
+            return self.add_orchestrator_file(path, &document, known);
+        }
+        let mut settings = read_settings(&document, known)?;
         settings.make_paths_absolute(path.parent().unwrap_or(path));
         let spans = document.into_spans();
         self.files.push(path.to_owned());
@@ -139,6 +140,30 @@ impl LoadedConfig {
                 spans,
             },
         );
+        Ok(())
+    }
+
+    /// Merges a `ralph.yml` that was written for ralph-orchestrator.
+    fn add_orchestrator_file(
+        &mut self,
+        path: &Path,
+        document: &Document<'_>,
+        known: KnownNames<'_>,
+    ) -> Result<(), ConfigError> {
+        let values: Value = document.read_values().map_err(ConfigError::Diagnostic)?;
+        let diagnostic = |problem| document.diagnostic(problem);
+        let mut imported = orchestrator::read(path, &values, document.spans(), known.agents)
+            .map_err(|problems| ConfigError::of_problems(problems.into_iter().map(diagnostic)))?;
+        check(&imported.settings, known)
+            .map_err(|problem| ConfigError::of_problems([diagnostic(problem)]))?;
+        imported
+            .settings
+            .make_paths_absolute(path.parent().unwrap_or(path));
+        self.warnings.append(&mut imported.warnings);
+        self.files.push(path.to_owned());
+        let (path, text, origins) = (path.to_owned(), document.text().to_owned(), imported.origins);
+        let source = LayerSource::ImportedFile { path, text, origins };
+        self.add_layer(imported.settings, source);
         Ok(())
     }
 
@@ -156,13 +181,14 @@ impl LoadedConfig {
             agents: request.agents,
         };
         let mut imported = import::read(format, &text, &context);
-        // `.ralphex/config` belongs to the directory that contains `.ralphex`.
-        let directory = path.parent().unwrap_or(path);
-        let base = match directory.ends_with(".ralphex") {
-            true => directory.parent().unwrap_or(directory),
-            false => directory,
-        };
-        imported.settings.make_paths_absolute(base);
+        if !imported.refusals.is_empty() {
+            return Err(ConfigError::Refused {
+                reason: imported.refusals.join("\n"),
+            });
+        }
+        imported
+            .settings
+            .make_paths_absolute(import::base_of(format, path));
         self.warnings.append(&mut imported.warnings);
         self.files.push(path.to_owned());
         let (path, origins) = (path.to_owned(), imported.origins);
@@ -212,6 +238,16 @@ impl LoadedConfig {
         settings.apply_to(&mut self.settings);
         self.layers.push(Layer { source, values });
     }
+}
+
+/// The settings of a `ralph.yml`, or all of its problems.
+fn read_settings(document: &Document<'_>, known: KnownNames<'_>) -> Result<PartialSettings, ConfigError> {
+    let read = |document: &Document<'_>| -> Result<PartialSettings, Box<Diagnostic>> {
+        let settings = document.read()?;
+        check(&settings, known).map_err(|problem| Box::new(document.diagnostic(problem)))?;
+        Ok(settings)
+    };
+    read(document).map_err(|first| ConfigError::of_problems(document.all_problems(*first, read)))
 }
 
 /// Reads a whole file, up to the size limit.

@@ -29,13 +29,15 @@ mod tests;
 pub use commands::FileCommands;
 pub use diagnostic::ConfigError;
 pub use flatten::flatten;
-pub use import::{ImportSource, ImportedFile, convert_to_yaml, nearest_import, to_yaml};
+pub use import::{
+    ImportSource, ImportedFile, convert_orchestrator, convert_to_yaml, nearest_import, to_yaml,
+};
 pub use pattern::PathPattern;
 pub use prices::{PriceList, load_prices};
 pub use schema::schema;
 pub use settings::{
-    AdapterSettings, Cli, EventLoop, Mode, PartialAdapter, PartialCli, PartialEventLoop, PartialSettings,
-    PromptMode, Settings, SnapshotSettings,
+    AdapterSettings, Cli, EventLoop, Mode, OutputFormat, PartialAdapter, PartialCli, PartialEventLoop,
+    PartialSettings, PromptMode, Settings, SnapshotSettings,
 };
 pub use shell_words::{SplitError, split_words};
 pub use suite::{CellLimits, Suite, SuiteAgent, SuiteTask, load_suite};

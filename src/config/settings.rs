@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::section::section;
 use crate::policy::{
-    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, Seconds, Session,
+    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, START_TOPIC, Seconds,
+    Session,
 };
 
 use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text, switch_or_section};
@@ -152,6 +153,8 @@ section! {
         completion_promise: Vec<String> = Vec::new(),
         /// Whether the marker must be alone on its own line (`line`) or may appear `anywhere`.
         completion_match: MarkerPlacement = MarkerPlacement::default(),
+        /// Whether `EXIT_SIGNAL: true` in a `RALPH_STATUS` block of the final message also claims completion.
+        completion_status_block: bool = false,
         /// Maximum number of iterations.
         #[environment("RALPH_MAX_ITERATIONS")]
         #[check(range(min = 1))]
@@ -186,6 +189,15 @@ section! {
         max_line_bytes: u64 = 256 * 1024 * 1024,
         /// Stop after this many consecutive iterations without changes; 0 disables the limit.
         max_no_progress: u64 = 5,
+        /// The topic of a run's first event. The hat that claims it is activated first.
+        #[check(length(min = 1))]
+        starting_event: String = START_TOPIC.to_owned(),
+        /// Topics that must have been published before the task counts as done.
+        #[check(inner(length(min = 1)))]
+        required_events: Vec<String> = Vec::new(),
+        /// Rules that are added to every prompt.
+        #[check(inner(length(min = 1)))]
+        guardrails: Vec<String> = Vec::new(),
         /// Path patterns of the files that the agent may change. An iteration that changes other files fails. Empty
         /// allows all files.
         #[check(inner(length(min = 1)), extend("format" = "patterns"))]

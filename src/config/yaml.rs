@@ -47,6 +47,13 @@ impl<'a> Document<'a> {
     }
 
     pub(super) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, Box<Diagnostic>> {
+        let value = self.read_values()?;
+        self.reject_empty_values()?;
+        Ok(value)
+    }
+
+    /// Like `read`, but accepts keys without a value.
+    pub(super) fn read_values<T: DeserializeOwned + Default>(&self) -> Result<T, Box<Diagnostic>> {
         let options = serde_saphyr::options! {
             strict_booleans: true,
             reject_unsupported_tags: true,
@@ -57,11 +64,53 @@ impl<'a> Document<'a> {
             alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
         };
         let read: Result<Option<T>, _> = serde_saphyr::from_str_with_options(self.text, options);
-        let value = read
-            .map_err(|error| Box::new(self.explain(&error)))?
-            .unwrap_or_default();
-        self.reject_empty_values()?;
-        Ok(value)
+        read.map_err(|error| Box::new(self.explain(&error)))
+            .map(Option::unwrap_or_default)
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.text
+    }
+
+    /// All problems of the text: the first one, and those that `read` finds when the values with known problems are left
+    /// out.
+    pub(super) fn all_problems<T>(
+        &self,
+        first: Diagnostic,
+        read: impl Fn(&Document<'_>) -> Result<T, Box<Diagnostic>>,
+    ) -> Vec<Diagnostic> {
+        const MAX_PROBLEMS: usize = 20;
+        let mut problems = vec![first];
+        let mut text = self.text.to_owned();
+        while let Some(entry) = problems.last().and_then(|last| self.entry_of(last)) {
+            let range = entry.name.start.min(entry.value.start)..entry.name.end.max(entry.value.end);
+            let blank: String = text[range.clone()]
+                .chars()
+                .flat_map(|c| std::iter::repeat_n(if c == '\n' { '\n' } else { ' ' }, c.len_utf8()))
+                .collect();
+            text.replace_range(range, &blank);
+            match read(&Document::with_kind(self.kind, self.file, &text)) {
+                Err(next) if is_independent(&problems, &next) => problems.push(*next),
+                Ok(_) | Err(_) => break,
+            }
+            if problems.len() == MAX_PROBLEMS {
+                break;
+            }
+        }
+        problems
+    }
+
+    /// The entry that a problem refers to.
+    fn entry_of(&self, problem: &Diagnostic) -> Option<&SpanEntry> {
+        let lines = self.text.split_inclusive('\n');
+        let line_start: usize = lines.take(problem.line - 1).map(str::len).sum();
+        let line = self.text.get(line_start..)?;
+        let within: usize = line.chars().take(problem.column - 1).map(char::len_utf8).sum();
+        self.spans.at(line_start + within)
+    }
+
+    pub(super) fn spans(&self) -> &Spans {
+        &self.spans
     }
 
     /// Drops the text and keeps the locations.
@@ -275,6 +324,16 @@ impl<'a> Document<'a> {
         Diagnostic::new(self.file, self.text, range, format!("invalid YAML: {reason}"))
             .with_help(Some(syntax_help(error, reason).to_owned()))
     }
+}
+
+/// Whether a problem has another cause than that an earlier value was left out.
+fn is_independent(problems: &[Diagnostic], next: &Diagnostic) -> bool {
+    let is_new = problems.iter().all(|known| known.line != next.line);
+    let is_syntax = problems
+        .iter()
+        .chain([next])
+        .any(|problem| problem.message.starts_with("invalid YAML"));
+    is_new && !is_syntax && !next.message.contains(": missing ")
 }
 
 fn syntax_help(error: &YamlError, reason: &str) -> &'static str {

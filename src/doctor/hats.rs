@@ -16,7 +16,7 @@ pub fn check_hats(settings: &Settings) -> Vec<Finding> {
         detail,
         remedy,
     };
-    let problems: Vec<Finding> = engine::check_hats(&rules)
+    let problems: Vec<Finding> = engine::check_hats(&rules, &settings.event_loop.starting_event)
         .into_iter()
         .map(|found| {
             let state = match found.severity {

@@ -49,13 +49,15 @@ pub struct DoctorInput<'a> {
     /// Settings that differ from their defaults, with their origin.
     pub overridden: &'a [(String, Origin)],
     pub agents: &'a [AgentCheck],
+    /// Why the configured command, wrapper or driver cannot run.
+    pub configured_problem: Option<&'a str>,
 }
 
 /// Checks the configuration and the agents; findings are in display order.
 pub fn check_config_and_agents(input: &DoctorInput<'_>) -> Vec<Finding> {
     let mut findings = configuration(input);
     findings.extend(input.agents.iter().map(agent));
-    findings.push(usable_agent(input));
+    findings.push(configured_agent(input));
     findings
 }
 
@@ -183,6 +185,20 @@ fn agent(checked: &AgentCheck) -> Finding {
     }
 }
 
+/// Checks that the configured agent can run.
+fn configured_agent(input: &DoctorInput<'_>) -> Finding {
+    match input.configured_problem {
+        None => usable_agent(input),
+        Some(problem) => Finding {
+            area: "agents",
+            subject: "an agent to run".to_owned(),
+            state: FindingState::Broken,
+            detail: problem.to_owned(),
+            remedy: Some("install it, fix the setting, or select another agent with --agent".to_owned()),
+        },
+    }
+}
+
 /// Checks that an agent is available: a built-in or a custom one.
 fn usable_agent(input: &DoctorInput<'_>) -> Finding {
     let usable = input.agents.iter().find(|checked| checked.version.is_ok());
@@ -275,6 +291,7 @@ mod tests {
     fn findings(agents: &[AgentCheck]) -> Vec<Finding> {
         let loaded = LoadedConfig::default();
         check_config_and_agents(&DoctorInput {
+            configured_problem: None,
             configuration: Ok(&loaded),
             overridden: &[],
             agents,
@@ -295,6 +312,7 @@ mod tests {
         let mut loaded = LoadedConfig::default();
         loaded.settings.cli.backend = AGENTS[1].name.to_owned();
         let found = check_config_and_agents(&DoctorInput {
+            configured_problem: None,
             configuration: Ok(&loaded),
             overridden: &[],
             agents: &[checked(0, Ok("2.1.197")), checked(1, Err(Unusable::NotFound))],

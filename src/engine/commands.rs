@@ -68,6 +68,7 @@ impl Engine {
         match command {
             // The emitted event adds it to the pending messages.
             Command::Message { .. } => {}
+            Command::Publish { event, iteration } => self.publish_command(event, iteration, out),
             Command::Pause => {
                 self.commands.pause = PauseRequest::Pause;
                 if let EngineState::ReadingPrompt = self.state {

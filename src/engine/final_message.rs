@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::event::{Flow, Tag, TopicEvent, TranscriptEvent};
 
-use super::marker::{self, Claim, EARLIER_MESSAGE, Markers, OutputTail};
+use super::marker::{self, Claim, EARLIER_MESSAGE, Markers, OutputTail, UnclosedFence};
 use super::topic;
 
 /// Longer messages lose their beginning; markers are searched at the end.
@@ -72,14 +72,21 @@ impl FinalMessage {
     pub(crate) fn finish(&mut self, markers: &Markers, prompt: &str) -> (Claim, Vec<TopicEvent>) {
         let message = std::mem::take(&mut self.message);
         let topics = if self.has_messages {
-            topic::events_in(&message)
+            topic::events_in(&message, UnclosedFence::ExtendsToEnd)
         } else {
-            topic::events_in(&without_echo(&message, prompt))
+            topic::events_in(&without_echo(&message, prompt), UnclosedFence::Ignored)
         };
         let last = if !self.has_messages {
             markers.claim_in_tail(&self.tail, prompt)
         } else {
             markers.claim_in_message(&message)
+        };
+        let last = match last {
+            Claim::None | Claim::Ignored { .. } => match self.status_block_claim(&message, markers, prompt) {
+                Claim::None => last,
+                claim => claim,
+            },
+            Claim::Done { .. } | Claim::Failed { .. } => last,
         };
         let earlier = std::mem::replace(&mut self.earlier, Claim::None);
         let claim = match (last, earlier) {
@@ -90,13 +97,21 @@ impl FinalMessage {
         (claim, topics)
     }
 
+    fn status_block_claim(&self, message: &str, markers: &Markers, prompt: &str) -> Claim {
+        if self.has_messages {
+            markers.claim_in_status_block(message)
+        } else {
+            markers.claim_in_status_block(&without_echo(message, prompt))
+        }
+    }
+
     /// Ends the current message and returns its topics.
     fn end_message(&mut self, markers: &Markers) -> Vec<TopicEvent> {
         if self.message.is_empty() {
             return Vec::new();
         }
         let claim = markers.claim_in_message(&self.message);
-        let topics = topic::events_in(&self.message);
+        let topics = topic::events_in(&self.message, UnclosedFence::ExtendsToEnd);
         self.message.clear();
         self.message.shrink_to(MAX_MESSAGE_BYTES / 16);
         self.earlier = match claim {

@@ -136,12 +136,10 @@ impl Engine {
         } = attempt.evaluate(ended, &end, &self.policy, self.agent());
         let denied_tool = attempt.denied_tool.take();
         self.state = EngineState::AgentRunning(Box::new(attempt));
-        topics.iter().for_each(|topic| self.hat_queue.publish(topic));
-        out.extend(
-            topics
-                .into_iter()
-                .map(|event| Action::Emit(RunEvent::Topic { iteration, event })),
-        );
+        self.publish(topics, out);
+        let completion_topic = self.take_completion_topic();
+        let ignored = ignored.filter(|_| completion_topic.is_none());
+        let verdict = self.claim_by_topic(verdict, completion_topic);
         out.push(Action::Emit(RunEvent::AgentEnded {
             iteration,
             end,
@@ -163,7 +161,7 @@ impl Engine {
             ignored_marker: ignored.map(|(marker, reason)| (marker, reason.into())),
             ..PromptNotes::default()
         };
-        match self.reject_claim_if_events_pending(verdict, out) {
+        match self.reject_premature_claim(verdict, out) {
             AttemptVerdict::Ended(outcome) => self.end_iteration_or_ask(at, outcome, out),
             AttemptVerdict::CompletionClaimed { marker } => self.start_gates(at, marker, out),
         }

@@ -37,7 +37,7 @@ impl Engine {
         };
         self.agent = self.policy.agents.of_hat(hat.as_deref());
         let gates = gates::visible_commands(&self.policy.gates);
-        let mut prompt = prompt::compose(&task, &self.policy.markers, &gates, &self.notes);
+        let mut prompt = prompt::compose(&task, self.policy.prompt_rules(), &gates, &self.notes);
         self.user_messages.add_to(&mut prompt);
         let (iteration, attempt_number) = (self.iteration, self.attempt_number);
         let prompt_bytes = prompt.len() as u64;
@@ -51,6 +51,7 @@ impl Engine {
         let (agent, source) = (self.agent, self.agent().session_source);
         let session = self.sessions.next(agent, self.policy.session, source);
         let mut attempt = Attempt::new(at, prompt.clone(), self.agent());
+        attempt.disallowed_tools = self.hat_queue.disallowed_tools().to_vec();
         attempt.session_usage_before = self.sessions.usage(agent);
         self.state = EngineState::AgentRunning(Box::new(attempt));
         out.push(Action::Launch {
@@ -80,16 +81,11 @@ impl Engine {
         let iteration = self.iteration;
         attempt.complete_usage(&mut event, &self.policy.agents.rules[self.agent].costs);
         let topics = attempt.apply_event(&event, &self.policy.markers);
-        topics.iter().for_each(|topic| self.hat_queue.publish(topic));
         let repeats_failures = attempt.repeats_failed_results();
         let is_step = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
         let spending = is_step && !attempt.has_finished();
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
-        out.extend(
-            topics
-                .into_iter()
-                .map(|event| Action::Emit(RunEvent::Topic { iteration, event })),
-        );
+        self.publish(topics, out);
         // A total arrives when the agent is about to exit by itself, and it may have completed the task. Only step
         // figures stop it.
         if spending && let Some(limit) = self.budget_exceeded() {

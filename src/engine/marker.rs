@@ -6,7 +6,7 @@ use crate::policy::MarkerPlacement;
 
 use aho_corasick::AhoCorasick;
 
-use super::topic;
+use super::{status_block, topic};
 
 /// The default completion markers.
 const COMPLETION: &[&str] = &[
@@ -27,8 +27,17 @@ pub(crate) const TAIL_LINES: usize = 20;
 pub struct Markers {
     completion: Vec<String>,
     placement: MarkerPlacement,
+    status_block: StatusBlock,
     /// Searches for all markers at once; nearly every text has none.
     finder: AhoCorasick,
+}
+
+/// Whether a `RALPH_STATUS` block may claim completion.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StatusBlock {
+    #[default]
+    Ignored,
+    Claims,
 }
 
 /// What the markers in a text claim.
@@ -70,7 +79,25 @@ impl Markers {
         Self {
             completion,
             placement,
+            status_block: StatusBlock::Ignored,
             finder,
+        }
+    }
+
+    /// Also accepts the status block of other tools as a claim.
+    #[must_use]
+    pub fn with_status_block(mut self, status_block: StatusBlock) -> Self {
+        self.status_block = status_block;
+        self
+    }
+
+    /// The claim of the last status block in a text.
+    pub(crate) fn claim_in_status_block(&self, text: &str) -> Claim {
+        match self.status_block {
+            StatusBlock::Claims if status_block::signals_exit(text) => Claim::Done {
+                marker: status_block::MARKER.to_owned(),
+            },
+            StatusBlock::Claims | StatusBlock::Ignored => Claim::None,
         }
     }
 
@@ -84,6 +111,10 @@ impl Markers {
         self.completion
             .iter()
             .any(|marker| prompt.contains(marker.as_str()))
+    }
+
+    pub(crate) fn is_completion(&self, text: &str) -> bool {
+        self.completion.iter().any(|marker| marker == text)
     }
 
     pub(crate) fn counts_anywhere(&self) -> bool {
@@ -306,7 +337,7 @@ fn strip_decoration(line: &str) -> &str {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum UnclosedFence {
+pub(crate) enum UnclosedFence {
     /// The rest of the text is code, as in Markdown.
     ExtendsToEnd,
     /// The fence is no fence: in the tail of a log, unpaired backticks may have any meaning.
@@ -353,13 +384,13 @@ fn fenced_lines(lines: &[&str], unclosed: UnclosedFence) -> Vec<bool> {
 }
 
 /// Three or more backticks or tildes at the beginning of a line.
-struct CodeFence {
+pub(crate) struct CodeFence {
     mark: char,
     length: usize,
 }
 
 impl CodeFence {
-    fn opening(line: &str) -> Option<Self> {
+    pub(crate) fn opening(line: &str) -> Option<Self> {
         let line = line.trim_start();
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = line.chars().take_while(|c| *c == mark).count();
@@ -367,7 +398,7 @@ impl CodeFence {
         (length >= 3 && !(mark == '`' && info.contains('`'))).then_some(Self { mark, length })
     }
 
-    fn is_closed_by(&self, line: &str) -> bool {
+    pub(crate) fn is_closed_by(&self, line: &str) -> bool {
         let line = line.trim();
         line.chars().all(|c| c == self.mark) && line.chars().count() >= self.length
     }

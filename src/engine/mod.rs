@@ -51,11 +51,13 @@ mod marker;
 mod policy;
 mod progress;
 mod prompt;
+mod published;
 mod rate_limit_phrases;
 mod reset_time;
 mod restore;
 mod sessions;
 mod snapshots;
+mod status_block;
 mod topic;
 mod unknown_output;
 mod user_messages;
@@ -68,7 +70,7 @@ pub use commands::AskPolicy;
 pub use ending::HookKind;
 pub use hats::{HatEdge, HatError, HatFinding, HatHistory, HatSeverity, Hats, check_hats, hat_edges};
 pub use interactive::InteractiveKey;
-pub use marker::Markers;
+pub use marker::{Markers, StatusBlock};
 pub use policy::{
     AgentRules, Agents, Check, EndSignal, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
     WorkspaceChecks,
@@ -109,7 +111,7 @@ pub fn first_prompt(task: &str, policy: &Policy) -> String {
         hat: queue.prompt_section(),
         ..PromptNotes::default()
     };
-    prompt::compose(task, &policy.markers, &gates, &notes)
+    prompt::compose(task, policy.prompt_rules(), &gates, &notes)
 }
 
 /// Something that happened.
@@ -270,6 +272,7 @@ pub struct Engine {
     user_messages: UserMessages,
     progress: Progress,
     snapshots: Snapshots,
+    published: published::PublishedTopics,
     commands: commands::CommandState,
     keyboard: interactive::KeyboardState,
     /// Resumed runs only: the marker of an iteration that completed before `RunEnded` was written.
@@ -351,6 +354,7 @@ impl Engine {
             user_messages: UserMessages::default(),
             progress: Progress::default(),
             snapshots: Snapshots::default(),
+            published: published::PublishedTopics::default(),
             commands: commands::CommandState::default(),
             keyboard: interactive::KeyboardState::default(),
             completed: None,
@@ -473,6 +477,7 @@ impl Engine {
             if let Action::Emit(event) = action {
                 self.user_messages.apply(event);
                 self.progress.apply(event);
+                self.published.apply(event);
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::policy::{AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure,
 use super::ending::HookKind;
 use super::hats::Hats;
 use super::marker::Markers;
+use super::prompt::PromptRules;
 use super::unknown_output::AgentVersions;
 
 /// The rules of one run.
@@ -26,6 +27,10 @@ pub struct Policy {
     pub markers: Markers,
     pub gates: Vec<Gate>,
     pub hats: Hats,
+    /// Topics that must have been published before the task counts as done.
+    pub required_events: Vec<String>,
+    /// Rules that are part of every prompt.
+    pub guardrails: Vec<String>,
     pub agents: Agents,
     pub on_declared_failure: OnDeclaredFailure,
     pub session: Session,
@@ -91,6 +96,20 @@ impl Agents {
     /// The label of an agent, if the run has several.
     pub fn label_of(&self, agent: usize) -> Option<String> {
         (self.rules.len() > 1).then(|| self.rules[agent].label.clone())
+    }
+}
+
+impl Policy {
+    pub(crate) fn prompt_rules(&self) -> PromptRules<'_> {
+        PromptRules {
+            markers: &self.markers,
+            guardrails: &self.guardrails,
+        }
+    }
+
+    /// Whether an event with this topic claims completion: the topic is a completion marker and no hat's trigger.
+    pub(crate) fn claims_completion(&self, topic: &str) -> bool {
+        self.markers.is_completion(topic) && !self.hats.names(topic)
     }
 }
 

@@ -55,8 +55,16 @@ impl GateRejection {
     }
 }
 
+/// The rules of a run that its prompts state.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PromptRules<'a> {
+    pub(crate) markers: &'a Markers,
+    pub(crate) guardrails: &'a [String],
+}
+
 /// Composes the prompt.
-pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &PromptNotes) -> String {
+pub(crate) fn compose(task: &str, rules: PromptRules<'_>, gates: &[&str], notes: &PromptNotes) -> String {
+    let PromptRules { markers, guardrails } = rules;
     let mut prompt = task.to_owned();
     let mut section = |text: &str| {
         let gap = if prompt.is_empty() || prompt.ends_with("\n\n") {
@@ -71,6 +79,9 @@ pub(crate) fn compose(task: &str, markers: &Markers, gates: &[&str], notes: &Pro
     };
     if let Some(hat) = &notes.hat {
         section(hat);
+    }
+    if !guardrails.is_empty() {
+        section(&format!("Rules:\n\n- {}", guardrails.join("\n- ")));
     }
     if let Some(gate_rejection) = &notes.gate_rejection {
         section(&explain_gate_rejection(gate_rejection));
@@ -231,13 +242,35 @@ mod tests {
     use crate::engine::marker::{Claim, OutputTail};
     use crate::policy::MarkerPlacement;
 
+    fn composed(task: &str, gates: &[&str], notes: &PromptNotes) -> String {
+        let rules = PromptRules {
+            markers: &markers(),
+            guardrails: &[],
+        };
+        compose(task, rules, gates, notes)
+    }
+
+    #[test]
+    fn guardrails_are_part_of_every_prompt() {
+        let guardrails = ["search first".to_owned(), "run the tests".to_owned()];
+        let rules = PromptRules {
+            markers: &markers(),
+            guardrails: &guardrails,
+        };
+        let prompt = compose("Say LOOP_COMPLETE.", rules, &[], &PromptNotes::default());
+        assert_eq!(
+            prompt,
+            "Say LOOP_COMPLETE.\n\nRules:\n\n- search first\n- run the tests"
+        );
+    }
+
     fn markers() -> Markers {
         Markers::new(Vec::new(), MarkerPlacement::Line)
     }
 
     #[test]
     fn task_comes_first_and_unchanged() {
-        let prompt = compose("Fix it.\r\n", &markers(), &[], &PromptNotes::default());
+        let prompt = composed("Fix it.\r\n", &[], &PromptNotes::default());
         assert!(prompt.starts_with("Fix it.\r\n\n(From ralph"), "{prompt}");
         assert!(prompt.contains("nothing but LOOP_COMPLETE."));
     }
@@ -245,10 +278,7 @@ mod tests {
     #[test]
     fn task_that_names_a_marker_gets_no_instructions() {
         let task = "Fix it, then say LOOP_COMPLETE.";
-        assert_eq!(
-            compose(task, &markers(), &["cargo test"], &PromptNotes::default()),
-            task
-        );
+        assert_eq!(composed(task, &["cargo test"], &PromptNotes::default()), task);
     }
 
     #[test]
@@ -267,12 +297,7 @@ mod tests {
             gate_rejection: Some(gate_rejection),
             ..PromptNotes::default()
         };
-        let prompt = compose(
-            "Fix it, then say LOOP_COMPLETE.",
-            &markers(),
-            &["cargo test"],
-            &notes,
-        );
+        let prompt = composed("Fix it, then say LOOP_COMPLETE.", &["cargo test"], &notes);
         assert_eq!(
             prompt,
             "Fix it, then say LOOP_COMPLETE.\n\nYou reported that the task is done, but it is not: ralph ran `cargo \
@@ -286,7 +311,7 @@ mod tests {
             ignored_marker: Some(("LOOP_COMPLETE".into(), "it was in a fence".into())),
             ..PromptNotes::default()
         };
-        let prompt = compose("Say LOOP_COMPLETE.", &markers(), &[], &notes);
+        let prompt = composed("Say LOOP_COMPLETE.", &[], &notes);
         assert!(
             prompt.contains("did not count as completion: it was in a fence."),
             "{prompt}"
@@ -300,7 +325,7 @@ mod tests {
             ignored_marker: Some(("LOOP_COMPLETE".into(), "it was in a fence".into())),
             ..PromptNotes::default()
         };
-        let prompt = compose("Fix it.", &markers(), &["true"], &notes);
+        let prompt = composed("Fix it.", &["true"], &notes);
         let mut tail = OutputTail::default();
         prompt.lines().for_each(|line| tail.push(line, &markers()));
         assert!(matches!(

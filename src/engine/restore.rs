@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::progress::Progress;
 use super::prompt::{GateRejection, PromptNotes};
+use super::published::PublishedTopics;
 use super::user_messages::UserMessages;
 use super::*;
 use crate::event::{Meta, Record, Resumption};
@@ -35,6 +36,7 @@ pub struct RestoredRun {
     gate_command: String,
     user_messages: UserMessages,
     progress: Progress,
+    published: PublishedTopics,
     hats: HatHistory,
     received_commands: Vec<String>,
     completed: Option<String>,
@@ -102,6 +104,7 @@ impl RestoredRun {
         self.skip(record.seq, record.at);
         self.user_messages.apply(&record.event);
         self.progress.apply(&record.event);
+        self.published.apply(&record.event);
         self.hats.apply(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.set_header(header),
@@ -324,6 +327,7 @@ impl Engine {
         engine.user_messages = restored.user_messages;
         engine.restore_received(restored.received_commands);
         engine.progress = restored.progress;
+        engine.published = restored.published;
         engine.completed = restored.completed;
         engine.resets_at = restored.resets_at;
         // A journal without labels belongs to a run with one agent, which another one may have replaced since.

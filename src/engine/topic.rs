@@ -7,6 +7,8 @@ use memchr::memmem::Finder;
 
 use crate::event::TopicEvent;
 
+use super::marker::{CodeFence, UnclosedFence};
+
 const OPEN: &str = "<event";
 const CLOSE: &str = "</event>";
 /// Built once, because every message is searched.
@@ -18,12 +20,60 @@ const MAX_TAG_BYTES: usize = 4096;
 pub(crate) const EXAMPLE: &str = "<event topic=\"TOPIC\">PAYLOAD</event>";
 const EXAMPLE_TOPIC: &str = "TOPIC";
 
-/// The events in a text, in order. Unclosed tags are ignored.
-pub(crate) fn events_in(text: &str) -> Vec<TopicEvent> {
-    EventTags { text, position: 0 }
-        .map(|tag| tag.event)
-        .filter(|event| event.topic != EXAMPLE_TOPIC)
-        .collect()
+/// The events in a text, in order. Unclosed tags, and tags in a code fence, are ignored.
+pub(crate) fn events_in(text: &str, unclosed: UnclosedFence) -> Vec<TopicEvent> {
+    let mut events = Vec::new();
+    let mut fences = FenceScanner::default();
+    let mut end = 0;
+    for tag in (EventTags { text, position: 0 }) {
+        fences.scan(&text[end..tag.start]);
+        end = tag.end;
+        if tag.event.topic != EXAMPLE_TOPIC {
+            fences.add(tag.event, &mut events);
+        }
+    }
+    if end > 0 {
+        fences.scan(&text[end..]);
+        events.extend(fences.at_end(unclosed));
+    }
+    events
+}
+
+/// Follows the code fences of a text. Payloads are no part of the text.
+#[derive(Default)]
+struct FenceScanner {
+    open: Option<CodeFence>,
+    /// Events since the open fence began.
+    fenced: Vec<TopicEvent>,
+}
+
+impl FenceScanner {
+    fn scan(&mut self, text: &str) {
+        for line in text.lines() {
+            match &self.open {
+                None => self.open = CodeFence::opening(line),
+                Some(fence) if fence.is_closed_by(line) => {
+                    self.open = None;
+                    self.fenced.clear();
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn add(&mut self, event: TopicEvent, events: &mut Vec<TopicEvent>) {
+        match self.open {
+            None => events.push(event),
+            Some(_) => self.fenced.push(event),
+        }
+    }
+
+    fn at_end(self, unclosed: UnclosedFence) -> Vec<TopicEvent> {
+        match unclosed {
+            UnclosedFence::Ignored => self.fenced,
+            UnclosedFence::ExtendsToEnd => Vec::new(),
+        }
+    }
 }
 
 /// The text without its events.
@@ -103,6 +153,23 @@ fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
+    fn events(text: &str) -> Vec<TopicEvent> {
+        events_in(text, UnclosedFence::ExtendsToEnd)
+    }
+
+    #[test]
+    fn events_in_code_fences_are_ignored() {
+        let shown = "Emit it so:\n```xml\n<event topic=\"a\">1</event>\n```\n<event topic=\"b\">```\n2</event>\n\
+                     <event topic=\"c\">3</event>";
+        assert_eq!(events(shown), [event("b", None, "```\n2"), event("c", None, "3")]);
+        let unclosed = "```\n<event topic=\"a\">1</event>";
+        assert_eq!(events(unclosed), []);
+        assert_eq!(
+            events_in(unclosed, UnclosedFence::Ignored),
+            [event("a", None, "1")]
+        );
+    }
+
     fn event(topic: &str, target: Option<&str>, payload: &str) -> TopicEvent {
         TopicEvent {
             topic: topic.into(),
@@ -118,7 +185,7 @@ mod tests {
             event("plan.ready", None, "do it"),
             event("x", Some("qa"), "two\nlines"),
         ];
-        assert_eq!(events_in(text), expected);
+        assert_eq!(events(text), expected);
         assert_eq!(without_events(text), "a  b\n");
     }
 
@@ -131,7 +198,7 @@ mod tests {
             "<eventtopic=\"a\"",
             "<event",
         ] {
-            assert_eq!(events_in(text), [], "{text}");
+            assert_eq!(events(text), [], "{text}");
             assert_eq!(without_events(text), text);
         }
     }
@@ -141,14 +208,14 @@ mod tests {
         // With quadratic time this would take minutes.
         for beginning in ["<event topic=\"a\">", "<event topic=\"a\" "] {
             let text = beginning.repeat((4 << 20) / beginning.len());
-            assert_eq!(events_in(&text), []);
+            assert_eq!(events(&text), []);
         }
     }
 
     #[test]
     fn broken_tag_does_not_hide_the_next_one() {
         assert_eq!(
-            events_in("<event oops>\n<event topic=\"a\">b</event>"),
+            events("<event oops>\n<event topic=\"a\">b</event>"),
             [event("a", None, "b")]
         );
     }

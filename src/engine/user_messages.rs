@@ -46,7 +46,9 @@ fn agent_read_prompt(outcome: &IterationOutcome) -> bool {
         | IterationOutcome::TimedOut { .. }
         | IterationOutcome::Skipped => true,
         IterationOutcome::Failed { failure } => match failure {
-            IterationFailure::Declared { .. } | IterationFailure::OutsideAllowedPaths { .. } => true,
+            IterationFailure::Declared { .. }
+            | IterationFailure::DisallowedTool { .. }
+            | IterationFailure::OutsideAllowedPaths { .. } => true,
             IterationFailure::Exit { .. }
             | IterationFailure::AgentError { .. }
             | IterationFailure::Refused { .. }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Interrupt;
+use super::{Interrupt, TopicEvent};
 
 /// A request to a run. Keys, `ralph tell`, inbox files, signals and answers all become one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +16,14 @@ use super::Interrupt;
 pub enum Command {
     /// Text for the agent. It is added to the next prompt.
     Message { text: String },
+    /// An event that the agent published with `ralph emit`.
+    Publish {
+        #[serde(flatten)]
+        event: TopicEvent,
+        /// The iteration in which it was published. An event of an iteration that has ended is not delivered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        iteration: Option<u64>,
+    },
     /// Pause after the current iteration.
     Pause,
     /// Resume after a pause.
@@ -53,7 +61,11 @@ impl Command {
     /// to a process that resumes the run later.
     pub fn expires(&self) -> bool {
         match self {
-            Self::StopIteration | Self::Stop { .. } | Self::Kill | Self::Answer { .. } => true,
+            Self::Publish { .. }
+            | Self::StopIteration
+            | Self::Stop { .. }
+            | Self::Kill
+            | Self::Answer { .. } => true,
             Self::Message { .. } | Self::Pause | Self::Resume | Self::Wake => false,
         }
     }
@@ -143,6 +155,17 @@ mod tests {
             (
                 Command::Message { text: "a".into() },
                 json!({"kind": "message", "text": "a"}),
+            ),
+            (
+                Command::Publish {
+                    event: TopicEvent {
+                        topic: "a".into(),
+                        target: None,
+                        payload: "b".into(),
+                    },
+                    iteration: Some(3),
+                },
+                json!({"kind": "publish", "topic": "a", "payload": "b", "iteration": 3}),
             ),
             (Command::Pause, json!({"kind": "pause"})),
             (Command::Resume, json!({"kind": "resume"})),

@@ -516,8 +516,10 @@ fn command_received(command: &Command) -> Option<Description> {
         Command::Resume => "resume",
         Command::Wake => "end the wait",
         Command::StopIteration => "stop this iteration, continue with the next",
-        // The end of the run or of the question is described instead.
-        Command::Stop { .. } | Command::Kill | Command::Answer { .. } => return None,
+        // The event, or the end of the run or of the question, is described instead.
+        Command::Publish { .. } | Command::Stop { .. } | Command::Kill | Command::Answer { .. } => {
+            return None;
+        }
     };
     Some(Description::new(NoteTag::User, Tone::Plain, text))
 }

@@ -146,6 +146,8 @@ pub enum IterationFailure {
         #[serde(default)]
         more: u64,
     },
+    /// The agent used a tool that its hat must not use.
+    DisallowedTool { tool: String },
     /// It is unknown whether files outside `allowed_paths` were changed.
     PathsNotChecked { reason: String },
 }

@@ -211,6 +211,9 @@ fn describe_failure(failure: &IterationFailure) -> String {
                 files.join(", ")
             )
         }
+        IterationFailure::DisallowedTool { tool } => {
+            format!("the agent used {tool}, which is in disallowed_tools of its hat")
+        }
         IterationFailure::NoTerminalEvent => "the agent's output ended before its final event".into(),
         IterationFailure::PathsNotChecked { reason } => {
             format!("cannot tell whether files outside allowed_paths were changed: {reason}")

@@ -2,9 +2,14 @@
 
 use super::section::section;
 
+/// The default topic of a run's first event.
+pub const START_TOPIC: &str = "task.start";
+
 section! {
     /// The definition of one hat.
     Hat, PartialHat, "hats.NAME" {
+        /// The name that the prompt and listings show. Default: the key.
+        display_name: String,
         /// A one-sentence description of the role.
         description: String = String::new(),
         /// The topics, or topic patterns (`build.*`, `*`), that activate the hat.
@@ -18,6 +23,10 @@ section! {
         /// The topic to publish if the hat publishes none.
         #[check(length(min = 1))]
         default_publishes: String,
+        /// Tools that the hat must not use, by the names that the agent's transcript has for them. An iteration that
+        /// uses one fails.
+        #[check(inner(length(min = 1)))]
+        disallowed_tools: Vec<String> = Vec::new(),
         /// Maximum number of activations per run.
         #[check(range(min = 1))]
         max_activations: u64,
@@ -43,6 +52,11 @@ impl Hat {
             name: name.to_owned(),
             ..Self::default()
         }
+    }
+
+    /// The name to show.
+    pub fn shown_name(&self) -> &str {
+        self.display_name.as_deref().unwrap_or(&self.name)
     }
 
     /// All topics that the hat may publish.

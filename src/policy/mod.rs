@@ -13,7 +13,7 @@ mod session;
 
 pub use completion::{MarkerPlacement, OnDeclaredFailure};
 pub use gate::Gate;
-pub use hat::{Hat, PartialHat};
+pub use hat::{Hat, PartialHat, START_TOPIC};
 pub use hooks::{Hooks, PartialHooks};
 pub use limits::{AttemptTimeouts, CostAvailability, CostRules, Limits, Timing};
 pub(crate) use prices::MissingPrice;

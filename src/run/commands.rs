@@ -68,6 +68,7 @@ pub(super) fn interrupt_of(command: &Command) -> Option<Interrupt> {
         Command::Stop { by } => Some(*by),
         Command::Kill => Some(Interrupt::Quit),
         Command::Message { .. }
+        | Command::Publish { .. }
         | Command::Pause
         | Command::Resume
         | Command::Wake

@@ -217,6 +217,9 @@ impl Driver<'_> {
         if let Some(ralph) = own_program() {
             set.push(("RALPH_BIN".into(), ralph.into()));
         }
+        if let Some(path) = &self.agent_path {
+            set.push(("PATH".into(), path.clone()));
+        }
         Environment {
             // If this run was started by an agent of another run, the hat of that run does not apply.
             remove: NESTED_SESSION

@@ -5,6 +5,7 @@
 mod acp_trial;
 mod activity;
 mod agent_output;
+mod agent_path;
 mod broadcast;
 mod capture;
 mod clock;
@@ -60,6 +61,7 @@ pub use replay::{LeftOut, Pace, ReplayEnd, replay};
 pub use trial::{CallMode, Trial, TrialError, TrialOutput};
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -195,6 +197,8 @@ struct Driver<'a> {
     hooks: HookRunner,
     secrets: Secrets,
     inbox: InboxPoller,
+    /// PATH of the agents, if it differs from that of this process.
+    agent_path: Option<OsString>,
     keyboard: KeyboardUse,
     /// Reads answers from stdin.
     listening: Option<AnswerReader>,
@@ -216,6 +220,17 @@ enum Journaling {
     Required,
     /// The run is ending because of an error already.
     BestEffort,
+}
+
+fn effect_context(setup: &Setup, host: &Host) -> EffectContext {
+    EffectContext {
+        run: Arc::clone(&setup.run),
+        prompt: setup.prompt.clone(),
+        workspace: setup.workspace.clone(),
+        host: host.clone(),
+        watched: setup.watched.clone(),
+        snapshots: setup.snapshots.clone(),
+    }
 }
 
 impl<'a> Driver<'a> {
@@ -244,14 +259,7 @@ impl<'a> Driver<'a> {
             }
         };
         let clock = host.start_clock(elapsed);
-        let context = EffectContext {
-            run: Arc::clone(&setup.run),
-            prompt: setup.prompt.clone(),
-            workspace: setup.workspace.clone(),
-            host: host.clone(),
-            watched: setup.watched.clone(),
-            snapshots: setup.snapshots.clone(),
-        };
+        let context = effect_context(&setup, host);
         let driver = Self {
             broadcast: Broadcast::start(front_ends, &journal_path, &queue.sender(), host.panics())
                 .map_err(RunError::Thread)?,
@@ -266,6 +274,7 @@ impl<'a> Driver<'a> {
             log: RunLog::new(),
             keyboard,
             inbox,
+            agent_path: agent_path::with_this_program(setup.run.directory()),
             setup,
             queue,
             journal,

@@ -178,7 +178,7 @@ impl Driver<'_> {
         match event {
             RunnerEvent::Output { stream, bytes } => self.on_output(stream, bytes),
             RunnerEvent::Ended { end, swept } => {
-                self.job_ended(end, swept);
+                self.job_ended(end, swept)?;
                 Ok(None)
             }
         }
@@ -225,9 +225,9 @@ impl Driver<'_> {
         Ok(None)
     }
 
-    fn job_ended(&mut self, end: AgentEnd, swept: u64) {
+    fn job_ended(&mut self, end: AgentEnd, swept: u64) -> Result<(), RunError> {
         let Some(RunningJob { work, handle, .. }) = self.job.take() else {
-            return;
+            return Ok(());
         };
         self.leave_screen();
         if let JobHandle::Running(handle) = handle {
@@ -236,6 +236,8 @@ impl Driver<'_> {
         match work {
             Work::Agent(output) => {
                 self.todo.extend(output.finish());
+                // The agent's last events must be known before its iteration is judged.
+                self.poll_inbox()?;
                 self.todo.push_back(Input::AgentEnded { end, swept });
                 self.discard_scratch();
             }
@@ -244,6 +246,7 @@ impl Driver<'_> {
                 output: excerpt.text(),
             }),
         }
+        Ok(())
     }
 
     fn discard_scratch(&mut self) {

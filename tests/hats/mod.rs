@@ -210,3 +210,81 @@ fn a_token_budget_can_be_given_as_a_flag() {
     assert!(output.stdout.contains(r#""limit":"tokens""#), "{output:?}");
     assert!(sandbox.was_called(2) && !sandbox.was_called(3));
 }
+
+/// An agent that is a shell script, and two hats.
+fn sandbox_of_emitting_agent(script: &str) -> Sandbox {
+    let sandbox = Sandbox::new().with_file("agent.sh", script);
+    let path = sandbox.work().join("agent.sh");
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a script");
+    sandbox.with_file(
+        "ralph.yml",
+        "cli: {backend: custom, command: ./agent.sh, prompt_mode: stdin}\n\
+         event_loop: {prompt: x, max_iterations: 4, starting_event: begin, required_events: [built]}\n\
+         hats:\n  builder: {triggers: [begin], publishes: [built], display_name: The builder}\n  \
+         checker: {triggers: [built], publishes: [LOOP_COMPLETE]}\n",
+    )
+}
+
+#[test]
+fn agents_publish_events_from_their_tools() {
+    let sandbox = sandbox_of_emitting_agent(
+        "#!/bin/sh\ncat > $RALPH_HAT.prompt\ncase $RALPH_HAT in\n\
+         builder) ralph emit built 'by a tool: $HOME' ;;\n\
+         checker) ralph tools task ensure x > advice; ralph emit --json LOOP_COMPLETE '{\"ok\": true}' ;;\n\
+         esac\necho worked\n",
+    );
+    let output = sandbox.ralph(&["run"]).exits_with(0);
+    let prompt = std::fs::read_to_string(sandbox.work().join("builder.prompt")).expect("a prompt");
+    assert!(prompt.contains("hat `The builder`"), "{prompt}");
+    let prompt = std::fs::read_to_string(sandbox.work().join("checker.prompt")).expect("a prompt");
+    assert_eq!(prompt.matches("- built: by a tool: $HOME").count(), 1, "{prompt}");
+    let topics = sandbox.records("topic");
+    assert_eq!(topics.len(), 2, "{topics:?}");
+    let advice = std::fs::read_to_string(sandbox.work().join("advice")).expect("advice");
+    assert!(advice.starts_with("No task list here:"), "{advice}");
+    assert!(output.stdout.contains("LOOP_COMPLETE"), "{output:?}");
+}
+
+#[test]
+fn events_are_published_only_into_an_active_run() {
+    let sandbox = Sandbox::scripted("say LOOP_COMPLETE", "event_loop: {prompt: x}\n");
+    let output = sandbox.ralph(&["emit", "built"]).exits_with(2);
+    assert_eq!(
+        output.stderr,
+        "error: not called by a run: RALPH_RUN_ID is not set\nhint: agents call this; to send a run a message: ralph \
+         tell TEXT\n"
+    );
+    sandbox.ralph(&["run"]).exits_with(0);
+    let run = sandbox.newest_run();
+    let id = run.file_name().expect("an id").to_owned();
+    let emit = |topic: &str| {
+        let mut command = sandbox.command(&["emit", topic]);
+        let output = command.env("RALPH_RUN_ID", &id).output().expect("ralph");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert!(emit("built").contains("is not active"), "{}", emit("built"));
+    assert!(
+        emit("two words").contains("invalid topic"),
+        "{}",
+        emit("two words")
+    );
+    assert!(!run.join("inbox").exists());
+}
+
+#[test]
+fn disallowed_tools_require_an_agent_that_reports_its_tools() {
+    let sandbox = sandbox_of_emitting_agent("#!/bin/sh\necho never > called\n");
+    let sandbox = sandbox.with_file(
+        "ralph.yml",
+        "cli: {backend: custom, command: ./agent.sh}\nevent_loop: {prompt: x}\n\
+         hats: {all: {triggers: ['*'], disallowed_tools: [Edit]}}\n",
+    );
+    let output = sandbox.ralph(&["run"]).exits_with(2);
+    assert!(
+        output
+            .stderr
+            .starts_with("error: hats.all.disallowed_tools cannot be enforced"),
+        "{output:?}"
+    );
+    assert!(!sandbox.work().join("called").exists());
+}

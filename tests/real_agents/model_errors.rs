@@ -71,6 +71,7 @@ fn message(failure: &IterationFailure) -> &str {
         IterationFailure::Declared { .. }
         | IterationFailure::NoOutput
         | IterationFailure::NoTerminalEvent
+        | IterationFailure::DisallowedTool { .. }
         | IterationFailure::PathsNotChecked { .. }
         | IterationFailure::OutsideAllowedPaths { .. } => "",
     }

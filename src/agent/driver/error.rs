@@ -66,12 +66,6 @@ pub enum DriverError {
     NoCommand { path: String },
     #[error("`{binary}`, required by driver {name}, is not in PATH")]
     NoProgram { name: String, binary: String },
-    #[error("unknown tool `{tool}` in the allowed tools of {driver}")]
-    UnknownTool {
-        tool: String,
-        driver: String,
-        valid: Vec<String>,
-    },
     #[error(transparent)]
     Process(#[from] ProcessError),
 }

@@ -218,7 +218,12 @@ impl Driver {
         if built.status != 0 {
             return Err(failed("driver_build_command", built.status));
         }
-        let argv = match (self.supports.live_output, built.live_status) {
+        let supports_live = match self.variables.output_format.as_str() {
+            // The live command is for JSON lines.
+            "text" => Supported::No,
+            _ => self.supports.live_output,
+        };
+        let argv = match (supports_live, built.live_status) {
             (Supported::No, _) => built.argv,
             (Supported::Yes, None | Some(0)) => built.live_argv,
             (Supported::Yes, Some(status)) => return Err(failed("driver_prepare_live_command", status)),

@@ -1,38 +1,41 @@
 //! Checks the configured allowed tools against the patterns of a driver.
 
-use super::{Driver, DriverError, Supported};
+use super::{Driver, Supported};
 
-/// Checks the comma-separated allowed tools. Returns a warning if the setting has no effect; an unknown tool is an
-/// error.
-pub fn check_tools(driver: &Driver, allowed: &str) -> Result<Option<String>, DriverError> {
+/// Checks the comma-separated allowed tools. Returns a warning if the setting has no effect, or if the driver does not list
+/// a tool: a newer version of the agent may have it.
+pub fn check_tools(driver: &Driver, allowed: &str) -> Option<String> {
     let requested: Vec<&str> = allowed
         .split(',')
         .map(str::trim)
         .filter(|tool| !tool.is_empty())
         .collect();
     if requested.is_empty() {
-        return Ok(None);
+        return None;
     }
     if driver.supports.tool_allowlist == Supported::No {
-        return Ok(Some(format!(
+        return Some(format!(
             "{} does not support tool allowlists; driver.allowed_tools has no effect",
             driver.display_name
-        )));
+        ));
     }
-    match requested.into_iter().find(|tool| !is_valid(tool, &driver.tools)) {
-        Some(tool) => Err(DriverError::UnknownTool {
-            tool: tool.to_owned(),
-            driver: driver.display_name.clone(),
-            valid: driver.tools.clone(),
-        }),
-        None => Ok(None),
-    }
+    let unknown = requested
+        .into_iter()
+        .find(|tool| !is_valid(tool, &driver.tools))?;
+    Some(format!(
+        "driver.allowed_tools: {} lists no tool `{unknown}`; it is passed on unchanged",
+        driver.display_name
+    ))
 }
 
 /// True if a pattern equals the tool or matches it with `*` as a wildcard. `Name(…)` is valid if any pattern has the
 /// same `Name`, because the agent itself evaluates the part in parentheses.
 fn is_valid(tool: &str, patterns: &[String]) -> bool {
     let name = |tool: &str| tool.split('(').next().unwrap_or_default().to_owned();
+    // A tool of an MCP server, whose names no driver can list.
+    if tool.starts_with("mcp__") && tool.len() > "mcp__".len() {
+        return true;
+    }
     let is_call = tool.ends_with(')') && tool.contains('(');
     patterns.iter().any(|pattern| {
         pattern == tool

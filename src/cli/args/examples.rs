@@ -28,6 +28,16 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ralph runs --agent codex --json | jq -r '.[].id'",
         ],
     ),
+    (
+        "wave",
+        &["ralph wave emit review.file --payloads src/a.rs src/b.rs"],
+    ),
+    (
+        "wave emit",
+        &["ralph wave emit review.file --payloads src/a.rs src/b.rs"],
+    ),
+    ("tools", &["ralph tools task"]),
+    ("emit", &["ralph emit build.done \"all tests pass\""]),
     ("show", &["ralph show", "ralph show 20261115-2045 --json"]),
     ("diff", &["ralph diff 3", "ralph diff 20261115-2045 2..5 --stat"]),
     (

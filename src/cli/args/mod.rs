@@ -2,6 +2,7 @@
 
 mod bench;
 mod command_groups;
+mod emit;
 mod examples;
 mod history;
 mod plan;
@@ -19,6 +20,7 @@ pub(super) use bench::{
     BenchArguments, BenchCommand, BenchListArguments, BenchLocation, BenchReportArguments, BenchRunArguments,
 };
 pub(super) use command_groups::with_command_groups;
+pub(super) use emit::{EmitArguments, ToolsArguments, WaveArguments, WaveCommand};
 pub(super) use examples::with_examples;
 pub(super) use history::{
     CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
@@ -59,6 +61,15 @@ pub(super) enum CliCommand {
     Init(InitArguments),
     /// Send a message or command to a running loop
     Tell(TellArguments),
+    /// Publish an event into the run that calls this (for agents)
+    #[command(hide = true)]
+    Emit(EmitArguments),
+    /// Publish several events with one topic, as ralph-orchestrator's agents do
+    #[command(hide = true)]
+    Wave(WaveArguments),
+    /// Explain what replaces ralph-orchestrator's tools
+    #[command(hide = true)]
+    Tools(ToolsArguments),
     /// List the runs of this directory, newest first
     Runs(RunsArguments),
     /// Show what a run did, iteration by iteration

@@ -173,6 +173,17 @@ pub(in crate::cli) struct InitArguments {
     /// Convert a ralphex configuration to ralph.yml [default: this project's file, otherwise your own]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     from_ralphex: Option<Option<PathBuf>>,
+    /// Convert a ralph.yml of ralph-orchestrator
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ralphrc", "from_ralphex"])]
+    from_orchestrator: Option<PathBuf>,
+    /// Convert a kstrl.toml to ralph.yml [default: this project's file]
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        conflicts_with_all = ["from_ralphrc", "from_ralphex", "from_orchestrator"]
+    )]
+    from_kstrl: Option<Option<PathBuf>>,
 }
 
 impl InitArguments {
@@ -186,7 +197,15 @@ impl InitArguments {
             .from_ralphex
             .as_ref()
             .map(|file| (ImportArgument::Ralphex, file));
-        ralphrc.or(ralphex).map(|(name, file)| (name, file.as_deref()))
+        let kstrl = self.from_kstrl.as_ref().map(|file| (ImportArgument::Kstrl, file));
+        let orchestrator = self
+            .from_orchestrator
+            .as_deref()
+            .map(|file| (ImportArgument::Orchestrator, Some(file)));
+        let others = ralphrc.or(ralphex).or(kstrl);
+        others
+            .map(|(name, file)| (name, file.as_deref()))
+            .or(orchestrator)
     }
 }
 
@@ -194,6 +213,8 @@ impl InitArguments {
 pub(in crate::cli) enum ImportArgument {
     Ralphrc,
     Ralphex,
+    Orchestrator,
+    Kstrl,
 }
 
 impl fmt::Display for ImportArgument {
@@ -201,6 +222,8 @@ impl fmt::Display for ImportArgument {
         f.write_str(match self {
             Self::Ralphrc => "ralphrc",
             Self::Ralphex => "ralphex",
+            Self::Orchestrator => "orchestrator",
+            Self::Kstrl => "kstrl",
         })
     }
 }

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{ImportContext, ImportedFile, read};
+use super::{ImportContext, ImportedFile, ImportedSettings, orchestrator, read};
 use crate::config::PartialSettings;
+use crate::config::diagnostic::{ConfigError, Problem};
+use crate::config::yaml::Document;
 
 /// The file to convert, and the location of the resulting `ralph.yml`.
 #[derive(Debug, Clone, Copy)]
@@ -29,14 +31,34 @@ pub fn convert_to_yaml(source: &ImportSource<'_>) -> String {
         agents,
     };
     let imported = read(source.format, source.text, &context);
+    write(imported, path, source.base)
+}
+
+/// Converts a `ralph.yml` of ralph-orchestrator to one of this program.
+pub fn convert_orchestrator(
+    path: &Path,
+    text: &str,
+    agents: &[&str],
+    base: &Path,
+) -> Result<String, ConfigError> {
+    let document = Document::new(path, text);
+    let values: Value = document.read_values().map_err(ConfigError::Diagnostic)?;
+    let problems = |problems: Vec<Problem>| {
+        ConfigError::of_problems(problems.into_iter().map(|problem| document.diagnostic(problem)))
+    };
+    let imported = orchestrator::read(path, &values, document.spans(), agents).map_err(problems)?;
+    Ok(write(imported, path, base))
+}
+
+fn write(imported: ImportedSettings, path: &Path, base: &Path) -> String {
     let mut settings = imported.settings;
     if let Some(prompt) = &mut settings.event_loop.prompt_file
-        && let Ok(relative) = prompt.strip_prefix(source.base)
+        && let Ok(relative) = prompt.strip_prefix(base)
     {
         *prompt = relative.to_owned();
     }
     let mut yaml = format!("# Converted from {}.\n", path.display());
-    for warning in &imported.warnings {
+    for warning in imported.refusals.iter().chain(&imported.warnings) {
         yaml.push_str(&format!("# Not converted: {}\n", warning.replace('\n', " ")));
     }
     yaml.push_str(&to_yaml(&settings));

@@ -1,11 +1,15 @@
 //! Imports configuration files of similar tools as layers below every `ralph.yml`: `.ralphrc` (bash assignments,
-//! parsed and never executed) and ralphex's `config` (INI). Unsupported settings produce warnings.
+//! parsed and never executed), ralphex's `config` (INI) and `kstrl.toml`. A `ralph.yml` of ralph-orchestrator is imported in
+//! the place of ralph's own. Unsupported settings produce warnings.
 
+mod builder;
 mod convert;
+mod kstrl;
+pub(super) mod orchestrator;
 mod ralphex;
 mod ralphrc;
 
-pub use convert::{ImportSource, convert_to_yaml, to_yaml};
+pub use convert::{ImportSource, convert_orchestrator, convert_to_yaml, to_yaml};
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +29,8 @@ pub(super) struct ImportedSettings {
     /// The source of each key of `ralph.yml`.
     pub(super) origins: Vec<(String, ImportedFrom)>,
     pub(super) warnings: Vec<String>,
+    /// Settings that must be honored and cannot be: the file is not used.
+    pub(super) refusals: Vec<String>,
 }
 
 /// The kinds of files that can be imported.
@@ -32,6 +38,7 @@ pub(super) struct ImportedSettings {
 pub enum ImportedFile {
     Ralphrc,
     Ralphex,
+    Kstrl,
 }
 
 /// The path of an imported file and what is needed to interpret it.
@@ -56,10 +63,19 @@ pub(super) fn find(cwd: &Path, user_dir: Option<&Path>) -> Vec<(ImportedFile, Pa
     let project_file = nearest(&[".ralphex/config"]);
     // Newer layouts use `.ralph/`, older ones the project root.
     let ralphrc = nearest(&[".ralph/.ralphrc", ".ralphrc"]);
-    user_file
+    let kstrl = nearest(&[
+        "kstrl.toml",
+        "ralph.toml",
+        "scripts/kstrl/prompt.md",
+        "scripts/ralph/prompt.md",
+    ]);
+    let kstrl = kstrl.into_iter().map(|path| (ImportedFile::Kstrl, path));
+    let ralphex_files = user_file
         .into_iter()
         .chain(project_file)
-        .map(|path| (ImportedFile::Ralphex, path))
+        .map(|path| (ImportedFile::Ralphex, path));
+    kstrl
+        .chain(ralphex_files)
         .chain(ralphrc.map(|path| (ImportedFile::Ralphrc, path)))
         .collect()
 }
@@ -71,10 +87,22 @@ pub fn nearest_import(format: ImportedFile, cwd: &Path, user_dir: Option<&Path>)
     matching.next_back()
 }
 
+/// The directory to which the paths of an imported file are relative.
+pub(super) fn base_of(format: ImportedFile, path: &Path) -> &Path {
+    let directory = path.parent().unwrap_or(path);
+    match format {
+        ImportedFile::Kstrl => kstrl::root_of(path),
+        // `.ralphex/config` belongs to the directory that contains `.ralphex`.
+        ImportedFile::Ralphex if directory.ends_with(".ralphex") => directory.parent().unwrap_or(directory),
+        ImportedFile::Ralphex | ImportedFile::Ralphrc => directory,
+    }
+}
+
 pub(super) fn read(format: ImportedFile, text: &str, context: &ImportContext<'_>) -> ImportedSettings {
     match format {
         ImportedFile::Ralphrc => ralphrc::read(text, context),
         ImportedFile::Ralphex => ralphex::read(text, context),
+        ImportedFile::Kstrl => kstrl::read(text, context),
     }
 }
 

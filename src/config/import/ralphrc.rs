@@ -1,32 +1,49 @@
 //! Parses `.ralphrc`: bash assignments, without executing anything. Quotes, comments, `export` and
 //! `${NAME:-default}` are supported; lines that would run a command are ignored with a warning.
 
+use std::path::{Path, PathBuf};
+
 use super::{ImportContext, ImportedFrom, ImportedSettings};
 use crate::config::diagnostic::{closest, printable};
 use crate::config::settings::OutputFormat;
-use crate::policy::{Seconds, Session};
+use crate::policy::{Gate, Seconds, Session};
+
+/// The driver of a file that names none.
+const DEFAULT_DRIVER: &str = "claude-code";
+/// `QUALITY_GATE_TIMEOUT` of a file that does not set it.
+const DEFAULT_GATE_TIMEOUT: u64 = 120;
 
 /// Known variables that ralph does not support.
 const UNSUPPORTED: &[&str] = &[
+    "AGENT_FILE",
     "BEADS_FILTER",
     "CB_AUTO_RESET",
     "CB_COOLDOWN_MINUTES",
-    "CB_NO_PROGRESS_THRESHOLD",
     "CB_OUTPUT_DECLINE_THRESHOLD",
     "CB_PERMISSION_DENIAL_THRESHOLD",
-    "CB_SAME_ERROR_THRESHOLD",
+    "CB_READ_ONLY_TIMEOUT_THRESHOLD",
     "CLAUDE_AUTO_UPDATE",
     "CLAUDE_MIN_VERSION",
     "CLAUDE_SESSION_EXPIRY_HOURS",
+    "DRY_RUN",
+    "ENABLE_BACKUP",
+    "ENABLE_NOTIFICATIONS",
+    "FIX_PLAN_FILE",
     "GITHUB_REPO",
     "GITHUB_TASK_LABEL",
     "MAX_CALLS_PER_HOUR",
     "MAX_TOKENS_PER_HOUR",
     "PERMISSION_DENIAL_MODE",
     "PRD_FILE",
+    "QUALITY_GATE_MODE",
+    "QUALITY_GATE_ON_COMPLETION_ONLY",
     "RALPH_SHELL_INIT_FILE",
+    "REVIEW_ENABLED",
+    "REVIEW_INTERVAL",
+    "REVIEW_MODE",
     "SESSION_EXPIRY_HOURS",
     "TASK_SOURCES",
+    "WRITE_TIMEOUT_MINUTES",
 ];
 /// Known variables that have no effect on a run; ignored without a warning.
 const IGNORED: &[&str] = &[
@@ -38,6 +55,8 @@ const IGNORED: &[&str] = &[
 /// Variables that are converted to settings.
 const SUPPORTED: &[&str] = &[
     "ALLOWED_TOOLS",
+    "CB_NO_PROGRESS_THRESHOLD",
+    "CB_SAME_ERROR_THRESHOLD",
     "CLAUDE_ALLOWED_TOOLS",
     "CLAUDE_CODE_CMD",
     "CLAUDE_OUTPUT_FORMAT",
@@ -45,7 +64,11 @@ const SUPPORTED: &[&str] = &[
     "CLAUDE_TIMEOUT_MINUTES",
     "CLAUDE_USE_CONTINUE",
     "PLATFORM_DRIVER",
+    "PROMPT_FILE",
+    "QUALITY_GATES",
+    "QUALITY_GATE_TIMEOUT",
     "SESSION_CONTINUITY",
+    "TEST_COMMAND",
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -104,7 +127,14 @@ type Lookup<'a> = dyn Fn(&str) -> Option<(String, ImportedFrom)> + 'a;
 
 fn convert(value_of: &Lookup<'_>, context: &ImportContext<'_>, imported: &mut ImportedSettings) {
     let non_empty = |name: &str| value_of(name).filter(|(value, _)| !value.is_empty());
-    let driver = non_empty("PLATFORM_DRIVER");
+    let command = non_empty("CLAUDE_CODE_CMD").filter(|(command, _)| command != "claude");
+    let named = non_empty("PLATFORM_DRIVER");
+    // The driver of these tools is claude-code unless the file names another one or another program.
+    let default = || (DEFAULT_DRIVER.to_owned(), ImportedFrom::Line(1));
+    let driver = match &command {
+        Some(_) => named,
+        None => Some(named.unwrap_or_else(default)),
+    };
     if let Some((name, origin)) = &driver {
         imported.settings.cli.backend = Some(format!("driver:{name}"));
         imported.set_origin("cli.backend", origin);
@@ -117,10 +147,10 @@ fn convert(value_of: &Lookup<'_>, context: &ImportContext<'_>, imported: &mut Im
         imported.settings.driver.permission_mode = Some(mode);
         imported.set_origin("driver.permission_mode", &origin);
     }
-    let command = non_empty("CLAUDE_CODE_CMD").filter(|(command, _)| driver.is_none() && command != "claude");
-    if let Some((command, origin)) = command {
+    if let Some((command, origin)) = command.filter(|_| driver.is_none()) {
         imported.settings.cli.claude_command = Some(command);
         imported.set_origin("cli.claude_command", &origin);
+        convert_wrapper_arguments(imported, &origin);
     }
     let driver = driver.map(|(name, _)| name);
     let session = value_of("SESSION_CONTINUITY").or_else(|| value_of("CLAUDE_USE_CONTINUE"));
@@ -132,7 +162,123 @@ fn convert(value_of: &Lookup<'_>, context: &ImportContext<'_>, imported: &mut Im
         context,
         imported,
     );
-    convert_prompt(context, imported);
+    convert_prompt(non_empty("PROMPT_FILE"), context, imported);
+    convert_gates(&non_empty, context, imported);
+    convert_limits(&non_empty, context, imported);
+    imported.settings.event_loop.completion_status_block = Some(true);
+    imported.set_origin("event_loop.completion_status_block", &ImportedFrom::Line(1));
+}
+
+/// A program in the place of claude gets the tools and the permission mode as arguments, because no driver passes them on.
+fn convert_wrapper_arguments(imported: &mut ImportedSettings, origin: &ImportedFrom) {
+    let driver = &imported.settings.driver;
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let mode = driver
+        .permission_mode
+        .as_deref()
+        .map(|mode| format!(" --permission-mode {}", quoted(mode)));
+    let tools = driver
+        .allowed_tools
+        .as_deref()
+        .map(|tools| format!(" --allowedTools {}", quoted(tools)));
+    if mode.is_some() || tools.is_some() {
+        let options: String = mode.into_iter().chain(tools).collect();
+        let arguments = format!("--output-format stream-json --verbose{options}");
+        imported.settings.cli.claude_args = Some(arguments);
+        imported.set_origin("cli.claude_args", origin);
+    }
+}
+
+/// `TEST_COMMAND` and `QUALITY_GATES`, which are separated by semicolons.
+fn convert_gates(
+    value_of: &dyn Fn(&str) -> Option<(String, ImportedFrom)>,
+    context: &ImportContext<'_>,
+    imported: &mut ImportedSettings,
+) {
+    let timeout = value_of("QUALITY_GATE_TIMEOUT")
+        .and_then(|(word, origin)| positive("QUALITY_GATE_TIMEOUT", &word, &origin, context, imported));
+    let timeout = Seconds(timeout.unwrap_or(DEFAULT_GATE_TIMEOUT));
+    let directory = project_directory(context.path);
+    let gate = |name: String, run: &str| Gate {
+        name,
+        run: run.to_owned(),
+        timeout,
+        cwd: Some(directory.clone()),
+        env: std::collections::BTreeMap::new(),
+        must_fail_first: false,
+        hidden: false,
+        report: None,
+        min_tests: None,
+    };
+    let mut gates = Vec::new();
+    let mut origins = Vec::new();
+    if let Some((command, origin)) = value_of("TEST_COMMAND") {
+        gates.push(gate("tests".to_owned(), command.trim()));
+        origins.push(origin);
+    }
+    if let Some((commands, origin)) = value_of("QUALITY_GATES") {
+        let commands = commands
+            .split(';')
+            .map(str::trim)
+            .filter(|command| !command.is_empty());
+        gates.extend(
+            commands
+                .enumerate()
+                .map(|(index, run)| gate(format!("quality {}", index + 1), run)),
+        );
+        origins.push(origin);
+    }
+    if let Some(origin) = origins.first().filter(|_| !gates.is_empty()) {
+        imported.settings.gates = Some(gates);
+        imported.set_origin("gates", origin);
+    }
+}
+
+fn convert_limits(
+    value_of: &dyn Fn(&str) -> Option<(String, ImportedFrom)>,
+    context: &ImportContext<'_>,
+    imported: &mut ImportedSettings,
+) {
+    if let Some((word, origin)) = value_of("CB_NO_PROGRESS_THRESHOLD")
+        && let Some(number) = positive("CB_NO_PROGRESS_THRESHOLD", &word, &origin, context, imported)
+    {
+        imported.settings.event_loop.max_no_progress = Some(number);
+        imported.set_origin("event_loop.max_no_progress", &origin);
+    }
+    if let Some((word, origin)) = value_of("CB_SAME_ERROR_THRESHOLD")
+        && let Some(number) = positive("CB_SAME_ERROR_THRESHOLD", &word, &origin, context, imported)
+    {
+        imported.settings.event_loop.max_consecutive_failures = Some(number);
+        imported.set_origin("event_loop.max_consecutive_failures", &origin);
+    }
+}
+
+/// A number of at least 1; anything else is reported.
+fn positive(
+    name: &str,
+    word: &str,
+    origin: &ImportedFrom,
+    context: &ImportContext<'_>,
+    imported: &mut ImportedSettings,
+) -> Option<u64> {
+    let number = word
+        .parse::<u64>()
+        .ok()
+        .filter(|number| (1..=31_536_000).contains(number));
+    if number.is_none() {
+        let warning = invalid_value(context, origin, name, "an integer of at least 1", word);
+        imported.warnings.push(warning);
+    }
+    number
+}
+
+/// The directory that the file configures: the one that contains `.ralph`, or the file itself.
+fn project_directory(path: &Path) -> PathBuf {
+    let directory = path.parent().unwrap_or(path);
+    match directory.ends_with(".ralph") {
+        true => directory.parent().unwrap_or(directory).to_owned(),
+        false => directory.to_owned(),
+    }
 }
 
 fn convert_format(
@@ -190,16 +336,20 @@ fn convert_timeout(
     }
 }
 
-/// The prompt is always in `.ralph/PROMPT.md`; `.ralphrc` does not name it.
-fn convert_prompt(context: &ImportContext<'_>, imported: &mut ImportedSettings) {
-    let inside = context.path.parent().filter(|parent| parent.ends_with(".ralph"));
-    let prompt = match inside {
-        Some(directory) => directory.join("PROMPT.md"),
-        None => context.path.with_file_name(".ralph").join("PROMPT.md"),
+/// `PROMPT_FILE` is relative to `.ralph/`; without it, the prompt is `.ralph/PROMPT.md`.
+fn convert_prompt(
+    named: Option<(String, ImportedFrom)>,
+    context: &ImportContext<'_>,
+    imported: &mut ImportedSettings,
+) {
+    let directory = project_directory(context.path).join(".ralph");
+    let (prompt, origin) = match named {
+        Some((name, origin)) => (directory.join(name), origin),
+        None => (directory.join("PROMPT.md"), ImportedFrom::Line(1)),
     };
-    if prompt.is_file() {
+    if prompt.is_file() || matches!(origin, ImportedFrom::Line(line) if line > 1) {
         imported.settings.event_loop.prompt_file = Some(prompt);
-        imported.set_origin("event_loop.prompt_file", &ImportedFrom::Line(1));
+        imported.set_origin("event_loop.prompt_file", &origin);
     }
 }
 

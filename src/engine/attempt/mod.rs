@@ -66,6 +66,12 @@ pub(crate) struct Attempt {
     pub(crate) reported_session: Option<String>,
     /// A tool that the agent was not allowed to use.
     pub(crate) denied_tool: Option<String>,
+    /// A completion marker that the agent published as a topic.
+    pub(crate) completion_topic: Option<String>,
+    /// Tools that the active hat must not use.
+    pub(crate) disallowed_tools: Vec<String>,
+    /// The first disallowed tool that the agent used.
+    used_disallowed_tool: Option<String>,
     /// The session's cumulative usage before this iteration.
     pub(crate) session_usage_before: Usage,
     /// The session's cumulative usage in its last report.
@@ -133,6 +139,9 @@ impl Attempt {
             paths: PathCheck::default(),
             reported_session: None,
             denied_tool: None,
+            completion_topic: None,
+            disallowed_tools: Vec::new(),
+            used_disallowed_tool: None,
             session_usage_before: Usage::default(),
             session_usage: None,
             cost: CostTracker::default(),
@@ -195,7 +204,10 @@ impl Attempt {
                 self.any_output = self.any_output || !text.trim().is_empty();
                 self.model_responded |= matches!(tag, Tag::Ai | Tag::Think);
             }
-            TranscriptEvent::ToolStart { .. } => {
+            TranscriptEvent::ToolStart { tool } => {
+                if self.used_disallowed_tool.is_none() && self.disallowed_tools.contains(&tool.name) {
+                    self.used_disallowed_tool = Some(tool.name.clone());
+                }
                 self.any_output = true;
                 self.model_responded = true;
                 self.failed_results = 0;

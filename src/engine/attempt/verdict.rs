@@ -57,7 +57,7 @@ impl Attempt {
                     };
                     AttemptVerdict::Ended(self.classify(failure, &context))
                 }
-                None => match (self.path_failure(), claim) {
+                None => match (self.rule_failure(), claim) {
                     (Some(failure), _) => failed(failure),
                     (None, claim) => match claim {
                         Claim::Done { marker } => AttemptVerdict::CompletionClaimed { marker },
@@ -86,6 +86,13 @@ impl Attempt {
             StopCause::Lingering => return None,
         };
         Some(AttemptVerdict::Ended(outcome))
+    }
+
+    /// The violation of a rule about the agent's actions.
+    fn rule_failure(&self) -> Option<IterationFailure> {
+        let tool = self.used_disallowed_tool.clone();
+        tool.map(|tool| IterationFailure::DisallowedTool { tool })
+            .or_else(|| self.path_failure())
     }
 
     fn path_failure(&self) -> Option<IterationFailure> {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::{ActivationEnd, ReroutedEvent};
-use crate::engine::attempt::AttemptVerdict;
 use crate::engine::{Action, Engine};
 use crate::event::{IterationOutcome, RunEvent, RunOutcome};
 
@@ -24,25 +23,6 @@ impl Engine {
         }
         self.notes.hat = self.hat_queue.prompt_section();
         Some(self.hat_queue.active_hat().map(|rule| rule.name.clone()))
-    }
-
-    /// Rejects a completion claim while an event is still queued.
-    pub(in crate::engine) fn reject_claim_if_events_pending(
-        &self,
-        verdict: AttemptVerdict,
-        out: &mut Vec<Action>,
-    ) -> AttemptVerdict {
-        match (verdict, self.hat_queue.first_pending_topic()) {
-            (AttemptVerdict::CompletionClaimed { marker }, Some(topic)) => {
-                out.push(Action::Emit(RunEvent::MarkerIgnored {
-                    iteration: self.iteration,
-                    marker,
-                    reason: format!("the event `{topic}` is still queued for a hat"),
-                }));
-                AttemptVerdict::Ended(IterationOutcome::Continued { rejected_by: None })
-            }
-            (verdict, _) => verdict,
-        }
     }
 
     /// Ends the activation and queues the events that the iteration published.

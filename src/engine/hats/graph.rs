@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use super::{
-    Hat, HatError, START_TOPIC, WILDCARD, claiming_hat, default_hat, duplicate_triggers, glob_matches,
-    is_glob,
-};
+use super::{Hat, HatError, WILDCARD, claiming_hat, default_hat, duplicate_triggers, glob_matches, is_glob};
 
 /// A problem in a set of hats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,10 +33,10 @@ pub struct HatEdge {
 }
 
 /// All edges of the event graph.
-pub fn hat_edges(rules: &[Hat]) -> Vec<HatEdge> {
+pub fn hat_edges(rules: &[Hat], start_topic: &str) -> Vec<HatEdge> {
     let edge = |from: Option<&Hat>, topic: &str| {
         let claiming_hat = claiming_hat(rules, topic);
-        let to = claiming_hat.or_else(|| default_hat(rules));
+        let to = claiming_hat.or_else(|| default_hat(rules, start_topic));
         HatEdge {
             from: from.map(|rule| rule.name.clone()),
             topic: topic.to_owned(),
@@ -47,7 +44,7 @@ pub fn hat_edges(rules: &[Hat]) -> Vec<HatEdge> {
             claimed: claiming_hat.is_some(),
         }
     };
-    let mut edges = vec![edge(None, START_TOPIC)];
+    let mut edges = vec![edge(None, start_topic)];
     for rule in rules {
         edges.extend(rule.topics().map(|topic| edge(Some(rule), topic)));
     }
@@ -55,7 +52,7 @@ pub fn hat_edges(rules: &[Hat]) -> Vec<HatEdge> {
 }
 
 /// All problems, errors first.
-pub fn check_hats(rules: &[Hat]) -> Vec<HatFinding> {
+pub fn check_hats(rules: &[Hat], start_topic: &str) -> Vec<HatFinding> {
     if rules.is_empty() {
         return Vec::new();
     }
@@ -63,12 +60,13 @@ pub fn check_hats(rules: &[Hat]) -> Vec<HatFinding> {
         .into_iter()
         .map(|error| finding(HatSeverity::Error, "claimed_twice", error.to_string()))
         .collect();
-    if default_hat(rules).is_none() {
-        let text = HatError::NoDefaultHat.to_string();
+    if default_hat(rules, start_topic).is_none() {
+        let start_topic = start_topic.to_owned();
+        let text = HatError::NoDefaultHat { start_topic }.to_string();
         findings.push(finding(HatSeverity::Error, "no_default_hat", text));
     }
-    let edges = hat_edges(rules);
-    findings.extend(unreachable(rules, &edges));
+    let edges = hat_edges(rules, start_topic);
+    findings.extend(unreachable(rules, &edges, start_topic));
     findings.extend(unclaimed(&edges));
     findings.extend(never_published(rules, &edges));
     findings
@@ -82,7 +80,7 @@ fn warning(kind: &'static str, text: String) -> HatFinding {
     finding(HatSeverity::Warning, kind, text)
 }
 
-fn unreachable(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
+fn unreachable(rules: &[Hat], edges: &[HatEdge], start_topic: &str) -> Vec<HatFinding> {
     let mut reached: Vec<&str> = Vec::new();
     let mut next: Vec<Option<&str>> = vec![None];
     while let Some(from) = next.pop() {
@@ -98,7 +96,7 @@ fn unreachable(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
         .filter(|rule| !reached.contains(&rule.name.as_str()))
         .map(|rule| {
             let text = format!(
-                "`{}` is never activated: no event leads to it from `{START_TOPIC}`",
+                "`{}` is never activated: no event leads to it from `{start_topic}`",
                 rule.name
             );
             warning("unreachable", text)
@@ -148,9 +146,10 @@ fn never_published(rules: &[Hat], edges: &[HatEdge]) -> Vec<HatFinding> {
 mod tests {
     use super::*;
     use crate::engine::hats::tests::hat;
+    use crate::policy::START_TOPIC;
 
     fn findings(rules: &[Hat]) -> Vec<(&'static str, String)> {
-        check_hats(rules)
+        check_hats(rules, START_TOPIC)
             .into_iter()
             .map(|finding| (finding.kind, finding.text))
             .collect()
@@ -209,7 +208,7 @@ mod tests {
     #[test]
     fn unclaimed_topic_goes_to_the_default_hat() {
         let rules = [hat("any", &["*"], &["odd"]), hat("lost", &["lost"], &[])];
-        assert_eq!(hat_edges(&rules)[1].to.as_deref(), Some("any"));
+        assert_eq!(hat_edges(&rules, START_TOPIC)[1].to.as_deref(), Some("any"));
         assert_eq!(
             findings(&rules),
             [

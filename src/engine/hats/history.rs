@@ -66,6 +66,7 @@ impl Engine {
                     // Rerouted events were already reported by the original run.
                     let _ = self.hat_queue.activate_next();
                 }
+                HatStep::Published(event) if self.policy.claims_completion(&event.topic) => {}
                 HatStep::Published(event) => self.hat_queue.publish(event),
                 HatStep::IterationEnded(ended) => drop(self.hat_queue.end_activation(*ended)),
             }

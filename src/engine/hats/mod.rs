@@ -13,9 +13,9 @@ pub use history::HatHistory;
 pub(super) use queue::{ActivationEnd, HatQueue, ReroutedEvent};
 
 use crate::policy::Hat;
+#[cfg(test)]
+use crate::policy::START_TOPIC;
 
-/// The topic of a run's first event.
-pub(crate) const START_TOPIC: &str = "task.start";
 /// The trigger of the hat that takes all topics that no other hat claims.
 pub(crate) const WILDCARD: &str = "*";
 
@@ -25,6 +25,8 @@ pub struct Hats {
     rules: Vec<Hat>,
     /// The index of the hat that takes unclaimed topics.
     default: usize,
+    /// The topic of the run's first event.
+    start_topic: String,
 }
 
 /// Why a set of hats cannot be used.
@@ -36,21 +38,37 @@ pub enum HatError {
         first: String,
         second: String,
     },
-    #[error("no hat takes the first event: none is triggered by `{START_TOPIC}` or `{WILDCARD}`")]
-    NoDefaultHat,
+    #[error("no hat takes the first event: none is triggered by `{start_topic}` or `{WILDCARD}`")]
+    NoDefaultHat { start_topic: String },
 }
 
 impl Hats {
+    /// Like `starting_with`, with the default topic of the first event.
+    #[cfg(test)]
+    pub(crate) fn new(rules: Vec<Hat>) -> Result<Self, HatError> {
+        Self::starting_with(START_TOPIC, rules)
+    }
+
     /// Expects rules sorted by name; the order decides between equally specific globs.
-    pub fn new(rules: Vec<Hat>) -> Result<Self, HatError> {
+    pub fn starting_with(start_topic: &str, rules: Vec<Hat>) -> Result<Self, HatError> {
+        let start_topic = start_topic.to_owned();
         if rules.is_empty() {
-            return Ok(Self::default());
+            return Ok(Self {
+                start_topic,
+                ..Self::default()
+            });
         }
         if let Some(twice) = duplicate_triggers(&rules).into_iter().next() {
             return Err(twice);
         }
-        let default = default_hat(&rules).ok_or(HatError::NoDefaultHat)?;
-        Ok(Self { rules, default })
+        let Some(default) = default_hat(&rules, &start_topic) else {
+            return Err(HatError::NoDefaultHat { start_topic });
+        };
+        Ok(Self {
+            rules,
+            default,
+            start_topic,
+        })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -59,8 +77,19 @@ impl Hats {
 
     /// The name of the first active hat.
     pub fn first(&self) -> Option<&str> {
-        let first = self.claiming_hat(START_TOPIC).unwrap_or(self.default);
+        let first = self.claiming_hat(&self.start_topic).unwrap_or(self.default);
         self.rules.get(first).map(|rule| rule.name.as_str())
+    }
+
+    pub(crate) fn start_topic(&self) -> &str {
+        &self.start_topic
+    }
+
+    /// Whether a hat names this topic among its triggers.
+    pub(crate) fn names(&self, topic: &str) -> bool {
+        self.rules
+            .iter()
+            .any(|rule| rule.triggers.iter().any(|trigger| trigger == topic))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -104,12 +133,12 @@ pub(super) fn duplicate_triggers(rules: &[Hat]) -> Vec<HatError> {
 }
 
 /// The hat with the wildcard trigger, or else the hat that takes the start topic.
-pub(super) fn default_hat(rules: &[Hat]) -> Option<usize> {
+pub(super) fn default_hat(rules: &[Hat], start_topic: &str) -> Option<usize> {
     let has_wildcard = |rule: &Hat| rule.triggers.iter().any(|trigger| trigger == WILDCARD);
     rules
         .iter()
         .position(has_wildcard)
-        .or_else(|| claiming_hat(rules, START_TOPIC))
+        .or_else(|| claiming_hat(rules, start_topic))
 }
 
 /// The hat that claims a topic: the one that names it, or else the one whose glob has the most literal characters.
@@ -241,6 +270,19 @@ pub(super) mod tests {
         assert_eq!(named(vec![starter.clone(), any]), Ok("zebra".to_owned()));
         assert_eq!(named(vec![starter]), Ok("starter".to_owned()));
         assert_eq!(named(vec![hat("t", &["task.*"], &[])]), Ok("t".to_owned()));
-        assert_eq!(named(vec![hat("t", &["x"], &[])]), Err(HatError::NoDefaultHat));
+        let start_topic = START_TOPIC.to_owned();
+        assert_eq!(
+            named(vec![hat("t", &["x"], &[])]),
+            Err(HatError::NoDefaultHat { start_topic })
+        );
+    }
+
+    #[test]
+    fn configured_first_event_selects_the_first_and_the_default_hat() {
+        let rules = vec![hat("builder", &["build.start"], &[]), hat("qa", &["built"], &[])];
+        assert!(Hats::new(rules.clone()).is_err());
+        let hats = Hats::starting_with("build.start", rules).expect("a usable set");
+        assert_eq!(hats.first(), Some("builder"));
+        assert_eq!(hats.default_index(), 0);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::event::TopicEvent;
 
-use super::{Hat, Hats, START_TOPIC};
+use super::{Hat, Hats};
 use crate::engine::prompt::{OUTPUT_BUDGET, trim_middle};
 use crate::engine::topic;
 
@@ -90,7 +90,7 @@ impl HatQueue {
         if self.queued.is_empty() {
             let queued = start_event(&self.hats);
             rerouted.push(ReroutedEvent {
-                topic: START_TOPIC.to_owned(),
+                topic: queued.event.topic.clone(),
                 hat: Some(self.name(queued.hat)),
                 reason: "no event is queued".to_owned(),
             });
@@ -130,7 +130,7 @@ impl HatQueue {
             let topic = self
                 .queued
                 .front()
-                .map_or(START_TOPIC, |queued| &queued.event.topic);
+                .map_or(self.hats.start_topic(), |queued| &queued.event.topic);
             return Err(format!("no hat can take the event `{topic}`: {why}"));
         }
         let default = self.name(to);
@@ -158,6 +158,11 @@ impl HatQueue {
         self.active
             .as_ref()
             .map(|activation| self.hats.rule(activation.hat))
+    }
+
+    /// The tools that the active hat must not use.
+    pub(crate) fn disallowed_tools(&self) -> &[String] {
+        self.active_hat().map_or(&[], |rule| &rule.disallowed_tools)
     }
 
     /// Notes an event that the running iteration published.
@@ -240,7 +245,7 @@ impl HatQueue {
     pub(crate) fn prompt_section(&self) -> Option<String> {
         let activation = self.active.as_ref()?;
         let rule = self.hats.rule(activation.hat);
-        let name = &rule.name;
+        let name = rule.shown_name();
         let mut parts = vec![match rule.description.trim() {
             "" => format!("(From ralph: in this iteration your role is the hat `{name}`.)"),
             what => format!("(From ralph: in this iteration your role is the hat `{name}`: {what})"),
@@ -252,15 +257,18 @@ impl HatQueue {
         let events: Vec<String> = activation.events.iter().map(list_item).collect();
         parts.push(format!("Events for `{name}`:\n\n{}", events.join("\n")));
         parts.extend(how_to_publish(rule));
+        parts.extend(disallowed_tools(rule));
         Some(parts.join("\n\n"))
     }
 }
 
 fn start_event(hats: &Hats) -> QueuedEvent {
     QueuedEvent {
-        hat: hats.claiming_hat(START_TOPIC).unwrap_or(hats.default_index()),
+        hat: hats
+            .claiming_hat(hats.start_topic())
+            .unwrap_or(hats.default_index()),
         event: TopicEvent {
-            topic: START_TOPIC.to_owned(),
+            topic: hats.start_topic().to_owned(),
             target: None,
             payload: String::new(),
         },
@@ -274,6 +282,16 @@ fn list_item(event: &TopicEvent) -> String {
     }
     let payload = trim_middle(&event.payload, OUTPUT_BUDGET).replace('\n', "\n  ");
     format!("- {topic}: {payload}")
+}
+
+fn disallowed_tools(rule: &Hat) -> Option<String> {
+    let tools = &rule.disallowed_tools;
+    (!tools.is_empty()).then(|| {
+        format!(
+            "In this role, do not use these tools: {}. An iteration that uses one does not count.",
+            tools.join(", ")
+        )
+    })
 }
 
 fn how_to_publish(rule: &Hat) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Tests for hats in a run: activation, event delivery and completion.
 
 use super::*;
+use crate::event::{ToolStart, TopicEvent};
 use crate::policy::Hat;
 
 fn hat(name: &str, triggers: &[&str], publishes: &[&str]) -> Hat {
@@ -194,4 +195,123 @@ fn run_ends_with_a_reason_when_all_hats_are_exhausted() {
             reason: reason.into()
         })]
     );
+}
+
+fn emitted_event(topic: &str) -> TopicEvent {
+    TopicEvent {
+        topic: topic.into(),
+        target: None,
+        payload: "from a tool".into(),
+    }
+}
+
+fn publish(id: &str, topic: &str, iteration: u64) -> Input {
+    Input::Command(CommandRequest {
+        id: id.into(),
+        command: Command::Publish {
+            event: emitted_event(topic),
+            iteration: Some(iteration),
+        },
+    })
+}
+
+impl TestRun {
+    fn notices(&self) -> Vec<&str> {
+        let texts = self.emitted.iter().filter_map(|event| match event {
+            RunEvent::Notice { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+#[test]
+fn event_that_a_command_publishes_is_delivered_once() {
+    let mut run = TestRun::started(team());
+    assert_eq!(run.launch_hat(1), "planner");
+    assert_eq!(run.step(2, publish("a", "plan.ready", 1)), []);
+    assert_eq!(run.step(2, publish("a", "plan.ready", 1)), []);
+    assert_eq!(run.iteration(3, "planned"), [Action::ReadPrompt]);
+    let topic = RunEvent::Topic {
+        iteration: 1,
+        event: emitted_event("plan.ready"),
+    };
+    assert_eq!(run.emitted.iter().filter(|event| **event == topic).count(), 1);
+    let prompt = run.launch(4, 2, 1);
+    assert_eq!(prompt.matches("- plan.ready: from a tool").count(), 1, "{prompt}");
+}
+
+#[test]
+fn event_of_an_ended_iteration_is_not_delivered() {
+    let mut run = TestRun::started(team());
+    run.turn(1, "planner", "<event topic=\"plan.ready\">p</event>");
+    assert_eq!(run.step(2, publish("a", "review.rejected", 1)), []);
+    assert_eq!(run.launch_hat(3), "builder");
+    assert_eq!(run.step(4, publish("b", "review.rejected", 1)), []);
+    let text = "the event `review.rejected` was not delivered: the iteration that published it has ended";
+    assert_eq!(run.notices(), [text, text]);
+}
+
+#[test]
+fn completion_marker_as_a_topic_claims_completion() {
+    for (text, command) in [
+        ("done", Some("LOOP_COMPLETE")),
+        ("<event topic=\"LOOP_COMPLETE\">all built</event>\nBye.", None),
+    ] {
+        let mut run = TestRun::started(team());
+        assert_eq!(run.launch_hat(1), "planner");
+        if let Some(topic) = command {
+            assert_eq!(run.step(2, publish("a", topic, 1)), []);
+        }
+        let marker = "LOOP_COMPLETE".to_owned();
+        assert_eq!(
+            run.iteration(3, text),
+            [Action::Finish(RunOutcome::Complete { marker })],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn claim_before_a_required_event_is_rejected_with_the_reason() {
+    let mut rules = team();
+    rules.required_events = vec!["build.done".into()];
+    let mut run = TestRun::started(rules);
+    assert_eq!(run.launch_hat(1), "planner");
+    assert_eq!(run.iteration(2, "LOOP_COMPLETE"), [Action::ReadPrompt]);
+    let prompt = run.launch(3, 2, 1);
+    let reason =
+        "the event `build.done`, which event_loop.required_events requires, has not been published yet";
+    assert!(prompt.contains(reason), "{prompt}");
+    let published = "<event topic=\"build.done\">b</event>";
+    assert_eq!(run.iteration(4, published), [Action::ReadPrompt]);
+    assert_eq!(run.launch_hat(5), "reviewer");
+    let marker = "LOOP_COMPLETE".to_owned();
+    assert_eq!(
+        run.iteration(6, "LOOP_COMPLETE"),
+        [Action::Finish(RunOutcome::Complete { marker })]
+    );
+}
+
+#[test]
+fn hat_that_uses_a_disallowed_tool_fails() {
+    let mut rules = policy();
+    let mut lone = hat("lone", &["*"], &[]);
+    lone.disallowed_tools = vec!["Edit".into()];
+    rules.hats = Hats::new(vec![lone]).expect("a usable set");
+    let mut run = TestRun::started(rules);
+    let prompt = run.launch(1, 1, 1);
+    assert!(prompt.contains("do not use these tools: Edit."), "{prompt}");
+    for name in ["Read", "Edit"] {
+        let tool = ToolStart {
+            id: name.into(),
+            name: name.into(),
+            input: None,
+            parent: None,
+        };
+        run.step(2, Input::Transcript(TranscriptEvent::ToolStart { tool }));
+    }
+    run.iteration(3, "LOOP_COMPLETE");
+    let failure = IterationFailure::DisallowedTool { tool: "Edit".into() };
+    assert_eq!(*run.last_outcome(), IterationOutcome::Failed { failure });
 }

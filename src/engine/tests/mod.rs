@@ -66,6 +66,8 @@ pub(super) fn policy() -> Policy {
         markers: Markers::new(Vec::new(), MarkerPlacement::Line),
         gates: Vec::new(),
         hats: Hats::default(),
+        required_events: Vec::new(),
+        guardrails: Vec::new(),
         agents: Agents::single(agent("fake")),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,

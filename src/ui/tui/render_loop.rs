@@ -221,7 +221,7 @@ impl RenderLoop {
                 Answer::ContinueWithoutAsking => Some("continuing without confirmation from now on"),
                 Answer::Done | Answer::Quit => None,
             },
-            Command::Wake | Command::Kill => None,
+            Command::Publish { .. } | Command::Wake | Command::Kill => None,
         };
         let commands = self.commands.as_ref();
         let sent = commands.map(|commands| commands.send_command(command));

@@ -105,3 +105,15 @@ fn unknown_agent_under_adapters() {
       = help: did you mean `claude`?
     ");
 }
+
+#[test]
+fn all_problems_of_a_file_are_reported_at_once() {
+    let text = "event_loop:\n  max_iteration: 3\n  max_iterations: many\n  cooldown_seconds: 5x\nhats: [a]\nextra: 1\n";
+    let fixture = ConfigFixture::new().write("project/ralph.yml", text);
+    let Err(crate::config::ConfigError::Diagnostics(problems)) = fixture.load() else {
+        panic!("several problems");
+    };
+    let mut lines: Vec<usize> = problems.iter().map(|problem| problem.line).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [2, 3, 4, 5, 6]);
+}

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::engine::hats::tests::hat;
+use crate::engine::marker::UnclosedFence;
+use crate::engine::topic::events_in;
+use crate::policy::START_TOPIC;
 
 fn queue(rules: Vec<Hat>) -> HatQueue {
     HatQueue::new(Hats::new(rules).expect("a usable set"))
@@ -294,5 +297,11 @@ fn prompt_section_shows_hat_events_and_how_to_publish() {
 fn example_in_the_prompt_is_not_an_event() {
     let mut queue = queue(team());
     queue.activate_next().expect("a hat is left");
-    assert_eq!(topic::events_in(&queue.prompt_section().expect("a section")), []);
+    assert_eq!(
+        events_in(
+            &queue.prompt_section().expect("a section"),
+            UnclosedFence::ExtendsToEnd
+        ),
+        []
+    );
 }

@@ -247,6 +247,7 @@ impl TuiState {
             Command::Pause => self.pausing = true,
             Command::Resume => self.pausing = false,
             Command::Message { .. }
+            | Command::Publish { .. }
             | Command::Wake
             | Command::StopIteration
             | Command::Stop { .. }
