@@ -27,11 +27,11 @@ const ALLOWED: &[(&str, &str)] = &[
         "run",
         "agent config debug_log engine event files panic_hook policy process runner signals snapshot store transcript ui",
     ),
+    ("plan", "agent config event files policy process"),
     (
         "bench",
-        "agent config event files policy process run signals store transcript ui",
+        "agent config event files plan policy process run signals store transcript ui",
     ),
-    ("plan", "agent config files policy process"),
     ("serve", "event files run signals store ui"),
     ("doctor", "agent config engine event policy run transcript trust"),
     (

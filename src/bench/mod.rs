@@ -1,7 +1,6 @@
 //! Runs each task of a file with each agent in its own workspace, using the real loop, and verifies the result with the
 //! task's command. All files are kept, and an interrupted bench can be resumed.
 
-mod budget;
 mod cell;
 mod children;
 mod error;

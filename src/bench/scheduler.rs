@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
 use crate::event::Interrupt;
+use crate::plan::{Budget, Grant};
 use crate::run::Host;
 use crate::signals::STOP_SIGNALS;
 use crate::store::BenchFiles;
 use crate::ui::{LiveLines, Tone, units};
 
 use super::Bench;
-use super::budget::{Budget, Grant};
 use super::cell::{CellJob, CellStep, CostLimit};
 use super::children::ChildProcesses;
 use super::error::BenchError;
@@ -78,7 +78,7 @@ pub(super) struct Scheduler<'a> {
     files: &'a BenchFiles,
     board: LiveLines<io::Stderr>,
     children: Arc<ChildProcesses>,
-    budget: Budget,
+    budget: Budget<usize>,
     queue: VecDeque<(CellId, u64)>,
     running: BTreeMap<usize, RunningCell>,
     slots: usize,
@@ -258,10 +258,10 @@ impl<'a> Scheduler<'a> {
     fn finish_cell(&mut self, slot: usize, result: Option<Box<CellResult>>) -> Result<(), BenchError> {
         self.running.remove(&slot);
         let Some(result) = result else {
-            self.budget.settle(slot, 0.0);
+            self.budget.settle(&slot, 0.0);
             return Ok(());
         };
-        self.budget.settle(slot, result.cost_usd.unwrap_or(0.0));
+        self.budget.settle(&slot, result.cost_usd.unwrap_or(0.0));
         self.files.append(&ResultEntry::Ended(result.clone()))?;
         match result.verdict {
             CellVerdict::Passed => self.passed += 1,

@@ -9,9 +9,12 @@ mod check;
 mod error;
 mod read;
 mod source;
+#[deny(clippy::disallowed_methods)]
+mod step;
 mod task;
 
 pub use error::PlanError;
 pub use read::{TaskMark, read_plan};
 pub use source::Source;
+pub use step::{Budget, Grant};
 pub use task::Task;
