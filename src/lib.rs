@@ -42,8 +42,8 @@
 //! - [`runner`] starts agents and gates, and reports their output and their end.
 //! - [`snapshot`] records the files of a project before and after each iteration, compares and restores them.
 //! - [`run`] drives one run: it connects the queue, the engine, child processes, the journal and the user interface.
-//! - [`mod@bench`] runs each task of a file with each agent in workspaces of their own, and compares the results.
 //! - [`mod@plan`] runs a list of tasks: dependencies, worktrees, merge queue.
+//! - [`mod@bench`] runs each task of a file with each agent in workspaces of their own, and compares the results.
 //! - [`mod@serve`] serves the web page and the HTTP API for the runs of all projects.
 //! - [`doctor`] checks the environment and the configuration, and explains how to fix each problem.
 //! - [`cli`] parses arguments, runs the subcommand and returns the exit code.
@@ -132,9 +132,9 @@ pub(crate) mod snapshot;
 
 pub(crate) mod run;
 
-pub(crate) mod bench;
-
 pub(crate) mod plan;
+
+pub(crate) mod bench;
 
 pub(crate) mod serve;
 

@@ -27,7 +27,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "run",
         "agent config debug_log engine event files panic_hook policy process runner signals snapshot store transcript ui",
     ),
-    ("plan", "agent config event files policy process"),
+    (
+        "plan",
+        "agent config event files policy process run signals store ui",
+    ),
     (
         "bench",
         "agent config event files plan policy process run signals store transcript ui",

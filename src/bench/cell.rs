@@ -12,12 +12,12 @@ use jiff::Timestamp;
 use crate::agent::NESTED_SESSION;
 use crate::config::{CONFIG_ALONE, SuiteTask};
 use crate::event::{ProcessEnd, RunLimit, RunOutcome, StreamName, Usage};
+use crate::plan::{ChildOutcome, ChildProcesses};
 use crate::process::{Environment, LineSplitter, ProcessSpec, Stdin, Transport};
 use crate::run::shell_command;
 use crate::store::{RunEnd, RunState, STATE_VARIABLE, StoreError};
 use crate::ui::{PassedGates, run_verdict};
 
-use super::children::{ChildOutcome, ChildProcesses};
 use super::layout::cost_in;
 use super::layout::{newest_state, state_of_cell};
 use super::log::ChildLog;

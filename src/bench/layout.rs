@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{PartialEventLoop, PartialSettings, to_yaml};
 use crate::event::Usd;
+use crate::plan::ChildProcesses;
 use crate::policy::Gate;
 use crate::process::{ProcessSpec, Stdin, Transport};
 use crate::run::partial_totals;
 use crate::store::{RunIndex, RunState, StateDirectory, copy_tree};
 
 use super::cell::{CellError, CellJob, CostLimit, unwritable};
-use super::children::ChildProcesses;
 
 impl CellJob {
     pub(super) fn workspace(&self) -> PathBuf {

@@ -2,7 +2,6 @@
 //! task's command. All files are kept, and an interrupted bench can be resumed.
 
 mod cell;
-mod children;
 mod error;
 mod layout;
 mod list;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT};
 
 use crate::event::Interrupt;
-use crate::plan::{Budget, Grant};
+use crate::plan::{Budget, ChildProcesses, Grant};
 use crate::run::Host;
 use crate::signals::STOP_SIGNALS;
 use crate::store::BenchFiles;
@@ -18,7 +18,6 @@ use crate::ui::{LiveLines, Tone, units};
 
 use super::Bench;
 use super::cell::{CellJob, CellStep, CostLimit};
-use super::children::ChildProcesses;
 use super::error::BenchError;
 use super::plan::BenchPlan;
 use super::report::{cell_figures, cell_name, mark};

@@ -69,6 +69,13 @@ impl Context {
         }
     }
 
+    /// The top of the git repository of the working directory.
+    pub(super) fn repository(&self) -> Option<PathBuf> {
+        let cwd = std::fs::canonicalize(&self.cwd).unwrap_or_else(|_| self.cwd.clone());
+        let top = cwd.ancestors().find(|directory| directory.join(".git").exists());
+        top.map(Path::to_owned)
+    }
+
     /// Opens the trust store.
     pub(super) fn trust(&self) -> Result<Trust, TrustError> {
         Trust::open(self.git())

@@ -122,7 +122,7 @@ pub(super) enum CliError {
     #[error(transparent)]
     Bench(BenchError),
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(PlanError),
     #[error("cannot set up the demo: {0}")]
     Demo(String),
     #[error("{what} requires a foreground terminal for input and output")]
@@ -185,6 +185,16 @@ fn agent_exit(error: &AgentError) -> Exit {
     }
 }
 
+impl From<PlanError> for CliError {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Store(error) => Self::Store(error),
+            PlanError::Output(error) => Self::Output(error),
+            error => Self::Plan(error),
+        }
+    }
+}
+
 impl CliError {
     pub(super) fn exit(&self) -> Exit {
         match self {
@@ -220,7 +230,8 @@ impl CliError {
             | Self::NoIteration { .. } => Exit::Usage,
             Self::Bench(BenchError::Signals(_)) => Exit::Failed,
             Self::Undo(error) => error.exit(),
-            Self::Bench(_) | Self::Plan(_) => Exit::Usage,
+            Self::Plan(error) => plan_exit(error),
+            Self::Bench(_) => Exit::Usage,
             Self::Store(error) => store_exit(error),
             Self::WorkingDirectory { .. }
             | Self::Run(_)
@@ -235,6 +246,17 @@ impl CliError {
             | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,
         }
+    }
+}
+
+fn plan_exit(error: &PlanError) -> Exit {
+    match error {
+        PlanError::Signals(_)
+        | PlanError::Thread(_)
+        | PlanError::Git(_)
+        | PlanError::Mark { .. }
+        | PlanError::Worktrees(_) => Exit::Failed,
+        _ => Exit::Usage,
     }
 }
 

@@ -108,6 +108,9 @@ fn commands_of_agents(values: &Value) -> Vec<String> {
             commands.push(format!("hat {name} arguments: {args}"));
         }
     }
+    if let Some(setup) = text(&values["worktree"]["setup"]) {
+        commands.push(format!("worktree setup: {setup}"));
+    }
     commands
 }
 

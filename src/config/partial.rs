@@ -61,6 +61,7 @@ impl PartialSettings {
         override_with(self.session, &mut settings.session);
         self.driver.apply_to(&mut settings.driver);
         self.snapshots.apply_to(&mut settings.snapshots);
+        self.worktree.apply_to(&mut settings.worktree);
         override_with(self.pricing, &mut settings.pricing);
     }
 }

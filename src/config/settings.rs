@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::section::section;
 use crate::policy::{
-    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, START_TOPIC, Seconds,
-    Session,
+    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, PartialWorktree,
+    START_TOPIC, Seconds, Session, Worktree,
 };
 
 use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text, switch_or_section};
@@ -26,6 +26,7 @@ pub struct Settings {
     pub session: Session,
     pub driver: DriverSettings,
     pub snapshots: SnapshotSettings,
+    pub worktree: Worktree,
     /// The user's price list, as an absolute path.
     pub pricing: Option<PathBuf>,
 }
@@ -59,6 +60,9 @@ pub struct PartialSettings {
     /// What is recorded before the first iteration and after each one; `off` records nothing.
     #[serde(default, deserialize_with = "switch_or_section")]
     pub snapshots: PartialSnapshots,
+    /// Worktrees of the tasks of a plan (`ralph plan run --jobs`).
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub worktree: PartialWorktree,
     /// Path of a price list, for agents that do not report their cost.
     #[serde(default, serialize_with = "path_as_text")]
     #[schemars(length(min = 1), extend("format" = "path"))]

@@ -1,20 +1,35 @@
-//! Works through a list of tasks: reads the list, runs each task as a run of its own, and marks what its gates prove.
-#![expect(dead_code, reason = "`ralph plan run` will use the rest")]
-#![cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "`ralph plan run` will use the rest")
-)]
+//! Works through a list of tasks: reads the list, runs each task as a run of its own, in place or in a worktree, merges the
+//! results, and marks what the gates prove.
 
 mod check;
+mod children;
+mod driver;
 mod error;
+mod git;
+mod integration;
+mod job;
+mod merge;
+mod plan_file;
+mod prompt;
 mod read;
+mod request;
+mod screen;
 mod source;
+mod status;
 #[deny(clippy::disallowed_methods)]
 mod step;
 mod task;
+mod task_front_end;
+mod worktree;
 
+pub(crate) use children::{ChildOutcome, ChildProcesses};
 pub use error::PlanError;
-pub use read::{TaskMark, read_plan};
+pub use job::{RunTask, StartError, TaskJob};
+pub use plan_file::NewGates;
+pub use read::{PlanText, TaskMark, read_plan};
+pub use request::{PlanEnd, PlanRequest, PlanStart};
+pub use screen::PlanScreen;
 pub use source::Source;
+pub use status::StoredPlan;
 pub use step::{Budget, Grant};
 pub use task::Task;

@@ -10,6 +10,7 @@ mod prices;
 mod seconds;
 pub(crate) mod section;
 mod session;
+mod worktree;
 
 pub use completion::{MarkerPlacement, OnDeclaredFailure};
 pub use gate::Gate;
@@ -20,3 +21,4 @@ pub(crate) use prices::MissingPrice;
 pub use prices::{Price, Prices};
 pub use seconds::Seconds;
 pub use session::Session;
+pub use worktree::{CommitPolicy, PartialWorktree, Worktree};

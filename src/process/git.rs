@@ -119,6 +119,51 @@ impl GitStore {
     }
 }
 
+/// A git command that changes a repository: its arguments, its stdin and further variables.
+#[derive(Debug, Clone)]
+pub struct GitCommand {
+    pub cwd: PathBuf,
+    pub args: Vec<OsString>,
+    pub stdin: Option<Vec<u8>>,
+    pub variables: Vec<(OsString, OsString)>,
+}
+
+/// Runs a git command that may write. Hooks, signing programs and maintenance do not run. Filters do, because files that
+/// are stored by a filter would be wrong without it.
+pub fn run_git(
+    program: &Path,
+    supervisors: &Supervisors,
+    command: GitCommand,
+    bounds: Bounds,
+) -> Result<Captured, ProcessError> {
+    let unchanged = SETTINGS.iter().filter(|(key, _)| *key != "protocol.allow");
+    let own = [
+        ("commit.gpgSign", "false"),
+        ("gc.auto", "0"),
+        ("maintenance.auto", "false"),
+    ];
+    let settings: Vec<(OsString, OsString)> = unchanged
+        .chain(&own)
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect();
+    let mut environment = environment(supervisors, &settings);
+    // Without an identity in the configuration, the user may have set it in the environment.
+    environment.remove.retain(|name| {
+        let name = name.as_bytes();
+        !name.starts_with(b"GIT_AUTHOR_") && !name.starts_with(b"GIT_COMMITTER_")
+    });
+    environment.set.extend(command.variables);
+    let spec = ProcessSpec {
+        program: PathBuf::from(program),
+        args: command.args,
+        environment,
+        cwd: command.cwd,
+        stdin: command.stdin.map_or(Stdin::Null, Stdin::Bytes),
+        stdout: Transport::Pipe,
+    };
+    capture(supervisors, &spec, bounds)
+}
+
 /// Settings that switch off every filter driver among these configuration keys.
 fn without_filters(keys: &[u8]) -> Vec<(OsString, OsString)> {
     let mut drivers: Vec<&[u8]> = keys

@@ -42,7 +42,7 @@ pub use capture::{Bounds, Captured, capture};
 pub use child::Child;
 pub use error::ProcessError;
 pub use exit_watchdog::ExitWatchdog;
-pub use git::{GitStore, read_git};
+pub use git::{GitCommand, GitStore, read_git, run_git};
 pub use lines::LineSplitter;
 pub use output_reader::OutputReader;
 pub use pool::Chunk;

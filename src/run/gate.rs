@@ -32,7 +32,7 @@ pub struct GateReport {
 }
 
 /// A gate and the directory in which it runs.
-pub(super) struct GateRun {
+pub struct GateRun {
     gate: Gate,
     directory: PathBuf,
     /// The state of the report file before the gate started.
@@ -59,7 +59,7 @@ impl FileState {
 }
 
 impl GateRun {
-    pub(super) fn new(gate: Gate, workspace: &Path) -> Self {
+    pub fn new(gate: Gate, workspace: &Path) -> Self {
         let directory = gate.cwd.clone().unwrap_or_else(|| workspace.to_owned());
         let report = gate.report.as_ref().map(|report| directory.join(report));
         Self {
@@ -69,7 +69,7 @@ impl GateRun {
         }
     }
 
-    pub(super) fn spec(&self, mut environment: Environment) -> ProcessSpec {
+    pub fn spec(&self, mut environment: Environment) -> ProcessSpec {
         let own = self.gate.env.iter();
         environment
             .set
@@ -87,7 +87,7 @@ impl GateRun {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    pub(super) fn ended(&self, end: Option<ProcessEnd>, output: String) -> GateEnd {
+    pub fn ended(&self, end: Option<ProcessEnd>, output: String) -> GateEnd {
         GateEnd {
             end,
             output,

@@ -52,7 +52,7 @@ pub use snapshots::SnapshotHistory;
 pub use totals::partial_totals;
 pub use workspace::Watched;
 
-pub use gate::{run_gate, shell_command};
+pub use gate::{GateRun, run_gate, shell_command};
 
 pub use follow::{FollowEnd, follow};
 

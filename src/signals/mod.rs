@@ -88,7 +88,6 @@ impl Signals {
     }
 
     /// Forwards a signal as if the process had received it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for programs that drive several runs"))]
     pub fn deliver(&self, signal: i32) {
         self.0.forward(signal);
     }

@@ -104,41 +104,49 @@ impl BenchFiles {
             .map_err(io_error("read", &path))
     }
 
-    /// Appends one result and syncs the file. If a kill left the last line incomplete, a newline is written first.
+    /// Appends one result and syncs the file.
     pub fn append(&self, entry: &impl Serialize) -> Result<(), StoreError> {
-        let path = self.directory.join(RESULTS);
-        let write = || {
-            let mut options = OpenOptions::new();
-            let mut file = options
-                .read(true)
-                .append(true)
-                .create(true)
-                .mode(0o600)
-                .open(&path)?;
-            let mut line = serde_json::to_vec(entry)?;
-            line.push(b'\n');
-            if is_last_line_incomplete(&file)? {
-                line.insert(0, b'\n');
-            }
-            file.write_all(&line)?;
-            file.sync_data()
-        };
-        write().map_err(io_error("write", &path))
+        append_line(&self.directory.join(RESULTS), entry)
     }
 
     /// All results in order, without lines that cannot be parsed.
     pub fn entries<Entry: DeserializeOwned>(&self) -> Result<Vec<Entry>, StoreError> {
-        let path = self.directory.join(RESULTS);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(io_error("read", &path)(error)),
-        };
-        let lines = text.split(|byte| *byte == b'\n');
-        Ok(lines
-            .filter_map(|line| serde_json::from_slice(line).ok())
-            .collect())
+        read_lines(&self.directory.join(RESULTS))
     }
+}
+
+/// Appends one JSON line and syncs the file. If a kill left the last line incomplete, a newline is written first.
+pub(super) fn append_line(path: &Path, entry: &impl Serialize) -> Result<(), StoreError> {
+    let write = || {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)?;
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        if is_last_line_incomplete(&file)? {
+            line.insert(0, b'\n');
+        }
+        file.write_all(&line)?;
+        file.sync_data()
+    };
+    write().map_err(io_error("write", path))
+}
+
+/// Reads all JSON lines in order, without those that cannot be parsed. A missing file is empty.
+pub(super) fn read_lines<Entry: DeserializeOwned>(path: &Path) -> Result<Vec<Entry>, StoreError> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io_error("read", path)(error)),
+    };
+    let lines = text.split(|byte| *byte == b'\n');
+    Ok(lines
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect())
 }
 
 /// Returns whether the last line has no newline.

@@ -10,6 +10,7 @@ mod index;
 mod journal;
 mod journal_tail;
 mod lock;
+mod plan;
 mod private_files;
 mod project;
 mod project_root;
@@ -32,6 +33,7 @@ pub use index::{RunEnd, RunEntry, RunIndex, RunState, is_running, par_map, time_
 pub use journal::{Journal, JournalEntry};
 pub use journal_tail::JournalTail;
 pub use lock::{Lock, LockHolder, ProjectLock};
+pub use plan::PlanFiles;
 pub use project::Project;
 pub use project_root::project_root;
 pub use raw_output::{RawOutput, raw_outputs};

@@ -99,6 +99,9 @@ const LISTINGS: &[(&str, &str, JsonShape)] = &[
     ("gates", "--json", JsonShape::Document),
     ("gates list", "--json", JsonShape::Document),
     ("gates run", "--json", JsonShape::Document),
+    ("plan check", "plan.md --json", JsonShape::Document),
+    ("plan run", "plan.md --trust --json", JsonShape::Lines),
+    ("plan status", "--json", JsonShape::Document),
     ("transcript", "captured.txt --json", JsonShape::Lines),
     ("replay", "latest --json", JsonShape::Lines),
 ];
@@ -136,6 +139,7 @@ fn json_output_is_only_json() {
             &format!("gates:\n  - {{name: t, run: 'true'}}\n{hats}"),
         )
         .with_file("captured.txt", "hello\n")
+        .with_file("plan.md", "- [ ] Add a test\n")
         .with_file(
             "tasks.yml",
             "tasks:\n  - {name: one, prompt: do it, verify: 'true'}\n",

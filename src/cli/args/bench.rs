@@ -84,7 +84,7 @@ pub(in crate::cli) struct BenchLocation {
     pub(in crate::cli) dir: Option<PathBuf>,
 }
 
-fn dollars(text: &str) -> Result<f64, String> {
+pub(super) fn dollars(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("expected a number of dollars greater than 0, such as 2.50".to_owned()),

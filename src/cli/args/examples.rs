@@ -71,7 +71,22 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ralph export 20261115-2045 --format md",
         ],
     ),
-    ("plan", &["ralph plan check PLAN.md"]),
+    (
+        "plan",
+        &["ralph plan run PLAN.md", "ralph plan run PLAN.md --jobs 4"],
+    ),
+    (
+        "plan run",
+        &[
+            "ralph plan run PLAN.md --jobs 4 --max-cost 20",
+            "ralph plan run --continue",
+        ],
+    ),
+    ("plan status", &["ralph plan status --watch"]),
+    ("plan tell", &["ralph plan tell add-login \"use the new API\""]),
+    ("plan retry", &["ralph plan retry add-login"]),
+    ("plan skip", &["ralph plan skip add-login"]),
+    ("plan stop", &["ralph plan stop add-login"]),
     (
         "plan check",
         &["ralph plan check PLAN.md", "ralph plan check gh:ready --json"],

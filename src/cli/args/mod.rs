@@ -26,7 +26,10 @@ pub(super) use history::{
     CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
     TimeArgument, VerifyArguments,
 };
-pub(super) use plan::{PlanArguments, PlanCheckArguments, PlanCommand};
+pub(super) use plan::{
+    PlanArguments, PlanCheckArguments, PlanCommand, PlanRunArguments, PlanStatusArguments, PlanStopArguments,
+    PlanTaskArguments, PlanTellArguments,
+};
 pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
 pub(super) use project::{
     AgentReportArguments, AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand,

@@ -44,7 +44,10 @@ pub(crate) enum Input {
         why: Rejection,
         gates: Duration,
     },
-    Command(PlanCommand),
+    /// Commands of the user, in order.
+    Commands {
+        commands: Vec<PlanCommand>,
+    },
     Interrupted {
         by: Interrupt,
     },
@@ -155,7 +158,7 @@ pub(crate) enum ParkReason {
     },
     /// A task that it needs is parked, or is not part of the plan any more.
     Need {
-        task: String,
+        need: String,
     },
     /// It was rejected too often.
     Rejected {
@@ -174,7 +177,7 @@ pub(crate) enum PlanEvent {
     PlanResumed,
     /// The source was read, with these tasks in this order.
     TasksRead {
-        tasks: Vec<String>,
+        tasks: Vec<ListedTask>,
     },
     TaskChosen {
         task: String,
@@ -252,6 +255,13 @@ pub(crate) enum PlanEvent {
         #[serde(flatten)]
         outcome: PlanOutcome,
     },
+}
+
+/// A task in the list of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ListedTask {
+    pub(crate) id: String,
+    pub(crate) title: String,
 }
 
 /// What does not change while a plan is run.

@@ -13,7 +13,8 @@ mod touches;
 
 pub use budget::{Budget, Grant};
 pub(crate) use event::{
-    Action, Input, ParkReason, PlanCommand, PlanEvent, PlanOutcome, ReadTask, Rejection, TaskEnd, TaskStart,
+    Action, Input, ListedTask, ParkReason, PlanCommand, PlanEvent, PlanHeader, PlanOutcome, PlanRecord,
+    ReadTask, Rejection, TaskEnd, TaskStart,
 };
 pub(crate) use state::{PlannedTask, TaskState};
 
@@ -110,7 +111,11 @@ impl Plan {
             Input::MergeRejected { tasks, why, gates } => {
                 self.merge_rejected(tasks, why, gates, &mut actions)
             }
-            Input::Command(command) => self.command(command, &mut actions),
+            Input::Commands { commands } => {
+                commands
+                    .into_iter()
+                    .for_each(|command| self.command(command, &mut actions));
+            }
             Input::Interrupted { by } => self.stop_all(PlanOutcome::Interrupted { by }, &mut actions),
             Input::Tick => {}
         }
@@ -151,7 +156,11 @@ impl Plan {
     }
 
     fn read(&mut self, tasks: Vec<ReadTask>, actions: &mut Vec<Action>) {
-        let ids: Vec<String> = tasks.iter().map(|read| read.task.id.clone()).collect();
+        let listed = tasks.iter().map(|read| ListedTask {
+            id: read.task.id.clone(),
+            title: read.task.title.clone(),
+        });
+        let listed: Vec<ListedTask> = listed.collect();
         let mut known: BTreeMap<String, PlannedTask> = self
             .tasks
             .drain(..)
@@ -181,7 +190,7 @@ impl Plan {
             .enumerate()
             .map(|(position, id)| (id, position))
             .collect();
-        actions.push(Action::Emit(PlanEvent::TasksRead { tasks: ids }));
+        actions.push(Action::Emit(PlanEvent::TasksRead { tasks: listed }));
     }
 
     /// A plan whose tasks are known and whose journal has these events. The next step starts tasks.
@@ -200,8 +209,10 @@ impl Plan {
         if let Some(task) = self.task_mut(&id) {
             task.state = TaskState::Done;
         }
-        actions.push(Action::Mark { task: id.clone() });
-        actions.push(Action::Emit(PlanEvent::TaskDone { task: id }));
+        let task = id.clone();
+        // Recorded first: marks are set again when a plan is resumed.
+        actions.push(Action::Emit(PlanEvent::TaskDone { task }));
+        actions.push(Action::Mark { task: id });
     }
 
     fn park(&mut self, id: String, why: ParkReason, cost_usd: f64, actions: &mut Vec<Action>) {
@@ -222,8 +233,8 @@ impl Plan {
                 let need = self.impossible_need(task)?;
                 Some((task.task.id.clone(), need))
             });
-            let Some((id, task)) = blocked else { return };
-            self.park(id, ParkReason::Need { task }, 0.0, actions);
+            let Some((id, need)) = blocked else { return };
+            self.park(id, ParkReason::Need { need }, 0.0, actions);
         }
     }
 
@@ -293,9 +304,9 @@ impl Plan {
         loop {
             let is_free = |task: &&PlannedTask| match &task.state {
                 TaskState::Parked {
-                    why: ParkReason::Need { task },
+                    why: ParkReason::Need { need },
                 } => self
-                    .task(task)
+                    .task(need)
                     .is_some_and(|need| !matches!(need.state, TaskState::Parked { .. } | TaskState::Removed)),
                 _ => false,
             };

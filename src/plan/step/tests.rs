@@ -53,7 +53,7 @@ fn brief(actions: &[Action]) -> Vec<String> {
         Action::StopMerge => Some("stop merge".to_owned()),
         Action::Mark { task } => Some(format!("mark {task}")),
         Action::Emit(PlanEvent::TaskParked { task, why, .. }) => Some(match why {
-            ParkReason::Need { task: need } => format!("park {task} (needs {need})"),
+            ParkReason::Need { need } => format!("park {task} (needs {need})"),
             ParkReason::Failed { reason } => format!("park {task} ({reason})"),
             ParkReason::Rejected { .. } => format!("park {task} (rejected)"),
             ParkReason::Stopped => format!("park {task} (stopped)"),
@@ -99,7 +99,12 @@ impl Talk for Plan {
     }
 
     fn receives(&mut self, command: PlanCommand) -> Vec<String> {
-        brief(&self.step(secs(3), Input::Command(command)))
+        brief(&self.step(
+            secs(3),
+            Input::Commands {
+                commands: vec![command],
+            },
+        ))
     }
 }
 

@@ -98,6 +98,23 @@ impl Supervisors {
         }
     }
 
+    /// Other supervisors of the same program, whose children also have these variables.
+    #[must_use]
+    pub fn with_variables(&self, variables: Vec<(OsString, OsString)>) -> Self {
+        let pool = &self.pool;
+        let is_replaced = |name: &OsString| variables.iter().any(|(other, _)| other == name);
+        let inherited = pool.environment.iter().filter(|(name, _)| !is_replaced(name));
+        let environment = inherited.chain(&variables).cloned().collect();
+        Self {
+            panics: self.panics.clone(),
+            ..Self::new(
+                pool.program.clone(),
+                environment,
+                Orphans::new(OrphanRule::Marked),
+            )
+        }
+    }
+
     /// The program of the supervisors. Starting it runs the same version, even if the file was replaced.
     pub fn program(&self) -> &Path {
         &self.pool.program

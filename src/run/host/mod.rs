@@ -55,10 +55,6 @@ impl Host {
 
     /// A host for one of several runs: its panics, signals and supervisors concern no other run.
     #[must_use]
-    #[cfg_attr(
-        not(all(test, debug_assertions)),
-        expect(dead_code, reason = "for programs that drive several runs")
-    )]
     pub fn for_run(&self) -> Self {
         let panics = self.panics.for_run();
         Self {
@@ -91,6 +87,15 @@ impl Host {
         let levels = || LogLevels::from_environment(self.environment()).unwrap_or_default();
         let log = self.log.clone();
         log.unwrap_or_else(|| DebugLog::new(&levels(), LogStart::Memory))
+    }
+
+    /// A host whose child processes also have these variables.
+    #[must_use]
+    pub fn with_variables(&self, variables: Vec<(OsString, OsString)>) -> Self {
+        Self {
+            supervisors: self.supervisors.with_variables(variables),
+            ..self.clone()
+        }
     }
 
     pub fn panics(&self) -> &PanicScope {

@@ -1,4 +1,4 @@
-//! Starts the child processes of a bench, each with its supervisor, and stops all of them together.
+//! Starts the child processes of a plan or a bench, each with its supervisor, and stops all of them together.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,21 +10,23 @@ use crate::process::{Child, ChildEvent, ProcessSpec, Supervisors};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
+/// Maximum size of the output that `run_captured` returns.
+const MAX_CAPTURED: usize = 64 << 10;
 
 /// How a child process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub(super) enum ChildOutcome {
+pub(crate) enum ChildOutcome {
     Ended(ProcessEnd),
     /// Stopped after its timeout.
     TimedOut,
-    /// The bench is being stopped.
+    /// All children are being stopped.
     Stopped,
     CouldNotStart(String),
 }
 
-/// The running child processes of a bench.
-pub(super) struct ChildProcesses {
+/// The running child processes of a plan or a bench.
+pub(crate) struct ChildProcesses {
     supervisors: Supervisors,
     state: Mutex<ChildrenState>,
 }
@@ -37,7 +39,7 @@ struct ChildrenState {
 }
 
 impl ChildProcesses {
-    pub(super) fn new(supervisors: Supervisors) -> Self {
+    pub(crate) fn new(supervisors: Supervisors) -> Self {
         Self {
             supervisors,
             state: Mutex::default(),
@@ -45,12 +47,12 @@ impl ChildProcesses {
     }
 
     /// Returns the path of this program, to start it as a child.
-    pub(super) fn ralph(&self) -> PathBuf {
+    pub(crate) fn ralph(&self) -> PathBuf {
         self.supervisors.program().to_owned()
     }
 
     /// Runs a program until it exits or times out, and passes its output to `on_output`.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         spec: &ProcessSpec,
         timeout: Duration,
@@ -82,24 +84,43 @@ impl ChildProcesses {
         }
     }
 
+    /// Runs a program and returns the end of its output.
+    pub(crate) fn run_captured(&self, spec: &ProcessSpec, timeout: Duration) -> (ChildOutcome, String) {
+        let tail = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&tail);
+        let outcome = self.run(spec, timeout, move |_, bytes| {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend_from_slice(bytes);
+            let surplus = kept.len().saturating_sub(MAX_CAPTURED);
+            kept.drain(..surplus);
+        });
+        let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        (outcome, String::from_utf8_lossy(&tail).trim().to_owned())
+    }
+
+    /// Shuts down the supervisor that waits for the next child.
+    pub(crate) fn shut_down(&self) {
+        self.supervisors.shut_down();
+    }
+
     /// Stops every child and starts no more.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.stopping = true;
         state.children.values().for_each(|child| child.stop(GRACE));
     }
 
     /// Kills every child.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.stop();
         self.state().children.values().for_each(|child| child.kill());
     }
 
-    pub(super) fn are_stopping(&self) -> bool {
+    pub(crate) fn are_stopping(&self) -> bool {
         self.state().stopping
     }
 
-    /// Registers a child, and stops it if the bench is already stopping.
+    /// Registers a child, and stops it if all children are being stopped.
     fn register(&self, child: &Arc<Child>) -> u64 {
         let mut state = self.state();
         if state.stopping {
