@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ralph::engine::{
     AgentRules, AgentVersions, Agents, Check, EndSignal, Engine, Hats, Input, Markers, MessageBoundaries,
-    Policy, SessionSource, TranscriptFeatures, WorkspaceChecks,
+    Policy, QuestionRules, SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
@@ -172,6 +172,7 @@ fn policy() -> Policy {
         }),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
+        questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),
         snapshots: Check::Off,
         hooks: BTreeSet::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{Timestamp, tz::TimeZone};
 use ralph::engine::{
     Action, AgentRules, AgentVersions, Agents, Check, EndSignal, Engine, Hats, Input, Markers,
-    MessageBoundaries, Policy, SessionSource, TranscriptFeatures, WorkspaceChecks,
+    MessageBoundaries, Policy, QuestionRules, SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{
     AgentIdentity, FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent,
@@ -182,6 +182,7 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
         }),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
+        questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),
         snapshots: Check::Off,
         hooks: BTreeSet::new(),

@@ -17,6 +17,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
 use super::policy::policy;
+use super::roles::PlannedAgent;
 use super::run_plan::RunPlan;
 
 /// The first iteration's command line, environment and limits.
@@ -182,18 +183,18 @@ fn roles(plan: &RunPlan) -> Vec<RoleFacts> {
     if plan.agents.agents.len() == 1 {
         return Vec::new();
     }
-    let hats = plan.settings.hats.keys();
-    let facts = |hat: &String| {
-        let planned = plan.agents.of_hat(Some(hat.as_str()));
-        RoleFacts {
-            role: format!("hat {hat}"),
-            agent: planned.agent.name.clone(),
-            model: planned.model.clone(),
-            program: planned.agent.program.display().to_string(),
-            args: planned.agent.args().to_vec(),
-        }
+    let of_hat = |hat: &String| (format!("hat {hat}"), plan.agents.of_hat(Some(hat.as_str())));
+    let hats = plan.settings.hats.keys().map(of_hat);
+    let fallbacks = plan.agents.fallback.iter();
+    let fallbacks = fallbacks.map(|index| ("fallback".to_owned(), &plan.agents.agents[*index]));
+    let facts = |(role, planned): (String, &PlannedAgent)| RoleFacts {
+        role,
+        agent: planned.agent.name.clone(),
+        model: planned.model.clone(),
+        program: planned.agent.program.display().to_string(),
+        args: planned.agent.args().to_vec(),
     };
-    hats.map(facts).collect()
+    hats.chain(fallbacks).map(facts).collect()
 }
 
 impl RoleFacts {
@@ -218,6 +219,7 @@ fn hooks(hooks: &Hooks) -> Vec<String> {
         on_complete,
         on_fail,
         on_rate_limit,
+        on_ask,
         timeout: _,
     } = hooks;
     let named = [
@@ -226,6 +228,7 @@ fn hooks(hooks: &Hooks) -> Vec<String> {
         ("on_complete", on_complete),
         ("on_fail", on_fail),
         ("on_rate_limit", on_rate_limit),
+        ("on_ask", on_ask),
     ];
     named
         .into_iter()

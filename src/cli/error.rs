@@ -196,6 +196,19 @@ impl From<PlanError> for CliError {
 }
 
 impl CliError {
+    /// Whether an agent is not installed, as opposed to misconfigured.
+    pub(super) fn is_missing_agent(&self) -> bool {
+        matches!(
+            self,
+            Self::Agent(
+                AgentError::NoneFound { .. }
+                    | AgentError::NotInstalled { .. }
+                    | AgentError::CustomNotFound { .. }
+                    | AgentError::WrapperNotFound { .. }
+            )
+        )
+    }
+
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Agent(error) => agent_exit(error),

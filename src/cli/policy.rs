@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::agent::{AGENTS, Evidence, ResolvedAgent};
-use crate::config::{AdapterSettings, Cli, EventLoop, Mode};
+use crate::config::{AdapterSettings, Cli, EventLoop, Mode, Settings};
 use crate::engine::{
     AgentRules, AgentVersions, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy,
-    SessionSource, StatusBlock, TranscriptFeatures, WorkspaceChecks,
+    QuestionInstructions, QuestionRules, SessionSource, StatusBlock, TranscriptFeatures, WorkspaceChecks,
 };
 use crate::policy::{AttemptTimeouts, CostAvailability, CostRules, Hooks, Limits, Prices, Seconds, Timing};
 use crate::transcript::Capabilities;
@@ -47,6 +47,8 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
                 .map(|agent| agent_rules(plan, agent))
                 .collect(),
             by_hat: plan.agents.by_hat.clone(),
+            fallback: plan.agents.fallback.clone(),
+            fallback_after: plan.settings.cli.fallback_after.duration(),
         },
         on_declared_failure: event_loop.on_declared_failure,
         session: plan.settings.session,
@@ -64,6 +66,7 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
             true => Check::On,
             false => Check::Off,
         },
+        questions: questions(&plan.settings),
         hooks: configured_hooks(&plan.settings.hooks),
     }
 }
@@ -117,6 +120,20 @@ fn versions(agent: &ResolvedAgent) -> AgentVersions {
     }
 }
 
+/// The prompt explains questions only if the user has prepared for them.
+fn questions(settings: &Settings) -> QuestionRules {
+    let event_loop = &settings.event_loop;
+    let is_prepared = event_loop.ask_timeout.is_some() || settings.hooks.on_ask.is_some();
+    QuestionRules {
+        timeout: event_loop.ask_timeout.map(Seconds::duration),
+        default: Some(event_loop.ask_default.clone()).filter(|answer| answer != "stop"),
+        instructions: match is_prepared {
+            true => QuestionInstructions::InPrompt,
+            false => QuestionInstructions::Omitted,
+        },
+    }
+}
+
 fn configured_hooks(hooks: &Hooks) -> BTreeSet<HookKind> {
     let commands = [
         (HookKind::Start, &hooks.on_start),
@@ -124,6 +141,7 @@ fn configured_hooks(hooks: &Hooks) -> BTreeSet<HookKind> {
         (HookKind::Complete, &hooks.on_complete),
         (HookKind::Fail, &hooks.on_fail),
         (HookKind::RateLimit, &hooks.on_rate_limit),
+        (HookKind::Ask, &hooks.on_ask),
     ];
     let configured = commands.into_iter().filter(|(_, command)| command.is_some());
     configured.map(|(kind, _)| kind).collect()

@@ -31,6 +31,10 @@ pub(super) struct PlannedAgents {
     pub(super) agents: Vec<PlannedAgent>,
     /// The agents of the hats that name one.
     pub(super) by_hat: BTreeMap<String, usize>,
+    /// The agents of `cli.fallback` that are installed.
+    pub(super) fallback: Vec<usize>,
+    /// About agents that are not installed.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What a role asks for. Whatever it leaves out is that of the run's agent.
@@ -45,10 +49,7 @@ pub(super) struct RoleRequest<'a> {
 
 impl PlannedAgents {
     pub(super) fn new(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Self, CliError> {
-        let mut planned = Self {
-            agents: vec![PlannedAgent::resolve(settings, probe)?],
-            by_hat: BTreeMap::new(),
-        };
+        let mut planned = Self::without_hats(settings, probe)?;
         for (name, hat) in &settings.hats {
             let key = format!("hats.{name}");
             let request = RoleRequest {
@@ -61,6 +62,45 @@ impl PlannedAgents {
             planned.by_hat.insert(name.clone(), index);
         }
         Ok(planned)
+    }
+
+    /// The agent of the run and its fallbacks. The first fallback takes the place of a missing agent; a missing fallback
+    /// is left out.
+    fn without_hats(settings: &Settings, probe: &Arc<dyn Probe>) -> Result<Self, CliError> {
+        let mut planned = Self {
+            agents: Vec::new(),
+            by_hat: BTreeMap::new(),
+            fallback: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let mut missing = None;
+        match PlannedAgent::resolve(settings, probe) {
+            Ok(first) => planned.agents.push(first),
+            Err(error) if error.is_missing_agent() && !settings.cli.fallback.is_empty() => {
+                planned
+                    .warnings
+                    .push(format!("{error}; it is replaced by an agent of cli.fallback"));
+                missing = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+        for name in &settings.cli.fallback {
+            let own = settings_of_agent(settings, name);
+            match PlannedAgent::resolve(&own, probe) {
+                Ok(fallback) => {
+                    let index = planned.insert(fallback);
+                    planned.fallback.push(index);
+                }
+                Err(error) if error.is_missing_agent() => {
+                    planned.warnings.push(format!("cli.fallback: {error}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match missing {
+            Some(error) if planned.agents.is_empty() => Err(error),
+            Some(_) | None => Ok(planned),
+        }
     }
 
     pub(super) fn first(&self) -> &PlannedAgent {
@@ -99,9 +139,13 @@ impl PlannedAgents {
         }
         let first = &self.first().agent;
         let settings = settings_of_role(settings, first, request)?;
-        let mut planned = PlannedAgent::resolve(&settings, probe)?;
+        Ok(self.insert(PlannedAgent::resolve(&settings, probe)?))
+    }
+
+    /// Adds an agent, unless it is already known; returns its index.
+    fn insert(&mut self, mut planned: PlannedAgent) -> usize {
         if let Some(known) = self.agents.iter().position(|known| known.is_same_call(&planned)) {
-            return Ok(known);
+            return known;
         }
         let alike = |label: &str| self.agents.iter().any(|known| known.label == label);
         if alike(&planned.label) {
@@ -113,7 +157,7 @@ impl PlannedAgents {
             planned.label = format!("{} #{number}", planned.label);
         }
         self.agents.push(planned);
-        Ok(self.agents.len() - 1)
+        self.agents.len() - 1
     }
 }
 
@@ -149,20 +193,27 @@ impl PlannedAgent {
     }
 }
 
-/// The settings with which the agent of a role is resolved. The model, the transcript format and the extra arguments of
-/// the run's agent mean nothing to another agent.
+/// The settings for another agent than that of the run, whose model, transcript format and extra arguments mean nothing
+/// to it.
+fn settings_of_agent(settings: &Settings, name: &str) -> Settings {
+    let mut own = settings.clone();
+    name.clone_into(&mut own.cli.backend);
+    (own.cli.model, own.cli.transcript, own.cli.jq_filter) = (None, None, None);
+    own.cli.extra_args.clear();
+    own
+}
+
+/// The settings with which the agent of a role is resolved.
 fn settings_of_role(
     settings: &Settings,
     first: &ResolvedAgent,
     request: RoleRequest<'_>,
 ) -> Result<Settings, CliError> {
-    let mut own = settings.clone();
     let name = request.agent.unwrap_or(&first.name);
-    if name != first.name && name != settings.cli.backend {
-        name.clone_into(&mut own.cli.backend);
-        (own.cli.model, own.cli.transcript, own.cli.jq_filter) = (None, None, None);
-        own.cli.extra_args.clear();
-    }
+    let mut own = match name == first.name || name == settings.cli.backend {
+        true => settings.clone(),
+        false => settings_of_agent(settings, name),
+    };
     if let Some(model) = request.model {
         let takes_no_model = match AGENTS.iter().find(|agent| agent.name == name) {
             Some(agent) => agent.model_flag.is_none(),

@@ -73,11 +73,12 @@ impl RunPlan {
     /// Prints the warnings about the agents.
     pub(super) fn show_warnings(&self, terminal: &Terminal) -> Result<(), CliError> {
         let mut seen = BTreeSet::new();
-        let warnings = self
+        let of_agents = self
             .agents
             .agents
             .iter()
             .flat_map(|planned| &planned.agent.warnings);
+        let warnings = self.agents.warnings.iter().chain(of_agents);
         warnings
             .filter(|warning| seen.insert(*warning))
             .try_for_each(|warning| terminal.warn(warning))

@@ -83,5 +83,6 @@ impl RunRequest<'_> {
 fn names_driver(settings: &Settings) -> bool {
     let hats = settings.hats.values().filter_map(|hat| hat.agent.as_ref());
     hats.chain([&settings.cli.backend])
+        .chain(&settings.cli.fallback)
         .any(|agent| agent.starts_with(agent::DRIVER))
 }

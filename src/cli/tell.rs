@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Command, Interrupt, RunOutcome};
+use crate::event::{Answer, Command, Interrupt, RunOutcome};
 use crate::store::{Inbox, LATEST, RunEntry, RunState, id_from_path, is_running};
 use crate::ui::Terminal;
 
@@ -50,11 +50,8 @@ fn parse_command(arguments: &TellArguments) -> Result<(Option<String>, Command),
         (arguments.stop, Command::Stop { by: Interrupt::Quit }),
         (arguments.kill, Command::Kill),
     ];
-    let answer = arguments.answer.map(|answer| Command::Answer {
-        answer: answer.into(),
-    });
-    if let Some(command) = answer {
-        return Ok((arguments.words.first().cloned(), command));
+    if let Some(text) = &arguments.answer {
+        return Ok((arguments.words.first().cloned(), answer_of(text)?));
     }
     if let Some((_, command)) = flags.into_iter().find(|(is_set, _)| *is_set) {
         return Ok((arguments.words.first().cloned(), command));
@@ -68,4 +65,21 @@ fn parse_command(arguments: &TellArguments) -> Result<(Option<String>, Command),
         return Err(CliError::EmptyCommand);
     }
     Ok((run, Command::Message { text: text.clone() }))
+}
+
+/// The answer to a question of ralph, if the text is one; else the answer to a question of the agent.
+fn answer_of(text: &str) -> Result<Command, CliError> {
+    let answer = match text.trim() {
+        "" => return Err(CliError::EmptyCommand),
+        "continue" => Answer::Continue,
+        "always" => Answer::ContinueWithoutAsking,
+        "done" => Answer::Done,
+        "quit" => Answer::Quit,
+        text => {
+            return Ok(Command::AnswerQuestion {
+                text: text.to_owned(),
+            });
+        }
+    };
+    Ok(Command::Answer { answer })
 }

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
+use crate::policy::QUESTION_TOPIC;
+
 use super::diagnostic::{Problem, quoted, suggestion};
 use super::partial::AUTO;
 use super::pattern::PathPattern;
@@ -28,6 +30,7 @@ pub(super) fn check(settings: &PartialSettings, known: KnownNames<'_>) -> Result
     check_names(settings, known)?;
     check_prompt_and_markers(settings)?;
     check_adapters(settings)?;
+    check_triggers(settings)?;
     check_gates(settings)?;
     check_path_patterns(settings)
 }
@@ -134,6 +137,22 @@ fn check_prompt_and_markers(settings: &PartialSettings) -> Result<(), Problem> {
         if marker.trim_end().contains('\n') {
             return Err(Problem::at_value(key, "expected one line, found several")
                 .with_help(Some("a completion marker must fit on one line".to_owned())));
+        }
+    }
+    Ok(())
+}
+
+/// The topic of questions to the user activates no hat.
+fn check_triggers(settings: &PartialSettings) -> Result<(), Problem> {
+    for (name, hat) in &settings.hats {
+        let mut triggers = hat.triggers.iter().flatten();
+        if let Some(index) = triggers.position(|trigger| trigger == QUESTION_TOPIC) {
+            let message = format!("the topic {} is reserved", quoted(QUESTION_TOPIC));
+            return Err(
+                Problem::at_value(format!("hats.{name}.triggers[{index}]"), message).with_help(Some(
+                    "agents ask the user with it; choose another name".to_owned(),
+                )),
+            );
         }
     }
     Ok(())

@@ -87,6 +87,11 @@ fn commands(values: &Value) -> Vec<String> {
 /// What adapters and hats add to the calls of agents.
 fn commands_of_agents(values: &Value) -> Vec<String> {
     let mut commands = Vec::new();
+    for agent in values["cli"]["fallback"].as_array().into_iter().flatten() {
+        if let Some(driver) = agent.as_str().and_then(|agent| agent.strip_prefix("driver:")) {
+            commands.push(format!("driver script: {driver}"));
+        }
+    }
     for (name, adapter) in values["adapters"].as_object().into_iter().flatten() {
         let args = words(&adapter["args"]);
         if !args.is_empty() {

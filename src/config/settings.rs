@@ -111,6 +111,12 @@ section! {
         /// The model that the agent should use.
         #[environment("RALPH_MODEL")]
         model: String,
+        /// Agents that take over, in this order, when the agent of a role cannot work: its usage limit resets late, it is
+        /// not logged in, or its program is missing.
+        #[check(inner(length(min = 1)))]
+        fallback: Vec<String> = Vec::new(),
+        /// A usage limit that resets within this time is waited for; `fallback` applies to later resets.
+        fallback_after: Seconds = Seconds(600),
         /// Can be set only on the command line, after `--`.
         #[serde(skip_deserializing)]
         extra_args: Vec<String> = Vec::new(),
@@ -182,6 +188,12 @@ section! {
         /// Longest wait for a usage limit. A limit that resets later is tried again at this time.
         #[check(extend("minimum" = 1))]
         max_wait_seconds: Seconds = Seconds(28_800),
+        /// How long to wait for the answer to a question of the agent. Default: as long as it takes.
+        #[check(extend("minimum" = 1))]
+        ask_timeout: Seconds,
+        /// What happens when nobody answered within `ask_timeout`: `stop` ends the run; any other text is the answer.
+        #[check(length(min = 1))]
+        ask_default: String = "stop".to_owned(),
         /// Time that an agent has to exit after a stop request before it is killed.
         stop_grace_seconds: Seconds = Seconds(5),
         /// Time that an agent has to exit after its final result.

@@ -26,6 +26,7 @@ pub fn check_commands(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
         ("on_complete", &hooks.on_complete),
         ("on_fail", &hooks.on_fail),
         ("on_rate_limit", &hooks.on_rate_limit),
+        ("on_ask", &hooks.on_ask),
     ];
     findings.extend(named.into_iter().filter_map(|(name, command)| {
         let command = command.as_deref()?;

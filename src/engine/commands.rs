@@ -67,7 +67,7 @@ impl Engine {
         }));
         match command {
             // The emitted event adds it to the pending messages.
-            Command::Message { .. } => {}
+            Command::Message { .. } | Command::AnswerQuestion { .. } => self.end_question(at, out),
             Command::Publish { event, iteration } => self.publish_command(event, iteration, out),
             Command::Pause => {
                 self.commands.pause = PauseRequest::Pause;
@@ -100,6 +100,9 @@ impl Engine {
         let EngineState::Paused { .. } = self.state else {
             return;
         };
+        if self.user_messages.open_question().is_some() && answer != Answer::Quit {
+            return self.end_question(at, out);
+        }
         match answer {
             Answer::Done => {}
             Answer::Continue => self.end_pause(at, out),
@@ -129,6 +132,20 @@ impl Engine {
 
     /// Pauses before an iteration if the user requested it or has to be asked. Returns whether the run is paused.
     pub(super) fn pause_or_ask(&mut self, at: Duration, out: &mut Vec<Action>) -> bool {
+        self.apply_emitted(out);
+        if let Some(question) = self.user_messages.open_question() {
+            out.push(Action::Emit(RunEvent::QuestionAsked {
+                iteration: self.iteration,
+                question: question.to_owned(),
+            }));
+            out.push(Action::AskQuestion);
+            let timeout = self.policy.questions.timeout;
+            self.state = EngineState::Paused {
+                since: at,
+                expires: timeout.map(|timeout| at.saturating_add(timeout)),
+            };
+            return true;
+        }
         let ask = self.commands.ask_policy == AskPolicy::BetweenIterations
             && self.commands.boundary_question == BoundaryQuestion::Due;
         if self.commands.pause == PauseRequest::Pause {
@@ -139,12 +156,42 @@ impl Engine {
         } else {
             return false;
         }
-        self.state = EngineState::Paused { since: at };
+        self.state = EngineState::Paused {
+            since: at,
+            expires: None,
+        };
         true
     }
 
+    /// Ends the pause for a question that the command just emitted answers.
+    fn end_question(&mut self, at: Duration, out: &mut Vec<Action>) {
+        if let EngineState::Paused { .. } = self.state
+            && self.user_messages.open_question().is_some()
+        {
+            self.end_pause(at, out);
+        }
+    }
+
+    /// Nobody answered the question in time.
+    pub(super) fn question_expired(&mut self, at: Duration, out: &mut Vec<Action>) {
+        let question = self.user_messages.open_question().unwrap_or_default().to_owned();
+        match self.policy.questions.default.clone() {
+            Some(answer) => {
+                out.push(Action::Emit(RunEvent::QuestionExpired { answer }));
+                self.end_pause(at, out);
+            }
+            None => {
+                let timeout = Seconds(self.policy.questions.timeout.unwrap_or_default().as_secs());
+                let reason = format!(
+                    "nobody answered within {timeout} (event_loop.ask_timeout) the question: {question}"
+                );
+                self.finish(at, RunOutcome::Failed { reason }, out);
+            }
+        }
+    }
+
     fn end_pause(&mut self, at: Duration, out: &mut Vec<Action>) {
-        let EngineState::Paused { since } = self.state else {
+        let EngineState::Paused { since, .. } = self.state else {
             return;
         };
         self.waited += at - since;

@@ -23,6 +23,7 @@ pub enum HookKind {
     Complete,
     Fail,
     RateLimit,
+    Ask,
 }
 
 impl HookKind {
@@ -35,6 +36,7 @@ impl HookKind {
                 ..
             } => Some(Self::RateLimit),
             RunEvent::IterationEnded { .. } => Some(Self::Iteration),
+            RunEvent::QuestionAsked { .. } => Some(Self::Ask),
             RunEvent::RunEnded {
                 outcome: RunOutcome::Complete { .. },
                 ..
@@ -52,6 +54,7 @@ impl HookKind {
             Self::Complete => "complete",
             Self::Fail => "fail",
             Self::RateLimit => "rate_limit",
+            Self::Ask => "ask",
         }
     }
 }

@@ -35,9 +35,15 @@ impl Engine {
         let Some(hat) = self.activate_next_hat(at, out) else {
             return;
         };
-        self.agent = self.policy.agents.of_hat(hat.as_deref());
+        let Some(agent) = self.choose_agent(at, hat.as_deref(), out) else {
+            return;
+        };
+        self.agent = agent;
         let gates = gates::visible_commands(&self.policy.gates);
         let mut prompt = prompt::compose(&task, self.policy.prompt_rules(), &gates, &self.notes);
+        if self.policy.questions.instructions == QuestionInstructions::InPrompt {
+            prompt::add_question_instructions(&mut prompt);
+        }
         self.user_messages.add_to(&mut prompt);
         let (iteration, attempt_number) = (self.iteration, self.attempt_number);
         let prompt_bytes = prompt.len() as u64;
@@ -107,11 +113,12 @@ impl Engine {
         let (started, usage) = (attempt.started, attempt.usage);
         self.spent.add(&usage);
         self.warn_about_missing_costs(&usage, attempt.cost.unpriced(), out);
+        let falls_back = self.falls_back_from_login(&outcome);
         let is_counted = !matches!(
             outcome,
             IterationOutcome::RateLimited { .. } | IterationOutcome::Overloaded { .. }
         );
-        if is_counted && !lost_session {
+        if is_counted && !lost_session && !falls_back {
             self.iterations_ended += 1;
         }
         self.end_hat_activation(&outcome, out);
@@ -127,7 +134,7 @@ impl Engine {
         if let Some(by) = self.interrupted {
             return self.finish(at, RunOutcome::Interrupted { by }, out);
         }
-        if lost_session {
+        if lost_session || falls_back {
             self.attempt_number += 1;
             return self.begin_iteration(at, out);
         }

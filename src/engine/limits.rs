@@ -16,9 +16,9 @@ impl Engine {
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Inspecting(_)
-            | EngineState::Paused { .. }
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Finished => {}
+            EngineState::Paused { .. } => self.question_expired(at, out),
             EngineState::Ending(_) => self.end_now(out),
             EngineState::Waiting { why, .. } => match why {
                 WaitReason::Cooldown | WaitReason::Backoff if out_of_time => {

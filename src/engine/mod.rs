@@ -43,6 +43,7 @@ mod ending;
 mod final_message;
 mod gates;
 mod hats;
+mod health;
 mod inspection;
 mod interactive;
 mod iteration;
@@ -72,8 +73,8 @@ pub use hats::{HatEdge, HatError, HatFinding, HatHistory, HatSeverity, Hats, che
 pub use interactive::InteractiveKey;
 pub use marker::{Markers, StatusBlock};
 pub use policy::{
-    AgentRules, Agents, Check, EndSignal, MessageBoundaries, Policy, SessionSource, TranscriptFeatures,
-    WorkspaceChecks,
+    AgentRules, Agents, Check, EndSignal, MessageBoundaries, Policy, QuestionInstructions, QuestionRules,
+    SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 pub use restore::RestoredRun;
 pub use unknown_output::AgentVersions;
@@ -94,6 +95,7 @@ use attempt::{Attempt, AttemptVerdict, Evaluation, PathCheck, StopCause, StopReq
 use backoff::Backoff;
 use gates::GateRun;
 use hats::HatQueue;
+use health::Health;
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
 use sessions::Sessions;
@@ -111,7 +113,11 @@ pub fn first_prompt(task: &str, policy: &Policy) -> String {
         hat: queue.prompt_section(),
         ..PromptNotes::default()
     };
-    prompt::compose(task, policy.prompt_rules(), &gates, &notes)
+    let mut prompt = prompt::compose(task, policy.prompt_rules(), &gates, &notes);
+    if policy.questions.instructions == QuestionInstructions::InPrompt {
+        prompt::add_question_instructions(&mut prompt);
+    }
+    prompt
 }
 
 /// Something that happened.
@@ -136,6 +142,8 @@ pub enum Input {
     CouldNotStart {
         error: String,
     },
+    /// The agent's program does not exist any more. Precedes `CouldNotStart`.
+    ProgramMissing,
     /// Bytes arrived from the agent.
     OutputSeen,
     /// The user typed into the agent's screen. The agent has already received the key.
@@ -222,6 +230,8 @@ pub enum Action {
     Kill,
     /// Ask the user whether to continue.
     AskUser,
+    /// Ask the user the question of the agent.
+    AskQuestion,
     Finish(RunOutcome),
 }
 
@@ -265,6 +275,7 @@ pub struct Engine {
     sessions: Sessions,
     /// By agent.
     unknown_output: BTreeMap<usize, UnknownCounts>,
+    health: Health,
     interrupted: Option<Interrupt>,
     interrupted_at: Duration,
     failure_backoff: Backoff,
@@ -281,6 +292,8 @@ pub struct Engine {
     resets_at: Option<Timestamp>,
     /// Hooks that have not ended yet.
     hooks_running: u64,
+    /// How many actions of the current step have been applied to the state that is derived from events.
+    applied: usize,
 }
 
 #[derive(Debug)]
@@ -300,9 +313,11 @@ enum EngineState {
         /// A wake that comes earlier ends the wait at this time.
         earliest: Duration,
     },
-    /// The user paused the run, or is asked whether to continue.
+    /// The user paused the run, is asked whether to continue, or has to answer the agent.
     Paused {
         since: Duration,
+        /// When a question of the agent expires.
+        expires: Option<Duration>,
     },
     /// The run ends with this event as soon as its hooks have ended.
     Ending(Box<ending::Ending>),
@@ -349,6 +364,7 @@ impl Engine {
             notes: PromptNotes::default(),
             sessions: Sessions::default(),
             unknown_output: BTreeMap::new(),
+            health: Health::default(),
             interrupted: None,
             interrupted_at: Duration::ZERO,
             user_messages: UserMessages::default(),
@@ -360,6 +376,7 @@ impl Engine {
             completed: None,
             resets_at: None,
             hooks_running: 0,
+            applied: 0,
         }
     }
 
@@ -375,9 +392,9 @@ impl Engine {
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Inspecting(_)
-            | EngineState::Paused { .. }
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Finished => None,
+            EngineState::Paused { expires, .. } => *expires,
             EngineState::Ending(ending) => ending.give_up,
             EngineState::Waiting {
                 until,
@@ -416,6 +433,7 @@ impl Engine {
 
     /// Like `step`, but appends to a caller-owned buffer.
     pub fn step_into(&mut self, at: Duration, input: Input, out: &mut Vec<Action>) {
+        self.applied = out.len();
         match input {
             Input::Started(header) => {
                 out.push(Action::Emit(RunEvent::RunStarted(header)));
@@ -441,6 +459,7 @@ impl Engine {
                     self.end_iteration(at, IterationOutcome::CouldNotStart { error }, out);
                 }
             }
+            Input::ProgramMissing => self.program_missing(),
             Input::OutputSeen => {
                 if let EngineState::AgentRunning(attempt) = &mut self.state {
                     attempt.reset_idle_timer(at);
@@ -466,19 +485,20 @@ impl Engine {
             Input::Command(request) => self.command_received(at, request, out),
             Input::Tick => self.tick(at, out),
         }
+        self.apply_emitted(out);
         self.run_hooks(out);
         self.end_if_hooks_ended(out);
-        self.apply_emitted(out);
     }
 
     /// Updates the state that is derived from emitted events, so that a resumed run can rebuild it from the journal.
     fn apply_emitted(&mut self, actions: &[Action]) {
-        for action in actions {
+        for action in &actions[self.applied..] {
             if let Action::Emit(event) = action {
                 self.user_messages.apply(event);
                 self.progress.apply(event);
                 self.published.apply(event);
             }
         }
+        self.applied = actions.len();
     }
 }

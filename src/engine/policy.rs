@@ -1,6 +1,7 @@
 //! Everything that determines how the engine decides in one run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -37,6 +38,7 @@ pub struct Policy {
     pub workspace_checks: WorkspaceChecks,
     /// Whether a snapshot is taken at the start and after each agent.
     pub snapshots: Check,
+    pub questions: QuestionRules,
     /// The hooks that are configured.
     pub hooks: BTreeSet<HookKind>,
 }
@@ -48,6 +50,10 @@ pub struct Agents {
     pub rules: Vec<AgentRules>,
     /// The agents of the hats that name one, as indices of `rules`.
     pub by_hat: BTreeMap<String, usize>,
+    /// The agents that take the place of one that cannot work, in order of preference.
+    pub fallback: Vec<usize>,
+    /// A usage limit that resets sooner is waited for.
+    pub fallback_after: Duration,
 }
 
 /// The rules that depend on the agent.
@@ -77,6 +83,8 @@ impl Agents {
         Self {
             rules: vec![rules],
             by_hat: BTreeMap::new(),
+            fallback: Vec::new(),
+            fallback_after: Duration::ZERO,
         }
     }
 
@@ -145,6 +153,24 @@ pub enum SessionSource {
     Transcript,
     /// A driver script, which decides by itself whether sessions are resumed.
     Driver,
+}
+
+/// What happens with questions of the agent to the user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QuestionRules {
+    /// How long the run waits for an answer; `None` for as long as it takes.
+    pub timeout: Option<Duration>,
+    /// The answer when nobody answered in time. Without it, the run ends.
+    pub default: Option<String>,
+    pub instructions: QuestionInstructions,
+}
+
+/// Whether the prompt explains how to ask the user a question.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QuestionInstructions {
+    #[default]
+    Omitted,
+    InPrompt,
 }
 
 /// What is compared in the workspace.

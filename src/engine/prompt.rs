@@ -129,6 +129,17 @@ fn completion_instructions(markers: &Markers, gates: &[&str]) -> String {
     text
 }
 
+/// Explains how to ask the user a question.
+pub(crate) fn add_question_instructions(prompt: &mut String) {
+    let gap = if prompt.ends_with('\n') { "\n" } else { "\n\n" };
+    prompt.push_str(gap);
+    prompt.push_str(
+        "(From ralph: if you cannot continue without a decision of the user, write \
+         <event topic=\"TOPIC\">your question</event> with the topic `ask` and end your answer. The user's answer is part of \
+         the next prompt. Ask only if the task, the code and its history do not answer the question.)",
+    );
+}
+
 fn explain_gate_rejection(gate_rejection: &GateRejection) -> String {
     let GateRejection {
         command,

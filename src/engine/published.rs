@@ -100,6 +100,7 @@ impl Engine {
         verdict: AttemptVerdict,
         out: &mut Vec<Action>,
     ) -> AttemptVerdict {
+        self.apply_emitted(out);
         let pending = self.hat_queue.first_pending_topic();
         let missing = self.published.first_missing(&self.policy.required_events);
         let reason = match (pending, missing) {
@@ -107,6 +108,9 @@ impl Engine {
             (None, Some(topic)) => format!(
                 "the event `{topic}`, which event_loop.required_events requires, has not been published yet"
             ),
+            (None, None) if self.user_messages.has_asked() => {
+                "the same message asks the user a question".to_owned()
+            }
             (None, None) => return verdict,
         };
         let AttemptVerdict::CompletionClaimed { marker } = verdict else {

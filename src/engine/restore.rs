@@ -41,6 +41,8 @@ pub struct RestoredRun {
     received_commands: Vec<String>,
     completed: Option<String>,
     outcome: Option<RunOutcome>,
+    /// Agents that were replaced because of a usage limit, and when it resets.
+    limits: BTreeMap<String, Timestamp>,
     resets_at: Option<Timestamp>,
     /// The agent of the last iteration; `None` if the run has one agent.
     agent: Option<String>,
@@ -140,10 +142,19 @@ impl RestoredRun {
                 ..
             }
             | RunEvent::Paused
-            | RunEvent::Asking => self.clock.begin_pause(record.at),
+            | RunEvent::Asking
+            | RunEvent::QuestionAsked { .. } => self.clock.begin_pause(record.at),
             RunEvent::WaitEnded => {
                 self.clock.end_pause(record.at);
                 self.resets_at = None;
+            }
+            RunEvent::AgentChanged {
+                from,
+                until: Some(until),
+                ..
+            } => {
+                self.resets_at = None;
+                self.limits.insert(from.clone(), *until);
             }
             RunEvent::CommandReceived { id, .. } => self.received_commands.push(id.clone()),
             RunEvent::RunEnded { outcome, .. } => self.run_ended(outcome),
@@ -341,6 +352,13 @@ impl Engine {
             }
         }
         engine.restore_hats(&restored.hats);
+        engine.agent = engine.policy.agents.find(restored.agent.as_deref()).unwrap_or(0);
+        for (label, until) in restored.limits {
+            let until = until.duration_since(engine.policy.started_at);
+            if let (Some(agent), Ok(until)) = (engine.policy.agents.find(Some(&label)), until.try_into()) {
+                engine.health.limit(agent, until);
+            }
+        }
         engine
     }
 
@@ -371,6 +389,7 @@ impl Engine {
             .take()
             .and_then(|reset| self.time_until_reset(at, reset));
         match left {
+            Some(left) if self.falls_back_from_limit(at, left) => self.begin_iteration(at, out),
             Some(left) => self.wait_for_reset(at, left, out),
             None if self.is_untouched() => self.check_gates_first(at, out),
             None => self.begin_iteration(at, out),

@@ -28,7 +28,11 @@ impl Engine {
             }
             None => self.unknown_reset_backoff.after(self.limits_in_a_row),
         };
-        self.wait(at, why, wait.min(self.policy.limits.limit_wait), out);
+        let wait = wait.min(self.policy.limits.limit_wait);
+        if why == WaitReason::RateLimit && self.falls_back_from_limit(at, wait) {
+            return self.begin_iteration(at, out);
+        }
+        self.wait(at, why, wait, out);
     }
 
     /// Time until a stated reset; zero if it has just passed (the agent may take a while to exit), `None` if it is long
@@ -120,6 +124,7 @@ impl Engine {
         }
         if is_for_limit(*why) {
             self.useless_wakes += 1;
+            self.health.forget_limits();
         }
         self.end_wait(at, out);
     }

@@ -41,6 +41,8 @@ pub enum Command {
     Kill,
     /// Answer the question that the run asks. Ignored if the run asks none.
     Answer { answer: Answer },
+    /// Answer the question of the agent. If it has asked none, the text is a message.
+    AnswerQuestion { text: String },
 }
 
 /// An answer to a question of the run.
@@ -66,7 +68,9 @@ impl Command {
             | Self::Stop { .. }
             | Self::Kill
             | Self::Answer { .. } => true,
-            Self::Message { .. } | Self::Pause | Self::Resume | Self::Wake => false,
+            Self::Message { .. } | Self::AnswerQuestion { .. } | Self::Pause | Self::Resume | Self::Wake => {
+                false
+            }
         }
     }
 }
@@ -187,6 +191,9 @@ mod tests {
             assert_eq!(serde_json::to_value(&command).unwrap(), value);
             assert_eq!(serde_json::from_value::<Command>(value).unwrap(), command);
         }
+        let reply = Command::AnswerQuestion { text: "b".into() };
+        let value = json!({"kind": "answer_question", "text": "b"});
+        assert_eq!(serde_json::to_value(&reply).unwrap(), value);
         let short: Command = serde_json::from_value(json!({"kind": "stop"})).unwrap();
         assert_eq!(short, Command::Stop { by: Interrupt::Quit });
     }

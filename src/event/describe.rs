@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::verdict::{self, PassedGates, iteration_verdict, run_verdict};
 use super::{
-    AgentEnd, Command, ErrorClass, FileChangeKind, GateResult, Meta, NoticeLevel, PlanItem, PlanStatus,
-    RateLimitStatus, Resumption, RunEvent, TopicEvent, TranscriptEvent, UnknownOutput, UnknownPart, Usage,
-    units,
+    AgentChangeReason, AgentEnd, Command, ErrorClass, FileChangeKind, GateResult, Meta, NoticeLevel,
+    PlanItem, PlanStatus, RateLimitStatus, Resumption, RunEvent, TopicEvent, TranscriptEvent, UnknownOutput,
+    UnknownPart, Usage, units,
 };
 
 /// The meaning of a piece of text. Front ends choose a style for it.
@@ -187,6 +187,10 @@ impl RunEvent {
                 iteration_text(*iteration, *attempt, hat.as_deref(), agent.as_deref()),
             )
             .with_detail(Detail::Lifecycle),
+            Self::AgentChanged { from, to, why, until } => {
+                let until = until.map(|until| units::clock(until, context.at, context.zone));
+                agent_changed(from, to, *why, until)
+            }
             Self::AgentStarted { pid, command, .. } => {
                 Description::system(agent_started(*pid, command)).with_detail(Detail::Lifecycle)
             }
@@ -252,6 +256,12 @@ impl RunEvent {
                 Tone::Warning,
                 "continue? (confirmation between iterations)",
             ),
+            Self::QuestionAsked { question, .. } => {
+                Description::new(Pause, Tone::Warning, format!("the agent asks: {question}"))
+            }
+            Self::QuestionExpired { answer } => {
+                Description::warning(format!("nobody answered in time; the answer is: {answer}"))
+            }
             Self::Stopping { reason } => Description::warning(format!("stopping: {reason}")),
             Self::Notice { level, text } => match level {
                 NoticeLevel::Info => Description::new(Note, Tone::Plain, text),
@@ -277,7 +287,10 @@ impl RunEvent {
         match self {
             Self::RunStarted(_) | Self::RunResumed(_) | Self::RunEnded { .. } => Durability::Immediate,
             Self::CommandReceived { command, .. } if !command.expires() => Durability::Immediate,
-            Self::GateEnded { .. } | Self::IterationEnded { .. } => Durability::Background,
+            Self::QuestionAsked { .. } | Self::QuestionExpired { .. } => Durability::Immediate,
+            Self::AgentChanged { .. } | Self::GateEnded { .. } | Self::IterationEnded { .. } => {
+                Durability::Background
+            }
             Self::IterationStarted { .. }
             | Self::AgentStarted { .. }
             | Self::Transcript { .. }
@@ -315,10 +328,13 @@ impl RunEvent {
             | Self::GateStarted { iteration, .. }
             | Self::GateEnded { iteration, .. }
             | Self::IterationEnded { iteration, .. }
+            | Self::QuestionAsked { iteration, .. }
             | Self::Progress { iteration, .. } => Some(*iteration),
             Self::Snapshot(snapshot) => Some(snapshot.iteration),
             Self::RunStarted(_)
             | Self::RunResumed(_)
+            | Self::AgentChanged { .. }
+            | Self::QuestionExpired { .. }
             | Self::Waiting { .. }
             | Self::WaitEnded
             | Self::CommandReceived { .. }
@@ -483,6 +499,26 @@ fn agent_started(pid: Option<u32>, command: &[String]) -> String {
     }
 }
 
+fn agent_changed(from: &str, to: &str, why: AgentChangeReason, until: Option<String>) -> Description {
+    let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+    match why {
+        AgentChangeReason::Limit => Description::warning(format!(
+            "{from} has reached its usage limit; continuing with {to}{until}"
+        )),
+        AgentChangeReason::NotLoggedIn => {
+            Description::warning(format!("{from} is not logged in; continuing with {to}"))
+        }
+        AgentChangeReason::ProgramMissing => {
+            Description::warning(format!("the program of {from} is missing; continuing with {to}"))
+        }
+        AgentChangeReason::Available => Description::new(
+            NoteTag::Note,
+            Tone::Strong,
+            format!("{to} can work again; it replaces {from}"),
+        ),
+    }
+}
+
 /// A successful end is described only if processes were left.
 fn agent_ended(end: &AgentEnd, duration_ms: u64, swept: u64) -> Description {
     let mut text = format!("{} after {}", verdict::agent_exit(end), millis(duration_ms));
@@ -511,7 +547,9 @@ fn gate_ended(name: &str, result: GateResult, duration_ms: u64) -> Description {
 
 fn command_received(command: &Command) -> Option<Description> {
     let text = match command {
-        Command::Message { text } => return Some(Description::new(NoteTag::User, Tone::Strong, text)),
+        Command::Message { text } | Command::AnswerQuestion { text } => {
+            return Some(Description::new(NoteTag::User, Tone::Strong, text));
+        }
         Command::Pause => "pause after this iteration",
         Command::Resume => "resume",
         Command::Wake => "end the wait",
@@ -604,6 +642,7 @@ mod tests {
     use crate::event::Record;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one line for each record")]
     fn every_kind_of_record_in_words() {
         let mut gates = PassedGates::default();
         let mut lines = Vec::new();
@@ -663,6 +702,11 @@ mod tests {
         REPORT  ✗ Not started: gate `test` passes before any work. [Normal]
         WARN    ! claude 2.1.400 is newer than tested (2.1.327); 1 unknown event type (hologram), 1 unknown field; to report it: ralph agents report [Normal]
         FILE    ~ 2 files changed, +12 −4: src/a.rs +12 −4, logo.png (binary) [Normal]
+        WARN    ! claude (opus) has reached its usage limit; continuing with codex until Mon 16 Nov 01:00 [Normal]
+        NOTE    · claude (opus) can work again; it replaces codex [Normal]
+        WAIT    ‖ the agent asks: SQLite or PostgreSQL? [Normal]
+        USER    ✉ SQLite [Normal]
+        WARN    ! nobody answered in time; the answer is: SQLite [Normal]
         "#);
     }
 }

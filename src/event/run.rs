@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,15 @@ pub enum RunEvent {
         agent: Option<String>,
         /// Size of the prompt in bytes.
         prompt_bytes: u64,
+    },
+    /// Another agent takes over, or the first one returns. The labels name the agents and their models.
+    AgentChanged {
+        from: String,
+        to: String,
+        why: AgentChangeReason,
+        /// When the usage limit resets after which the first agent returns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// The agent started.
     AgentStarted {
@@ -132,6 +142,10 @@ pub enum RunEvent {
     Paused,
     /// The run asks the user whether to continue.
     Asking,
+    /// The agent asked the user a question. The run is paused until it is answered.
+    QuestionAsked { iteration: u64, question: String },
+    /// Nobody answered the question in time. The run continues with the configured answer.
+    QuestionExpired { answer: String },
     /// The run is ending; a running agent is being stopped.
     Stopping { reason: String },
     /// The run ends, and the agent's output had parts that ralph does not know.
@@ -259,6 +273,18 @@ pub enum WaitReason {
     RateLimit,
     /// The service that the agent uses is overloaded.
     Overload,
+}
+
+/// Why another agent takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentChangeReason {
+    /// The agent reached a usage limit that resets late.
+    Limit,
+    NotLoggedIn,
+    ProgramMissing,
+    /// An agent that the configuration prefers can work again.
+    Available,
 }
 
 /// Severity of a notice.

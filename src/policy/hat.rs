@@ -4,6 +4,8 @@ use super::section::section;
 
 /// The default topic of a run's first event.
 pub const START_TOPIC: &str = "task.start";
+/// The topic with which an agent asks the user a question. No hat receives it.
+pub(crate) const QUESTION_TOPIC: &str = "ask";
 
 section! {
     /// The definition of one hat.

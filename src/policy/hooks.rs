@@ -20,6 +20,9 @@ section! {
         /// Runs when the agent reaches its usage limit.
         #[check(length(min = 1))]
         on_rate_limit: String,
+        /// Runs when the agent asks the user a question.
+        #[check(length(min = 1))]
+        on_ask: String,
         /// Maximum duration of a hook.
         #[check(extend("minimum" = 1))]
         timeout: Seconds = Seconds(30),

@@ -14,6 +14,7 @@ mod worktree;
 
 pub use completion::{MarkerPlacement, OnDeclaredFailure};
 pub use gate::Gate;
+pub(crate) use hat::QUESTION_TOPIC;
 pub use hat::{Hat, PartialHat, START_TOPIC};
 pub use hooks::{Hooks, PartialHooks};
 pub use limits::{AttemptTimeouts, CostAvailability, CostRules, Limits, Timing};

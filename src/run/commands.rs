@@ -69,6 +69,7 @@ pub(super) fn interrupt_of(command: &Command) -> Option<Interrupt> {
         Command::Kill => Some(Interrupt::Quit),
         Command::Message { .. }
         | Command::Publish { .. }
+        | Command::AnswerQuestion { .. }
         | Command::Pause
         | Command::Resume
         | Command::Wake

@@ -1,7 +1,7 @@
 //! Carries out the engine's actions. Nothing here waits: actions that may block are passed to the effects thread.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::commands::CommandSource;
 use super::effects::{AgentStart, Effect};
 use super::excerpt::Excerpt;
 use super::interactive::InteractiveSession;
-use super::prompt_user::AnswerReader;
+use super::prompt_user::{AnswerReader, QuestionKind};
 use super::queue::Generation;
 use super::runner_events::{RunningJob, Work};
 use super::{Driver, RunAgent, RunError, summary};
@@ -69,7 +69,9 @@ impl Driver<'_> {
             Action::WriteSummary(event) => self.write_summary(*event)?,
             Action::Stop { grace } => self.with_handle(|handle: &dyn Handle| handle.stop(grace)),
             Action::Kill => self.with_handle(|handle: &dyn Handle| handle.kill()),
-            Action::AskUser => self.ask()?,
+            Action::AskUser => self.ask(QuestionKind::Continue)?,
+            Action::AskQuestion if io::stdin().is_terminal() => self.ask(QuestionKind::OfAgent)?,
+            Action::AskQuestion => {}
             Action::Finish(outcome) => return Ok(Some(outcome)),
         }
         Ok(None)
@@ -97,11 +99,14 @@ impl Driver<'_> {
     }
 
     /// Reads answers from stdin, from the first question on.
-    fn ask(&mut self) -> Result<(), RunError> {
+    fn ask(&mut self, kind: QuestionKind) -> Result<(), RunError> {
         if self.keyboard == KeyboardUse::Free && self.listening.is_none() {
             let commands = self.queue.commands(CommandSource::Stdin);
             let answers = AnswerReader::start(commands, self.host.panics());
             self.listening = Some(answers.map_err(RunError::Keyboard)?);
+        }
+        if let Some(answers) = &self.listening {
+            answers.expect(kind);
         }
         Ok(())
     }

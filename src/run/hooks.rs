@@ -40,6 +40,7 @@ fn command_of(hooks: &Hooks, kind: HookKind) -> Option<&str> {
         HookKind::Complete => &hooks.on_complete,
         HookKind::Fail => &hooks.on_fail,
         HookKind::RateLimit => &hooks.on_rate_limit,
+        HookKind::Ask => &hooks.on_ask,
     };
     command.as_deref()
 }
@@ -154,6 +155,7 @@ fn sentence(event: &RunEvent, header: &RunHeader, gates: &PassedGates, now: Time
                 run_verdict(outcome, gates).sentence
             )
         }
+        RunEvent::QuestionAsked { question, .. } => format!("The agent asks: {question}"),
         _ => format!("Started with {}.", header.agent),
     }
 }

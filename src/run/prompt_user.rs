@@ -2,6 +2,8 @@
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -10,23 +12,46 @@ use crate::event::{Answer, Command, CommandSender};
 use crate::failpoint;
 use crate::panic_hook::PanicScope;
 
+/// What the next line answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QuestionKind {
+    /// Whether the run continues.
+    Continue,
+    /// A question of the agent. The line is the answer.
+    OfAgent,
+}
+
 /// The thread that reads answers. It ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct AnswerReader {
     _closer: PipeWriter,
+    is_question_of_agent: Arc<AtomicBool>,
 }
 
 impl AnswerReader {
     pub(super) fn start(commands: CommandSender, panics: &PanicScope) -> io::Result<Self> {
         let (closed, closer) = io::pipe()?;
         let scope = panics.clone();
-        panics.spawn("answers", move || read_answers(&closed, &commands, &scope))?;
-        Ok(Self { _closer: closer })
+        let is_question_of_agent = Arc::new(AtomicBool::new(false));
+        let of_agent = Arc::clone(&is_question_of_agent);
+        panics.spawn("answers", move || {
+            read_answers(&closed, &commands, &of_agent, &scope)
+        })?;
+        Ok(Self {
+            _closer: closer,
+            is_question_of_agent,
+        })
+    }
+
+    /// Sets what the next lines answer.
+    pub(super) fn expect(&self, kind: QuestionKind) {
+        self.is_question_of_agent
+            .store(kind == QuestionKind::OfAgent, Ordering::Relaxed);
     }
 }
 
-/// Sends each answer as a command. The end of stdin counts as `Quit`.
-fn read_answers(closed: &PipeReader, commands: &CommandSender, panics: &PanicScope) {
+/// Sends each answer as a command. The end of stdin counts as `Quit`, except when the agent asks.
+fn read_answers(closed: &PipeReader, commands: &CommandSender, of_agent: &AtomicBool, panics: &PanicScope) {
     let mut typed = Vec::new();
     let mut bytes = [0; 1024];
     failpoint!(panics, Answers);
@@ -48,12 +73,21 @@ fn read_answers(closed: &PipeReader, commands: &CommandSender, panics: &PanicSco
         typed.extend_from_slice(&bytes[..count]);
         while let Some(end) = typed.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = typed.drain(..=end).collect();
-            if let Some(answer) = parse_answer(&String::from_utf8_lossy(&line)) {
+            let line = String::from_utf8_lossy(&line);
+            if of_agent.load(Ordering::Relaxed) {
+                let text = line.trim().to_owned();
+                if !text.is_empty() && commands.send_command(Command::AnswerQuestion { text }).is_err() {
+                    return;
+                }
+            } else if let Some(answer) = parse_answer(&line) {
                 let sent = commands.send_command(Command::Answer { answer });
                 if sent.is_err() || answer == Answer::Quit {
                     return;
                 }
             }
+        }
+        if count == 0 && of_agent.load(Ordering::Relaxed) {
+            return;
         }
         if count == 0 {
             let answer = Answer::Quit;

@@ -113,6 +113,10 @@ impl Driver<'_> {
                 self.leave_screen();
                 self.discard_scratch();
                 let error = error.to_string();
+                let is_gate = matches!(failed, Some(Work::Gate(_)));
+                if !is_gate && !self.agent().agent.program.exists() {
+                    self.step(Input::ProgramMissing)?;
+                }
                 self.step(match failed {
                     Some(Work::Gate(_)) => Input::GateEnded(GateEnd {
                         end: None,

@@ -1,6 +1,8 @@
 //! Tests of runs with several agents: roles, fallback, questions, quotas and reviews, with the real program and the fake
 //! agent.
 
+mod fallback;
+mod questions;
 mod roles;
 
 use crate::sandbox::Sandbox;

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, ValueEnum};
 
 use crate::cli::run_request::DryRun;
 use crate::config::{Mode, PartialCli, PartialEventLoop, PartialSettings, SplitError, split_words};
 use crate::engine::AskPolicy;
-use crate::event::Answer;
 use crate::policy::Seconds;
 
 /// Help heading of the limits.
@@ -113,29 +112,9 @@ pub(in crate::cli) struct TellArguments {
     /// Kill the agent at once and end the run
     #[arg(long, group = "command")]
     pub(in crate::cli) kill: bool,
-    /// Answer the question that the run asks
-    #[arg(long, group = "command", value_enum, value_name = "ANSWER")]
-    pub(in crate::cli) answer: Option<AnswerArgument>,
-}
-
-/// An answer to a question of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum AnswerArgument {
-    Continue,
-    Always,
-    Done,
-    Quit,
-}
-
-impl From<AnswerArgument> for Answer {
-    fn from(answer: AnswerArgument) -> Self {
-        match answer {
-            AnswerArgument::Continue => Self::Continue,
-            AnswerArgument::Always => Self::ContinueWithoutAsking,
-            AnswerArgument::Done => Self::Done,
-            AnswerArgument::Quit => Self::Quit,
-        }
-    }
+    /// Answer a question of the agent, or of ralph: continue, always, done or quit
+    #[arg(long, group = "command", value_name = "TEXT")]
+    pub(in crate::cli) answer: Option<String>,
 }
 
 /// Output options.

@@ -7,6 +7,7 @@ use crate::event::TopicEvent;
 use super::{Hat, Hats};
 use crate::engine::prompt::{OUTPUT_BUDGET, trim_middle};
 use crate::engine::topic;
+use crate::policy::QUESTION_TOPIC;
 
 /// Further events are dropped; more than this is a sign of runaway output.
 const MAX_QUEUED_EVENTS: usize = 256;
@@ -167,6 +168,9 @@ impl HatQueue {
 
     /// Notes an event that the running iteration published.
     pub(crate) fn publish(&mut self, event: &TopicEvent) {
+        if event.topic == QUESTION_TOPIC {
+            return;
+        }
         // One more than the queue can hold, so that the overflow is reported.
         if self.active.is_some() && self.published.len() <= MAX_QUEUED_EVENTS {
             self.published.push(event.clone());

@@ -4,11 +4,13 @@ mod budgets;
 mod completion;
 mod deadlines;
 mod failures;
+mod fallback;
 mod gates;
 mod hats;
 mod interactive;
 mod interrupts;
 mod properties;
+mod questions;
 mod rate_limits;
 mod resume;
 mod roles;
@@ -71,6 +73,7 @@ pub(super) fn policy() -> Policy {
         agents: Agents::single(agent("fake")),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
+        questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),
         snapshots: Check::Off,
         hooks: BTreeSet::new(),

@@ -140,6 +140,10 @@ impl Simulation {
                 assert_eq!(self.engine.agent().transcript.messages, MessageBoundaries::Screen);
                 self.external = ExternalState::Asked;
             }
+            Action::AskQuestion => {
+                assert!(!child_runs, "asked while a child runs");
+                self.external = ExternalState::Asked;
+            }
             Action::Stop { .. } => assert!(child_runs, "there is nothing to stop"),
             Action::Kill => {
                 assert!(child_runs, "there is nothing to kill");

@@ -27,4 +27,12 @@ impl PlainRenderer {
             "continue? Enter: yes · a: yes, do not ask again · q: quit",
         );
     }
+
+    pub(super) fn question_asked(&mut self, question: &str) {
+        self.activity = PlainActivity::Idle;
+        self.note(
+            labels::WAIT,
+            &format!("the agent asks: {question}\nto answer: ralph tell --answer TEXT, or type it here"),
+        );
+    }
 }

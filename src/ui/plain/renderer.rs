@@ -171,6 +171,7 @@ impl PlainRenderer {
             RunEvent::WaitEnded => self.wait_ended(at),
             RunEvent::Paused => self.paused(),
             RunEvent::Asking => self.asking(),
+            RunEvent::QuestionAsked { question, .. } => self.question_asked(question),
             RunEvent::RunEnded {
                 outcome,
                 iterations,

@@ -215,6 +215,7 @@ impl RenderLoop {
             Command::Resume => Some("resuming"),
             Command::StopIteration => Some("stopping this iteration; the run continues"),
             Command::Message { .. } => Some("message added to the next prompt"),
+            Command::AnswerQuestion { .. } => Some("answer added to the next prompt"),
             Command::Stop { .. } => Some("stopping the agent; press Ctrl-C to kill it"),
             Command::Answer { answer } => match answer {
                 Answer::Continue => Some("resuming"),

@@ -96,7 +96,7 @@ fn extra_args_in_a_file() {
     2 |   extra_args: [x]
       |   ^^^^^^^^^^
       |
-      = help: expected one of: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model
+      = help: expected one of: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model, fallback, fallback_after
     ");
 }
 

@@ -76,7 +76,7 @@ fn unknown_key_without_a_similar_key() {
     2 |   banana: 1
       |   ^^^^^^
       |
-      = help: expected one of: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model
+      = help: expected one of: backend, command, args, prompt_mode, prompt_flag, default_mode, idle_timeout_secs, transcript, jq_filter, pty_mode, driver_dir, claude_command, claude_args, model, fallback, fallback_after
     ");
 }
 

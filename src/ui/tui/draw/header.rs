@@ -92,6 +92,11 @@ fn activity(context: &DrawContext<'_>, view: &View) -> Vec<Span<'static>> {
                 format!("waiting {left} · {}", pause_label(*why)),
             )
         }
+        RunActivity::Asked { since } => (
+            "?",
+            Tone::Warning,
+            format!("the agent waits for your answer {} (m: write it)", clock(*since)),
+        ),
         RunActivity::Paused { since } => ("‖", Tone::Warning, format!("paused {}", clock(*since))),
         RunActivity::AwaitingConfirmation { since } => {
             ("?", Tone::Warning, format!("continue? {}", clock(*since)))

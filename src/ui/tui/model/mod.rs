@@ -57,6 +57,10 @@ pub(super) enum RunActivity {
         why: WaitReason,
         until: Timestamp,
     },
+    /// The agent asked the user a question.
+    Asked {
+        since: Timestamp,
+    },
     /// Paused until the user resumes it.
     Paused {
         since: Timestamp,
@@ -196,6 +200,7 @@ impl TuiState {
             RunEvent::WaitEnded => self.wait_ended(),
             RunEvent::CommandReceived { command: order, .. } => self.command_received(order),
             RunEvent::Paused => self.activity = RunActivity::Paused { since: at },
+            RunEvent::QuestionAsked { .. } => self.activity = RunActivity::Asked { since: at },
             RunEvent::Asking => self.activity = RunActivity::AwaitingConfirmation { since: at },
             RunEvent::Stopping { .. } => self.activity = RunActivity::Stopping { since: at },
             RunEvent::RunEnded {
@@ -236,7 +241,10 @@ impl TuiState {
     }
 
     fn wait_ended(&mut self) {
-        if let RunActivity::Paused { .. } | RunActivity::AwaitingConfirmation { .. } = self.activity {
+        if let RunActivity::Paused { .. }
+        | RunActivity::Asked { .. }
+        | RunActivity::AwaitingConfirmation { .. } = self.activity
+        {
             self.pausing = false;
         }
         self.activity = RunActivity::Starting;
@@ -248,6 +256,7 @@ impl TuiState {
             Command::Resume => self.pausing = false,
             Command::Message { .. }
             | Command::Publish { .. }
+            | Command::AnswerQuestion { .. }
             | Command::Wake
             | Command::StopIteration
             | Command::Stop { .. }
