@@ -161,7 +161,10 @@ impl<'a> PlanDriver<'a> {
     fn remember(&mut self, event: &PlanEvent) {
         match event {
             PlanEvent::TaskRun { task, run, .. } => drop(self.runs.insert(task.clone(), PathBuf::from(run))),
-            PlanEvent::TaskRejected { task, .. } => drop(self.runs.remove(task)),
+            // The task runs again, even if its last run was complete.
+            PlanEvent::TaskRejected { task, .. } | PlanEvent::TaskReopened { task } => {
+                drop(self.runs.remove(task))
+            }
             PlanEvent::TaskCommitted {
                 task, branch, commit, ..
             } => {

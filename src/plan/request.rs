@@ -112,7 +112,7 @@ impl PlanRequest {
         let _lock = files.lock(now)?;
         let header = history.header().cloned();
         let integrated = self.integrated(&name, header.as_ref(), host)?;
-        let mut plan_file = self.plan_file(header.as_ref(), host);
+        let mut plan_file = self.plan_file(&name, header.as_ref(), host)?;
         let mut first = self.first_events(&name, integrated.as_ref(), &plan_file, header.as_ref());
         if let Some(integrated) = &integrated {
             first.extend(history.add_merged_without_record(integrated, now));
@@ -157,16 +157,42 @@ impl PlanRequest {
         Ok((files, History { records }))
     }
 
-    fn plan_file(&self, header: Option<&PlanHeader>, host: &Host) -> PlanFile {
-        let done_before = header.map(|header| header.done_before.iter().cloned().collect());
+    fn plan_file(&self, name: &str, header: Option<&PlanHeader>, host: &Host) -> Result<PlanFile, PlanError> {
+        let done_before = match header {
+            Some(header) => Some(header.done_before.iter().cloned().collect()),
+            None => self.done_before_interruption(name)?,
+        };
         let place = (host.supervisors(), self.workspace.as_path());
-        PlanFile::new(
-            self.source.clone(),
-            self.text.clone(),
-            done_before,
-            self.new_gates,
-            place,
-        )
+        let (source, text) = (self.source.clone(), self.text.clone());
+        Ok(PlanFile::new(source, text, done_before, self.new_gates, place))
+    }
+
+    /// If the last execution was killed while it ran in place, its agents may have marked tasks, and only the tasks that its
+    /// journal knows count as done.
+    fn done_before_interruption(&self, name: &str) -> Result<Option<BTreeSet<String>>, PlanError> {
+        let Some(files) = PlanFiles::newest(&self.project, name) else {
+            return Ok(None);
+        };
+        let history = History {
+            records: files.records()?,
+        };
+        let has_ended = history
+            .records
+            .iter()
+            .rev()
+            .find_map(|record| match &record.event {
+                PlanEvent::PlanEnded { .. } => Some(true),
+                PlanEvent::PlanStarted(_) | PlanEvent::PlanResumed => Some(false),
+                _ => None,
+            });
+        let header = history
+            .header()
+            .filter(|header| header.branch.is_none() && has_ended == Some(false));
+        Ok(header.map(|header| {
+            let mut done = history.done();
+            done.extend(header.done_before.iter().cloned());
+            done
+        }))
     }
 
     /// Merges the result if requested.

@@ -103,3 +103,21 @@ fn commands_reach_a_running_plan() {
     running.finish().exits_with(130);
     sandbox.wait_until_processes_exit(Duration::from_secs(5));
 }
+
+#[test]
+fn marks_that_an_agent_left_before_a_kill_do_not_count_in_a_new_execution() {
+    let sandbox = Sandbox::with_plan(PLAN, "");
+    let running = sandbox.start_plan(&["run", "PLAN.md"]);
+    wait_until("the hanging task", DEADLINE, || {
+        sandbox.path("agent/once").exists()
+    });
+    running.kill();
+    sandbox.wait_until_processes_exit(Duration::from_secs(20));
+    assert!(
+        !sandbox.plan_text().contains("[ ]"),
+        "the agent has marked everything"
+    );
+    let output = sandbox.plan(&["run", "PLAN.md"]).exits_with(0);
+    assert!(output.stderr.contains("3 of 3 tasks done"), "{output:?}");
+    assert_eq!(sandbox.prompts_of("Write b.txt").len(), 1);
+}

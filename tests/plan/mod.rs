@@ -2,6 +2,7 @@
 
 mod in_place;
 mod interrupted;
+mod random;
 mod worktrees;
 
 use std::fs;
@@ -84,6 +85,23 @@ impl Sandbox {
         tasks
             .iter()
             .map(|task| (text(&task["title"]), text(&task["state"])))
+            .collect()
+    }
+
+    /// The records of the newest execution of `PLAN.md`.
+    pub(crate) fn plan_journal(&self) -> Vec<Value> {
+        let plans = self.project().directory().join("plans/plan");
+        let mut executions: Vec<_> = fs::read_dir(plans)
+            .expect("executions")
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        executions.retain(|path| path.join("plan.jsonl").exists());
+        executions.sort();
+        let newest = executions.pop().expect("an execution");
+        let text = fs::read_to_string(newest.join("plan.jsonl")).expect("a journal");
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
     }
 
