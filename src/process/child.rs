@@ -1,27 +1,36 @@
 //! One child from start to end: its supervisor, its threads, and the commands that it can receive.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::PollFlags;
 use rustix::termios::isatty;
 use tracing::{debug, warn};
 
-use super::control::Control;
+use super::control::{Control, Patience};
+use super::poll;
 use super::read::{Drain, Drained, STDERR_CHUNKS, STDOUT_CHUNKS, TreeExited};
 use super::spawn_request::SpawnRequest;
 use super::stdin::{StdinPipe, StdinWriter, WriteProgress};
 use super::streams::{self, ChildEnds, ParentEnds};
 use super::supervisor::pool::SupervisorHandle;
-use super::wire::{self, Notice, SupervisorCommand, SupervisorFate};
+use super::wire::{self, Notice, SupervisorCommand, SupervisorFate, Suspension};
 use super::{ChildEvent, Ended, ProcessError, ProcessSpec, Screen, Stdin, Supervisors};
 use crate::event::{ProcessEnd, StreamName};
 use crate::failpoint;
 
 /// The reported end of a child whose supervisor was killed and could not report it.
 const KILLED: ProcessEnd = ProcessEnd::Signaled { signal: 9 };
+
+/// Time for a supervisor to start a child, which takes milliseconds.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time after which a supervisor that does not answer is continued.
+const RESUME_INTERVAL: Duration = Duration::from_millis(200);
 
 type Reporter = Arc<dyn Fn(ChildEvent) + Send + Sync>;
 
@@ -53,6 +62,7 @@ impl Child {
             supervisor,
             supervisors: supervisors.clone(),
             control: Arc::clone(&control),
+            suspension: suspension(),
         };
         // From here on an early return drops the supervisor, which ends the child.
         let stdin = watch
@@ -108,21 +118,21 @@ fn start(
         |error| ProcessError::supervisor(supervisors.program().to_path_buf(), spec, error);
     let request = SpawnRequest::new(spec, child_ends.terminal, supervisors).encode();
     let request = request.map_err(|error| ProcessError::spawn(spec, error))?;
-    let send = |supervisor: &SupervisorHandle| {
-        let mut line = &**supervisor.line();
+    let send = |supervisor: &mut SupervisorHandle| {
+        let line = &**supervisor.line();
         wire::send_request(line, &request, child_ends.as_fds())?;
-        Notice::read(&mut line)
+        first_notice(supervisor)
     };
     let idle = supervisors
         .take_idle()
-        .map(|supervisor| (send(&supervisor), supervisor));
+        .map(|mut supervisor| (send(&mut supervisor), supervisor));
     let (notice, supervisor) = match idle {
         Some((notice, supervisor)) if !matches!(&notice, Err(error) if had_exited(error)) => {
             (notice, supervisor)
         }
         Some(_) | None => {
-            let supervisor = supervisors.start_new().map_err(supervisor_failed)?;
-            (send(&supervisor), supervisor)
+            let mut supervisor = supervisors.start_new().map_err(supervisor_failed)?;
+            (send(&mut supervisor), supervisor)
         }
     };
     Err(match notice {
@@ -139,11 +149,37 @@ fn start(
             supervisors.panics().report_remote(message);
             supervisor_failed(io::ErrorKind::Other.into())
         }
-        Ok(Notice::LeaderEnded(_) | Notice::TreeExited { .. }) => {
+        Ok(Notice::LeaderEnded(_) | Notice::TreeExited { .. } | Notice::Alive) => {
             supervisor_failed(io::ErrorKind::InvalidData.into())
         }
-        Err(error) => supervisor_failed(error),
+        Err(error) => {
+            // The child may run already.
+            drop(supervisor);
+            supervisors.orphans().kill();
+            supervisor_failed(error)
+        }
     })
+}
+
+/// Waits for the answer to a request. A child that stops its supervisor at once does not prevent it: the supervisor is continued
+/// again and again, and killed if it does not answer.
+fn first_notice(supervisor: &mut SupervisorHandle) -> io::Result<Notice> {
+    let give_up = Instant::now() + START_TIMEOUT;
+    loop {
+        let line = &**supervisor.line();
+        let [readable] = poll::wait(
+            [(line.as_fd(), PollFlags::IN)],
+            Some(Instant::now() + RESUME_INTERVAL),
+        );
+        if readable {
+            return Notice::read(line);
+        }
+        if Instant::now() > give_up {
+            supervisor.kill();
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        supervisor.resume();
+    }
 }
 
 /// Whether a supervisor exited before it had read the whole request, so that it cannot have started anything. If it exits
@@ -153,6 +189,14 @@ fn had_exited(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
     )
+}
+
+/// Whether a user can suspend this process.
+fn suspension() -> Suspension {
+    match File::open("/dev/tty") {
+        Ok(_) => Suspension::ByUser,
+        Err(_) => Suspension::Unexpected,
+    }
 }
 
 /// The end of a process tree.
@@ -169,6 +213,7 @@ struct Watch {
     /// Where the supervisor is put back.
     supervisors: Supervisors,
     control: Arc<Control>,
+    suspension: Suspension,
 }
 
 impl Watch {
@@ -224,11 +269,33 @@ impl Watch {
         Ok(stdin)
     }
 
-    fn wait_for_tree(self) -> TreeEnd {
+    /// Waits for the next notice. Heartbeats continue a supervisor that was stopped; one that does not answer is killed.
+    fn next_notice(&mut self, line: &UnixStream) -> io::Result<Notice> {
+        let mut last_notice = Instant::now();
+        loop {
+            let beat = Instant::now() + self.control.heartbeat_interval();
+            let [readable] = poll::wait([(line.as_fd(), PollFlags::IN)], Some(beat));
+            if readable {
+                match Notice::read(line)? {
+                    Notice::Alive => last_notice = Instant::now(),
+                    notice => return Ok(notice),
+                }
+            } else if self.control.patience(last_notice) == Patience::Exhausted {
+                self.supervisor.kill();
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let ralph = self.suspension;
+            if Instant::now() >= beat {
+                self.control.send(SupervisorCommand::Heartbeat { ralph });
+            }
+        }
+    }
+
+    fn wait_for_tree(mut self) -> TreeEnd {
         let line = Arc::clone(self.supervisor.line());
         let mut end = KILLED;
         loop {
-            match Notice::read(&*line) {
+            match self.next_notice(&line) {
                 Ok(Notice::LeaderEnded(leader_end)) => end = leader_end,
                 Ok(Notice::TreeExited { swept, supervisor }) => {
                     debug!(%end, swept, "the process tree has ended");
@@ -247,14 +314,15 @@ impl Watch {
                     self.supervisors.panics().report_remote(message);
                     break;
                 }
-                Ok(Notice::Started { .. } | Notice::Failed { .. }) => {}
+                Ok(Notice::Started { .. } | Notice::Failed { .. } | Notice::Alive) => {}
                 Err(error) => {
                     warn!(%error, "the supervisor has ended before its child");
                     break;
                 }
             }
         }
-        // The supervisor was killed or sent an invalid message: dropping it ends it.
+        // The supervisor was killed or sent an invalid message: dropping it ends it. Its process id may then be used again.
+        self.control.detach();
         drop(self.supervisor);
         TreeEnd {
             end,

@@ -5,6 +5,8 @@ use std::io;
 use std::process::{Child, ChildStderr, ChildStdin, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::supervisor::pool::OrphanRule;
 
 /// The variable that marks the processes of a pool.
@@ -39,8 +41,27 @@ impl HelperProcess {
         (self.child.stdin.take(), self.child.stderr.take())
     }
 
-    /// Waits for the exit of the process.
+    /// The process, which has not been waited for.
+    pub(super) fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Continues the process if it was stopped.
+    pub(super) fn resume(&self) {
+        if let Some(pid) = self.pid() {
+            // It may have exited already.
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
+
+    pub(super) fn kill(&mut self) {
+        // It may have exited already.
+        let _ = self.child.kill();
+    }
+
+    /// Waits for the exit of the process. It may have been stopped.
     pub(super) fn wait(&mut self) {
+        self.resume();
         let _ = self.child.wait();
         lock(&self.helpers).retain(|pid| *pid != self.child.id());
     }
@@ -88,7 +109,7 @@ impl Orphans {
         use std::time::{Duration, Instant};
 
         use rustix::event::PollFlags;
-        use rustix::process::{PidfdFlags, Signal, WaitOptions, pidfd_open, waitpid};
+        use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, waitpid};
 
         use super::poll;
         use super::tree::{descendants, send, table};

@@ -33,8 +33,21 @@ pub(super) enum ControllingTerminal {
 /// A command for the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SupervisorCommand {
-    Stop { grace: Duration },
+    Stop {
+        grace: Duration,
+    },
     Kill,
+    /// The supervisor answers it. Its absence shows that ralph has been stopped.
+    Heartbeat {
+        ralph: Suspension,
+    },
+}
+
+/// Whether a user can suspend ralph: it has a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suspension {
+    ByUser,
+    Unexpected,
 }
 
 /// A message of the supervisor.
@@ -49,6 +62,8 @@ pub(super) enum Notice {
         errno: i32,
     },
     LeaderEnded(ProcessEnd),
+    /// The answer to a heartbeat.
+    Alive,
     /// No process of the tree is left, or none that can be killed.
     TreeExited {
         swept: u64,
@@ -93,6 +108,12 @@ impl SupervisorCommand {
         match self {
             Self::Stop { grace } => message(b'S', u64::try_from(grace.as_millis()).unwrap_or(u64::MAX)),
             Self::Kill => message(b'K', 0),
+            Self::Heartbeat {
+                ralph: Suspension::ByUser,
+            } => message(b'H', 0),
+            Self::Heartbeat {
+                ralph: Suspension::Unexpected,
+            } => message(b'H', 1),
         }
     }
 
@@ -103,6 +124,12 @@ impl SupervisorCommand {
                 grace: Duration::from_millis(value),
             }),
             b'K' => Some(Self::Kill),
+            b'H' => Some(Self::Heartbeat {
+                ralph: match value {
+                    0 => Suspension::ByUser,
+                    _ => Suspension::Unexpected,
+                },
+            }),
             _ => None,
         }
     }
@@ -131,6 +158,7 @@ impl Notice {
                 supervisor: SupervisorFate::Exits,
             } => message(b'L', swept),
             Self::Panicked { bytes } => message(b'M', bytes),
+            Self::Alive => message(b'A', 0),
         }
     }
 
@@ -160,6 +188,7 @@ impl Notice {
                 supervisor: SupervisorFate::Exits,
             },
             b'M' => Self::Panicked { bytes: value },
+            b'A' => Self::Alive,
             _ => return None,
         })
     }
@@ -307,6 +336,7 @@ mod tests {
                 supervisor: SupervisorFate::Exits,
             },
             Notice::Panicked { bytes: 7 },
+            Notice::Alive,
         ] {
             assert_eq!(Notice::read(&notice.encode()[..]).unwrap(), notice);
         }
@@ -316,6 +346,12 @@ mod tests {
     fn every_command_can_be_decoded() {
         for command in [
             SupervisorCommand::Kill,
+            SupervisorCommand::Heartbeat {
+                ralph: Suspension::ByUser,
+            },
+            SupervisorCommand::Heartbeat {
+                ralph: Suspension::Unexpected,
+            },
             SupervisorCommand::Stop {
                 grace: Duration::from_millis(1500),
             },

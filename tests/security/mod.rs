@@ -6,6 +6,7 @@ mod money;
 mod processes;
 mod special_files;
 mod state;
+mod supervisor;
 mod trust;
 
 use std::fs;

@@ -171,6 +171,8 @@ fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        // If ralph exits while the supervisor is stopped, the supervisor continues and stops the tree.
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::CONT));
         let _ = rustix::thread::set_name(KERNEL_NAME);
     }
 }

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::process::Pid;
+
 use super::main::{ARGUMENT, DISPLAY_NAME};
 use crate::panic_hook::PanicScope;
 use crate::process::orphans::{HelperProcess, Orphans};
@@ -187,6 +189,20 @@ impl SupervisorHandle {
             line: Arc::new(line),
             process,
         })
+    }
+
+    pub(in crate::process) fn pid(&self) -> Option<Pid> {
+        self.process.pid()
+    }
+
+    /// Continues a supervisor that was stopped.
+    pub(in crate::process) fn resume(&self) {
+        self.process.resume();
+    }
+
+    /// Kills the supervisor; its children become those of this process.
+    pub(in crate::process) fn kill(&mut self) {
+        self.process.kill();
     }
 
     pub(in crate::process) fn line(&self) -> &Arc<UnixStream> {

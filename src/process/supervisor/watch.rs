@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use crate::event::ProcessEnd;
 use crate::process::poll;
 use crate::process::signals::Signals;
 use crate::process::tree::Tree;
-use crate::process::wire::{self, MESSAGE_BYTES, Notice, SupervisorCommand, SupervisorFate};
+use crate::process::wire::{self, MESSAGE_BYTES, Notice, SupervisorCommand, SupervisorFate, Suspension};
 
 /// Time for other processes to exit by themselves after the child: the `tee` at the end of a script still has to write its
 /// last line.
@@ -26,6 +26,8 @@ const ABANDONED_GRACE: Duration = Duration::from_millis(500);
 const SIGNALED_GRACE: Duration = Duration::from_secs(5);
 /// Interval between two SIGKILLs. The first may not reach a process that has just changed its user.
 const KILL_AGAIN: Duration = Duration::from_millis(200);
+/// Time without a heartbeat after which ralph is taken for stopped.
+const SUSPENDED_AFTER: Duration = Duration::from_secs(5);
 /// Time after which processes that do not die are given up: the kernel cannot end them now.
 const GIVE_UP: Duration = Duration::from_secs(3);
 
@@ -67,6 +69,8 @@ pub(in crate::process) struct TreeWatch<'a> {
     leader_has_ended: bool,
     phase: Phase,
     swept: BTreeSet<i32>,
+    /// The last heartbeat.
+    heartbeat: Option<(Instant, Suspension)>,
     /// Notices that go out together before the next wait.
     outbox: Vec<u8>,
 }
@@ -86,6 +90,7 @@ impl<'a> TreeWatch<'a> {
             leader_has_ended: false,
             phase: Phase::Running,
             swept: BTreeSet::new(),
+            heartbeat: None,
             outbox: Vec::new(),
         };
         watch.notify(Notice::Started {
@@ -153,7 +158,10 @@ impl<'a> TreeWatch<'a> {
     /// Waits for a command, a signal, or the end of the phase.
     fn wait(&mut self) {
         let until = match self.phase {
-            Phase::Running => None,
+            Phase::Running => match self.heartbeat {
+                Some((last, Suspension::Unexpected)) => Some(last + SUSPENDED_AFTER),
+                Some((_, Suspension::ByUser)) | None => None,
+            },
             Phase::Lingering { until } | Phase::Terminating { until } => Some(until),
             Phase::Killing { again, .. } => Some(again),
         };
@@ -176,6 +184,21 @@ impl<'a> TreeWatch<'a> {
         }
         if command && self.connected {
             self.execute_command();
+        } else {
+            self.continue_ralph();
+        }
+    }
+
+    /// Continues a ralph that an agent has stopped to escape its limits. A user with a terminal may suspend ralph.
+    fn continue_ralph(&mut self) {
+        let Some((last, Suspension::Unexpected)) = self.heartbeat else {
+            return;
+        };
+        if self.connected && last.elapsed() >= SUSPENDED_AFTER {
+            self.heartbeat = Some((Instant::now(), Suspension::Unexpected));
+            if let Some(ralph) = rustix::process::getppid().filter(|pid| !pid.is_init()) {
+                let _ = rustix::process::kill_process(ralph, Signal::CONT);
+            }
         }
     }
 
@@ -184,6 +207,10 @@ impl<'a> TreeWatch<'a> {
         match wire::read_exact(self.control, &mut bytes).map(|()| SupervisorCommand::decode(&bytes)) {
             Ok(Some(SupervisorCommand::Stop { grace })) => self.terminate(grace),
             Ok(Some(SupervisorCommand::Kill)) => self.kill(Instant::now() + GIVE_UP),
+            Ok(Some(SupervisorCommand::Heartbeat { ralph })) => {
+                self.heartbeat = Some((Instant::now(), ralph));
+                self.notify(Notice::Alive);
+            }
             // An unknown command has the same effect as the end of the line.
             Ok(None) | Err(_) => {
                 self.connected = false;
