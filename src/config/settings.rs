@@ -245,7 +245,7 @@ section! {
         include: Vec<String> = Vec::new(),
         /// Maximum size of a project's snapshots, in megabytes. Beyond it, a run continues without snapshots.
         #[check(range(min = 1, max = 1_048_576))]
-        max_mb: u64 = 4096,
+        max_mb: u64 = 1024,
     }
 }
 

@@ -82,6 +82,10 @@ impl ImportStream {
 }
 
 impl ContentSink for ImportStream {
+    fn announce(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     fn whole(&mut self, path: &[u8], entry: &TreeEntry, content: &[u8]) -> io::Result<()> {
         self.bytes += content.len() as u64;
         self.content(entry.git_mode(), &stored_path(path), content)

@@ -26,6 +26,8 @@ const ATTEMPTS: u32 = 3;
 
 /// Receives the content of files that differ from the last scan.
 pub(super) trait ContentSink {
+    /// Announces at most how many bytes follow. An error refuses them before anything is read.
+    fn announce(&mut self, bytes: u64) -> io::Result<()>;
     /// A whole file, or the target of a symbolic link.
     fn whole(&mut self, path: &[u8], entry: &TreeEntry, content: &[u8]) -> io::Result<()>;
     /// Starts a file of this size whose content follows.
@@ -41,6 +43,9 @@ pub(super) trait ContentSink {
 pub(super) struct NoSink;
 
 impl ContentSink for NoSink {
+    fn announce(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
     fn whole(&mut self, _: &[u8], _: &TreeEntry, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -155,6 +160,13 @@ impl Scanner {
                 self.add_included(path, file, is_directory, &mut walk);
             }
         }
+        // Files of the last scan are usually read only because they changed recently, and have the same content.
+        let unknown = walk
+            .unread
+            .iter()
+            .filter(|(path, ..)| !self.known.contains_key(path));
+        sink.announce(unknown.map(|(_, _, stat)| stat.size).sum())
+            .map_err(io_error("store", &self.root))?;
         walk.unread.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         for (path, file, stat) in std::mem::take(&mut walk.unread) {
             let before = self.known.get(&path).map(|known| known.entry);

@@ -100,10 +100,11 @@ impl SnapshotTaker {
                 .max_mb
                 .saturating_mul(MEGABYTE)
                 .saturating_sub(self.store.size()),
+            refused: None,
             stream: None,
         };
         let changes = self.scanner.scan(&mut import);
-        let changes = match (changes, import.overflow()) {
+        let changes = match (changes, import.refused) {
             (_, Some(needed)) => return Err(self.too_large(needed)),
             (changes, None) => changes?,
         };
@@ -208,6 +209,8 @@ struct LazyImport {
     base: Option<SnapshotId>,
     /// Maximum bytes of content.
     room: u64,
+    /// Bytes of content that did not fit.
+    refused: Option<u64>,
     stream: Option<ImportStream>,
 }
 
@@ -232,24 +235,23 @@ impl LazyImport {
         ImportStream::create(&self.directory, &target, Timestamp::now().as_second())
     }
 
-    fn overflow(&self) -> Option<u64> {
-        let bytes = self.stream.as_ref()?.bytes;
-        (bytes > self.room).then_some(bytes)
-    }
-
     /// Refuses content beyond the limit, before it is written.
     fn require_room(&mut self, size: u64) -> io::Result<&mut ImportStream> {
-        let room = self.room;
-        let stream = self.stream()?;
-        if stream.bytes.saturating_add(size) > room {
-            stream.bytes = stream.bytes.saturating_add(size);
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        Ok(stream)
+        let stored = self.stream.as_ref().map_or(0, |stream| stream.bytes);
+        self.announce(stored.saturating_add(size))?;
+        self.stream()
     }
 }
 
 impl ContentSink for LazyImport {
+    fn announce(&mut self, bytes: u64) -> io::Result<()> {
+        if bytes > self.room {
+            self.refused = Some(bytes);
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+
     fn whole(&mut self, path: &[u8], entry: &TreeEntry, content: &[u8]) -> io::Result<()> {
         self.require_room(content.len() as u64)?
             .whole(path, entry, content)

@@ -239,6 +239,7 @@ fn a_project_that_does_not_fit_is_refused_with_figures() {
         ),
         "{error}"
     );
+    assert_eq!(project.store().size(), 0, "nothing was stored");
     fs::remove_file(project.path("large")).unwrap();
     project.write("small", "x");
     assert_eq!(taker.take().unwrap().files, 1);
