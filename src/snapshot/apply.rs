@@ -1,6 +1,6 @@
 //! Writes entries of a snapshot to a directory: only paths that differ, each file under a temporary name first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io;
@@ -33,7 +33,7 @@ impl ApplyPlan {
         let mut writer = TreeWriter {
             root,
             temporary,
-            modes: Vec::new(),
+            modes: BTreeMap::new(),
             real_directories: BTreeSet::new(),
         };
         for (path, kind) in &self.remove {
@@ -67,7 +67,7 @@ struct TreeWriter<'a> {
     root: &'a Path,
     temporary: &'a str,
     /// Directories whose permissions are set at the end, because they may forbid writing.
-    modes: Vec<(PathBuf, u32)>,
+    modes: BTreeMap<PathBuf, u32>,
     /// Directories that are known to be no symbolic links.
     real_directories: BTreeSet<Vec<u8>>,
 }
@@ -106,7 +106,8 @@ impl TreeWriter<'_> {
     fn make_writable(&mut self, path: &Path, permissions: u32) -> Result<(), SnapshotError> {
         if permissions & 0o700 != 0o700 {
             set_permissions(path, permissions | 0o700)?;
-            self.modes.push((path.to_owned(), permissions));
+            // The permissions that the snapshot gives it take precedence.
+            self.modes.entry(path.to_owned()).or_insert(permissions);
         }
         Ok(())
     }
@@ -182,16 +183,14 @@ impl TreeWriter<'_> {
             }
             Err(source) => return Err(io_error("create", &path)(source)),
         }
-        self.modes.retain(|(other, _)| *other != path);
-        self.modes.push((path, entry.permissions));
+        self.modes.insert(path, entry.permissions);
         Ok(())
     }
 
     /// Sets the permissions of directories, contents before their parents.
-    fn set_modes(mut self) -> Result<(), SnapshotError> {
-        self.modes.sort_unstable();
-        for (path, permissions) in self.modes.iter().rev() {
-            match set_permissions(path, *permissions) {
+    fn set_modes(self) -> Result<(), SnapshotError> {
+        for (path, permissions) in self.modes.into_iter().rev() {
+            match set_permissions(&path, permissions) {
                 // It was removed after it had been made writable.
                 Err(SnapshotError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                 result => result?,

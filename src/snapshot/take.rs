@@ -130,7 +130,7 @@ impl SnapshotTaker {
         let directory = self.store.directory().to_owned();
         let cannot_write = |source| io_error("write to", &directory)(source);
         let stream = import.stream().map_err(cannot_write)?;
-        let parents: BTreeSet<&[u8]> = files_of(&tree).filter_map(|(path, _)| parent(path)).collect();
+        let parents = directories_of_files(&tree);
         let gone = |path: &[u8]| match tree.entries.get(path) {
             // git replaces a file by the directory that now contains files.
             Some(entry) => entry.kind == EntryKind::Directory && !parents.contains(path),
@@ -193,6 +193,21 @@ impl SnapshotTaker {
         self.scanner.known.clear();
         self.last = None;
     }
+}
+
+/// All directories that contain files, directly or not.
+fn directories_of_files(tree: &SnapshotTree) -> BTreeSet<&[u8]> {
+    let mut found = BTreeSet::new();
+    for (path, _) in files_of(tree) {
+        let mut path = path.as_slice();
+        while let Some(directory) = parent(path) {
+            if !found.insert(directory) {
+                break;
+            }
+            path = directory;
+        }
+    }
+    found
 }
 
 fn files_of(tree: &SnapshotTree) -> impl Iterator<Item = (&Vec<u8>, &TreeEntry)> {

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use ralph::snapshot::{ChangeKind, SnapshotError, SnapshotRules};
 
@@ -113,7 +113,7 @@ fn changes_are_counted_by_file_and_line() {
     fs::remove_dir_all(project.path("sub")).unwrap();
     project.write("sub", "now a file\n");
     fs::remove_file(project.path("becomes-directory")).unwrap();
-    project.write("becomes-directory/inner", "y\n");
+    project.write("becomes-directory/deep/inner", "y\n");
     fs::write(project.path("binary"), [0, 1]).unwrap();
     project.set_mode("same", 0o755);
     let second = taker.take().unwrap();
@@ -131,7 +131,7 @@ fn changes_are_counted_by_file_and_line() {
     use ChangeKind::{Added, Modified, Removed};
     let expected = [
         ("becomes-directory", Removed, Some((0, 1))),
-        ("becomes-directory/inner", Added, Some((1, 0))),
+        ("becomes-directory/deep/inner", Added, Some((1, 0))),
         ("binary", Added, None),
         ("changed", Modified, Some((2, 1))),
         ("removed", Removed, Some((0, 2))),
@@ -276,6 +276,26 @@ fn a_checkout_is_reused_and_made_equal_again() {
         Some(&b"one"[..])
     );
     assert_eq!(store.read_file(first.id, b"sub/c").unwrap(), None);
+}
+
+#[test]
+fn permissions_of_a_directory_that_forbids_writing_are_replaced() {
+    let project = Project::new();
+    project.write("d/a", "one");
+    let mut taker = project.taker();
+    let (writable, mut checkout) = (taker.take().unwrap(), project.checkout());
+    project.write("d/a", "two");
+    project.set_mode("d", 0o555);
+    let read_only = taker.take().unwrap();
+    for snapshot in [&read_only, &writable, &read_only] {
+        checkout.update(&project.store(), snapshot.id).unwrap();
+        let mode = fs::metadata(checkout.directory().join("d"))
+            .unwrap()
+            .permissions()
+            .mode();
+        let expected = if snapshot.id == writable.id { 0o755 } else { 0o555 };
+        assert_eq!(mode & 0o777, expected);
+    }
 }
 
 #[test]
