@@ -190,6 +190,10 @@ impl TreeWriter<'_> {
     /// Sets the permissions of directories, contents before their parents.
     fn set_modes(self) -> Result<(), SnapshotError> {
         for (path, permissions) in self.modes.into_iter().rev() {
+            // It may have been replaced by a file or a link after it had been made writable.
+            if !fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+                continue;
+            }
             match set_permissions(&path, permissions) {
                 // It was removed after it had been made writable.
                 Err(SnapshotError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
