@@ -83,7 +83,15 @@ impl<'a> Document<'a> {
         let mut problems = vec![first];
         let mut text = self.text.to_owned();
         while let Some(entry) = problems.last().and_then(|last| self.entry_of(last)) {
-            let range = entry.name.start.min(entry.value.start)..entry.name.end.max(entry.value.end);
+            let start = entry.name.start.min(entry.value.start);
+            let end = match entry.kind {
+                // The colon of a key without a value is left out too.
+                NodeKind::Null => text[start..]
+                    .find('\n')
+                    .map_or(text.len(), |newline| start + newline),
+                NodeKind::Scalar | NodeKind::List | NodeKind::Mapping => entry.name.end.max(entry.value.end),
+            };
+            let range = start..end;
             let blank: String = text[range.clone()]
                 .chars()
                 .flat_map(|c| std::iter::repeat_n(if c == '\n' { '\n' } else { ' ' }, c.len_utf8()))
