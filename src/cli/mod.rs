@@ -210,8 +210,13 @@ pub fn command() -> clap::Command {
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut command = shorten_if_requested(command(), &words);
     let mut matches = command.try_get_matches_from_mut(with_default_command(words))?;
-    let arguments =
+    let mut arguments =
         Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    if let CliCommand::Run(run) = &mut arguments.command
+        && let Err(message) = run.take_task()
+    {
+        return Err(command.error(clap::error::ErrorKind::TooManyValues, message));
+    }
     let conflict = match &arguments.command {
         CliCommand::Run(run) => run.conflict_with_json(),
         CliCommand::Understand(understand) => understand.show.conflict_with_json(),
@@ -245,12 +250,20 @@ fn print_version_if_requested(host: &Host) -> Option<ExitCode> {
     }))
 }
 
-/// `ralph -p …` means `ralph run -p …`.
+/// `ralph -p …` means `ralph run -p …`. Global options may precede the command.
 fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     const TOP_LEVEL: [&str; 4] = ["-h", "--help", "-V", "--version"];
-    let first = arguments.get(1).and_then(|first| first.to_str());
-    if first.is_some_and(|first| first.starts_with('-') && !TOP_LEVEL.contains(&first)) {
-        arguments.insert(1, "run".into());
+    let word = |index: usize| arguments.get(index).and_then(|word| word.to_str());
+    let mut index = 1;
+    while let Some(option) = word(index) {
+        match option {
+            "--color" => index += 2,
+            option if option.starts_with("--color=") => index += 1,
+            _ => break,
+        }
+    }
+    if word(index).is_some_and(|first| first.starts_with('-') && !TOP_LEVEL.contains(&first)) {
+        arguments.insert(index, "run".into());
     }
     arguments
 }
@@ -282,5 +295,32 @@ mod tests {
         assert!(matches!(parse("ralph demo --keep"), Ok(CliCommand::Demo(_))));
         assert!(parse("ralph --version").is_err_and(|error| !error.use_stderr()));
         assert!(parse("ralph").is_err());
+        assert!(matches!(
+            parse("ralph --color never runs"),
+            Ok(CliCommand::Runs(_))
+        ));
+        assert!(matches!(
+            parse("ralph --color=never -p x"),
+            Ok(CliCommand::Run(_))
+        ));
+    }
+
+    #[test]
+    fn task_is_one_argument() {
+        let parse = |words: &[&str]| {
+            super::parse(words.iter().map(OsString::from).collect()).map(|arguments| arguments.command)
+        };
+        let run = parse(&["ralph", "run", "make the tests pass", "-n", "3"]);
+        assert!(
+            matches!(&run, Ok(CliCommand::Run(run)) if run.prompt.as_deref() == Some("make the tests pass")),
+            "{run:?}"
+        );
+        let several = parse(&["ralph", "run", "make", "tests", "pass"]).map(drop);
+        let message = several.expect_err("three arguments").to_string();
+        assert!(
+            message.contains("put it in quotes: ralph run \"make tests pass\""),
+            "{message}"
+        );
+        assert!(parse(&["ralph", "run", "a", "-p", "b"]).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Arguments of the run, understand and tell commands.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,6 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::cli::run_request::DryRun;
 use crate::config::{Mode, PartialCli, PartialEventLoop, PartialSettings, SplitError, split_words};
 use crate::engine::AskPolicy;
+use crate::files::ReadRule;
 use crate::policy::Seconds;
 
 /// Help heading of the limits.
@@ -15,7 +17,10 @@ const LIMITS: &str = "Limits";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunArguments {
-    /// The prompt: the task for the agent
+    /// The task for the agent in quotes; `-` reads it from stdin
+    #[arg(value_name = "TASK", conflicts_with_all = ["prompt", "prompt_file", "resume"])]
+    pub(in crate::cli) task: Vec<String>,
+    /// The task, as an option
     #[arg(
         short,
         long,
@@ -235,6 +240,22 @@ impl RunArguments {
         }
     }
 
+    /// Makes the positional task the prompt. The error is a message for the user.
+    pub(in crate::cli) fn take_task(&mut self) -> Result<(), String> {
+        self.prompt = match &*std::mem::take(&mut self.task) {
+            [] => return Ok(()),
+            [task] if task == "-" => Some(read_task(std::io::stdin().lock())?),
+            [task] => Some(task.clone()),
+            words => {
+                let task = words.join(" ");
+                return Err(format!(
+                    "the task must be one argument; put it in quotes: ralph run \"{task}\""
+                ));
+            }
+        };
+        Ok(())
+    }
+
     pub(in crate::cli) fn overrides(&self) -> Result<PartialSettings, SplitError> {
         let mut overrides = self.choice.overrides()?;
         overrides.cli.extra_gates = (!self.gates.is_empty()).then(|| self.gates.clone());
@@ -252,6 +273,18 @@ impl RunArguments {
             ..PartialEventLoop::default()
         };
         Ok(overrides)
+    }
+}
+
+/// Reads a task from stdin.
+fn read_task(stdin: impl Read) -> Result<String, String> {
+    let mut text = String::new();
+    let limit = ReadRule::PROMPT.max_bytes;
+    let read = stdin.take(limit + 1).read_to_string(&mut text);
+    match read {
+        Err(error) => Err(format!("cannot read the task from stdin: {error}")),
+        Ok(_) if text.len() as u64 > limit => Err("the task on stdin is too long".to_owned()),
+        Ok(_) => Ok(text),
     }
 }
 
