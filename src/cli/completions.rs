@@ -41,6 +41,8 @@ enum Completion {
 /// Rows of command path (`*` matches any), argument and kind of values.
 const COMPLETIONS: &[(&str, &str, Completion)] = &[
     ("show", "run", Completion::Runs),
+    ("diff", "selection", Completion::Runs),
+    ("restore", "what", Completion::Runs),
     ("verify", "run", Completion::Runs),
     ("logs", "run", Completion::Runs),
     ("attach", "run", Completion::Runs),

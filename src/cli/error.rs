@@ -16,7 +16,7 @@ use crate::store::{BrokenChain, StoreError};
 use crate::trust::{FileTrust, TrustError};
 
 use super::args::ImportArgument;
-use super::emit::EmitError;
+use super::emit_error::EmitError;
 use super::exit::Exit;
 use super::prompt::PromptError;
 use super::undo_error::UndoError;

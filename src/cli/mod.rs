@@ -25,6 +25,7 @@ mod driver_check;
 mod drivers;
 mod dry_run;
 mod emit;
+mod emit_error;
 mod error;
 mod exit;
 mod export;

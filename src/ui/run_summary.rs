@@ -421,8 +421,8 @@ mod tests {
         for line in include_str!("../../tests/golden/events.v1.jsonl").lines() {
             summary.apply(&serde_json::from_str(line).unwrap());
         }
-        assert_eq!(summary.outcome, None, "the run was resumed");
-        assert_eq!(summary.iterations, 5);
+        let ended = matches!(summary.outcome, Some(RunOutcome::Misconfigured { .. }));
+        assert!(ended, "the last end counts: {:?}", summary.outcome);
         assert_eq!(summary.attempts[0].gates.len(), 1);
         let value = serde_json::to_value(&summary).unwrap();
         assert_eq!(value["turns"][0]["outcome"], "limit_reached");

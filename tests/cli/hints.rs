@@ -48,7 +48,6 @@ const INVALID: &str = "
     clean --older-than soon
     clean --keep some
     clean --keep 0
-    export
     export nope
     export latest --format pdf
     export latest --force

@@ -58,6 +58,7 @@ const NO_LISTING: &[(&str, &str)] = &[
     ("bench", "has subcommands"),
     ("config", "has subcommands"),
     ("config convert", "prints YAML"),
+    ("agents report", "writes a file"),
     ("as-claude", "always prints stream-json"),
     ("demo", "is a demonstration"),
     (

@@ -36,7 +36,7 @@ pub(super) fn read(text: &str, context: &ImportContext<'_>) -> ImportedSettings 
     } else {
         Default::default()
     };
-    let mut import = Import {
+    let mut import = KstrlImport {
         context,
         builder: SettingsBuilder::default(),
         imported: ImportedSettings::default(),
@@ -98,14 +98,14 @@ fn from_environment(key: &str, text: &str) -> Value {
     }
 }
 
-struct Import<'a> {
+struct KstrlImport<'a> {
     context: &'a ImportContext<'a>,
     builder: SettingsBuilder,
     imported: ImportedSettings,
     unsupported: Vec<String>,
 }
 
-impl Import<'_> {
+impl KstrlImport<'_> {
     fn entry(&mut self, entry: &Entry) {
         let Entry {
             section, key, value, ..
