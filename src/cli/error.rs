@@ -103,6 +103,8 @@ pub(super) enum CliError {
     GatesRequired,
     #[error("hats.{hat}.disallowed_tools cannot be enforced: the output of {agent} does not show its tools")]
     ToolsNotReported { hat: String, agent: String },
+    #[error("gate `{gate}` runs in a clean checkout, which needs snapshots, but `snapshots` is off")]
+    SnapshotsRequired { gate: String },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -235,6 +237,7 @@ impl CliError {
             | Self::ResumeUnsupported { .. }
             | Self::RoleWithoutModel { .. }
             | Self::GatesRequired
+            | Self::SnapshotsRequired { .. }
             | Self::InputUnreadable { .. }
             | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. }

@@ -71,6 +71,7 @@ impl CliError {
             | Self::ToolsNotReported { .. }
             | Self::TerminalRequired
             | Self::GatesRequired
+            | Self::SnapshotsRequired { .. }
             | Self::NoTerminal { .. }
             | Self::Output(_) => self.file_hints(),
         }
@@ -101,6 +102,9 @@ impl CliError {
             }
             Self::Unwritable { .. } => {
                 vec!["check the path, disk space and permissions".into()]
+            }
+            Self::SnapshotsRequired { .. } => {
+                vec!["remove `snapshots: off`, or `in: clean` and `protect` of the gate".into()]
             }
             Self::GatesRequired => {
                 vec!["add gates to ralph.yml, or pass --gate COMMAND (see docs/gates.md)".into()]

@@ -169,7 +169,9 @@ fn gates(test_command: Option<&str>) -> String {
     let about =
         "# The run is complete only if all gates succeed. Without gates, completion is not verified.\n";
     match test_command {
-        Some(command) => format!("{about}gates:\n  - name: tests\n    run: {command}\n"),
+        Some(command) => format!(
+            "{about}gates:\n  - name: tests\n    run: {command}\n    # protect: [\"tests/**\"]   # the agent's changes to these files do not count\n"
+        ),
         None => format!("{about}# gates:\n#   - name: tests\n#     run: make test\n"),
     }
 }

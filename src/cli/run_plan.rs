@@ -44,6 +44,12 @@ impl RunPlan {
         if settings.event_loop.require_gates && settings.gates.is_empty() {
             return Err(CliError::GatesRequired);
         }
+        if !settings.snapshots.enabled
+            && let Some(gate) = settings.gates.iter().find(|gate| gate.runs_clean())
+        {
+            let gate = gate.name.clone();
+            return Err(CliError::SnapshotsRequired { gate });
+        }
         let rules = settings.hats.values().cloned().collect();
         let hats = Hats::starting_with(&settings.event_loop.starting_event, rules)?;
         let prompt = prompt::find(&settings, &context.cwd)?;

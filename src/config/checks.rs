@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use crate::policy::QUESTION_TOPIC;
+use crate::policy::{GatePlace, QUESTION_TOPIC};
 
 use super::diagnostic::{Problem, quoted, suggestion};
 use super::partial::AUTO;
@@ -179,6 +179,7 @@ fn check_variables(key: &str, variables: &BTreeMap<String, String>) -> Result<()
 
 fn check_gates(settings: &PartialSettings) -> Result<(), Problem> {
     let mut seen = BTreeMap::new();
+    check_gate_places(settings)?;
     for (index, gate) in settings.gates.iter().flatten().enumerate() {
         check_variables(&format!("gates[{index}].env"), &gate.env)?;
         if let Some(first) = seen.insert(gate.name.as_str(), index) {
@@ -193,13 +194,41 @@ fn check_gates(settings: &PartialSettings) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Protected files can be restored only in a checkout.
+fn check_gate_places(settings: &PartialSettings) -> Result<(), Problem> {
+    for (index, gate) in settings.gates.iter().flatten().enumerate() {
+        if gate.place == Some(GatePlace::Workspace) && !gate.protect.is_empty() {
+            let key = format!("gates[{index}].protect");
+            return Err(
+                Problem::at_key(key, "cannot be combined with `in: workspace`").with_help(Some(
+                    "remove `in`: a gate with `protect` runs in a clean checkout".to_owned(),
+                )),
+            );
+        }
+        if !gate.runs_clean() && !gate.cache.is_empty() {
+            let key = format!("gates[{index}].cache");
+            return Err(Problem::at_key(key, "has no effect without `in: clean`")
+                .with_help(Some("add `in: clean`, or remove it".to_owned())));
+        }
+    }
+    Ok(())
+}
+
 /// Path patterns must be relative to the workspace.
 fn check_path_patterns(settings: &PartialSettings) -> Result<(), Problem> {
     let allowed = settings.event_loop.allowed_paths.iter().flatten().enumerate();
     let allowed = allowed.map(|(index, pattern)| (format!("event_loop.allowed_paths[{index}]"), pattern));
     let included = settings.snapshots.include.iter().flatten().enumerate();
     let included = included.map(|(index, pattern)| (format!("snapshots.include[{index}]"), pattern));
-    for (key, pattern) in allowed.chain(included) {
+    let gates = settings.gates.iter().flatten().enumerate();
+    let gates = gates.flat_map(|(gate, rule)| {
+        let named = [("protect", &rule.protect), ("cache", &rule.cache)];
+        named.into_iter().flat_map(move |(name, patterns)| {
+            let numbered = patterns.iter().enumerate();
+            numbered.map(move |(index, pattern)| (format!("gates[{gate}].{name}[{index}]"), pattern))
+        })
+    });
+    for (key, pattern) in allowed.chain(included).chain(gates) {
         if pattern.starts_with('/') || pattern.split('/').any(|part| matches!(part, "." | "..")) {
             let message = format!(
                 "expected a path relative to the workspace, without `.` or `..`, found {}",

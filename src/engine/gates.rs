@@ -12,6 +12,11 @@ pub(super) struct GateRun {
     pub(super) index: usize,
     pub(super) started: Duration,
     pub(super) stop_request: Option<StopRequest>,
+    version: GateVersion,
+    /// The protected files that the agent changed, while the gate runs without these changes.
+    protected_changes: Vec<String>,
+    /// The first gate that checked a snapshot, and the snapshot.
+    checked: Option<(usize, String)>,
 }
 
 /// Why the gates run.
@@ -40,6 +45,44 @@ impl GateRun {
     }
 }
 
+/// What follows from the end of a gate's command.
+enum Judgment {
+    /// The gate runs again with the protected files from the start of the run.
+    RunProtected,
+    Ended {
+        result: GateResult,
+        paths: Vec<String>,
+    },
+}
+
+impl GateRun {
+    /// A gate passes if it does so with both versions of the protected files, and if they do not change while it runs.
+    fn judge(&mut self, result: GateResult, cause: Option<StopCause>, ended: &GateEnd) -> Judgment {
+        let version = std::mem::replace(&mut self.version, GateVersion::AsLeft);
+        let changes = std::mem::take(&mut self.protected_changes);
+        let (result, paths) = match (result, version) {
+            (GateResult::Passed, _) if !ended.altered.is_empty() => {
+                (GateResult::Tampered, ended.altered.clone())
+            }
+            (GateResult::Passed, GateVersion::AsLeft)
+                if cause.is_none() && !ended.protected_changes.is_empty() =>
+            {
+                self.version = GateVersion::Protected;
+                self.protected_changes.clone_from(&ended.protected_changes);
+                return Judgment::RunProtected;
+            }
+            (GateResult::Failed { .. } | GateResult::TooFewTests { .. }, GateVersion::Protected) => {
+                (GateResult::Tampered, changes)
+            }
+            (result, GateVersion::AsLeft | GateVersion::Protected) => (result, Vec::new()),
+        };
+        if let (GateResult::Passed, Some(tree)) = (result, &ended.tree) {
+            self.checked.get_or_insert((self.index, tree.clone()));
+        }
+        Judgment::Ended { result, paths }
+    }
+}
+
 /// The commands that the agent may know.
 pub(super) fn visible_commands(gates: &[Gate]) -> Vec<&str> {
     let visible = gates.iter().filter(|gate| !gate.hidden);
@@ -47,6 +90,10 @@ pub(super) fn visible_commands(gates: &[Gate]) -> Vec<&str> {
 }
 
 impl Engine {
+    pub fn gates(&self) -> &[Gate] {
+        &self.policy.gates
+    }
+
     /// Runs the gates one after the other to check the agent's claim to be done.
     pub(super) fn start_gates(&mut self, at: Duration, marker: String, out: &mut Vec<Action>) {
         let EngineState::AgentRunning(attempt) = std::mem::replace(&mut self.state, EngineState::Finished)
@@ -81,6 +128,9 @@ impl Engine {
             index: 0,
             started: at,
             stop_request: None,
+            version: GateVersion::AsLeft,
+            protected_changes: Vec::new(),
+            checked: None,
         }));
         self.run_gate(at, out);
     }
@@ -91,10 +141,9 @@ impl Engine {
             return;
         };
         let gates = &self.policy.gates;
-        let next = match &mut gate_run.purpose {
-            GatePurpose::Completion { marker, .. } if gate_run.index >= gates.len() => {
-                let marker = std::mem::take(marker);
-                return self.end_iteration(at, IterationOutcome::Completed { marker }, out);
+        let next = match &gate_run.purpose {
+            GatePurpose::Completion { .. } if gate_run.index >= gates.len() => {
+                return self.all_gates_passed(at, out);
             }
             GatePurpose::Completion { .. } => gate_run.index,
             GatePurpose::FailFirst => {
@@ -129,6 +178,13 @@ impl Engine {
             Some(StopCause::Timeout(_)) => GateResult::TimedOut,
             _ => ended.result(gate, report.as_ref()),
         };
+        let (result, paths) = match gate_run.judge(result, cause, &ended) {
+            Judgment::RunProtected => {
+                gate_run.started = at;
+                return out.push(Action::RunProtectedGate(gate.clone()));
+            }
+            Judgment::Ended { result, paths } => (result, paths),
+        };
         let took = at - gate_run.started;
         let (output, report) = match gate.hidden {
             true => (String::new(), None),
@@ -144,6 +200,8 @@ impl Engine {
             details: Box::new(GateDetails {
                 report,
                 hidden: gate.hidden,
+                tree: ended.tree,
+                paths: if gate.hidden { Vec::new() } else { paths },
             }),
         };
         let rejection = GateRejection::of(&event, gate.shown_command());
@@ -155,13 +213,8 @@ impl Engine {
                 None => self.run_gate(at, out),
             };
         }
-        match cause {
-            Some(StopCause::Skip) => return self.end_iteration(at, IterationOutcome::Skipped, out),
-            Some(StopCause::Interrupt) => return self.end_iteration(at, IterationOutcome::Interrupted, out),
-            Some(StopCause::Limit(limit)) => {
-                return self.end_iteration(at, IterationOutcome::LimitReached { limit }, out);
-            }
-            Some(StopCause::Timeout(_) | StopCause::Lingering) | None => {}
+        if let Some(cause @ (StopCause::Skip | StopCause::Interrupt | StopCause::Limit(_))) = cause {
+            return self.end_stopped(at, cause, out);
         }
         if result == GateResult::Passed {
             gate_run.index += 1;
@@ -191,18 +244,109 @@ impl Engine {
                 "gate `{name}` could not be started: {}",
                 output.trim_end()
             )),
-            (_, None, GateResult::Failed { .. } | GateResult::TimedOut | GateResult::TooFewTests { .. }) => {
-                None
-            }
+            (
+                _,
+                None,
+                GateResult::Failed { .. }
+                | GateResult::TimedOut
+                | GateResult::TooFewTests { .. }
+                | GateResult::Tampered
+                | GateResult::Outdated,
+            ) => None,
         }
+    }
+
+    /// Compares the project with what the gates checked, or completes the iteration.
+    fn all_gates_passed(&mut self, at: Duration, out: &mut Vec<Action>) {
+        let EngineState::GateRunning(gate_run) = &self.state else {
+            return;
+        };
+        let tree = gate_run.checked.as_ref().map(|(_, tree)| tree.clone());
+        if tree.is_some() || self.policy.snapshots == Check::On {
+            out.push(Action::CheckTree { tree });
+        } else {
+            self.complete_iteration(at, out);
+        }
+    }
+
+    /// Whether all gates have passed and the project is compared with what they checked. No child runs.
+    pub(super) fn is_checking_tree(&self) -> bool {
+        matches!(&self.state, EngineState::GateRunning(gate_run) if gate_run.index >= self.policy.gates.len())
+    }
+
+    /// Ends the iteration because the gates were stopped.
+    pub(super) fn end_stopped(&mut self, at: Duration, cause: StopCause, out: &mut Vec<Action>) {
+        let outcome = match cause {
+            StopCause::Skip => IterationOutcome::Skipped,
+            StopCause::Limit(limit) => IterationOutcome::LimitReached { limit },
+            StopCause::Interrupt | StopCause::Timeout(_) | StopCause::Lingering => {
+                IterationOutcome::Interrupted
+            }
+        };
+        self.end_iteration(at, outcome, out);
+    }
+
+    fn complete_iteration(&mut self, at: Duration, out: &mut Vec<Action>) {
+        if let EngineState::GateRunning(gate_run) = &mut self.state
+            && let GatePurpose::Completion { marker, .. } = &mut gate_run.purpose
+        {
+            let marker = std::mem::take(marker);
+            self.end_iteration(at, IterationOutcome::Completed { marker }, out);
+        }
+    }
+
+    /// Accepts the agent's claim if the project is still what the gates checked.
+    pub(super) fn tree_checked(
+        &mut self,
+        at: Duration,
+        checked: Result<CheckedTree, String>,
+        out: &mut Vec<Action>,
+    ) {
+        let expected = match &self.state {
+            EngineState::GateRunning(gate_run) if self.is_checking_tree() => gate_run.checked.clone(),
+            _ => return,
+        };
+        let paths = match (checked, &expected) {
+            (Ok(checked), Some(_)) if !checked.changed.is_empty() => checked.changed,
+            (Ok(checked), _) => {
+                self.checked_tree = Some(checked);
+                return self.complete_iteration(at, out);
+            }
+            // Only the list of changed tests is missing.
+            (Err(_), None) => return self.complete_iteration(at, out),
+            (Err(reason), Some(_)) => vec![format!("(unknown: {reason})")],
+        };
+        let Some(gate) = expected.and_then(|(index, _)| self.policy.gates.get(index)) else {
+            return;
+        };
+        let (name, command) = (gate.name.clone(), gate.shown_command().to_owned());
+        let event = RunEvent::GateEnded {
+            iteration: self.iteration,
+            name: name.clone(),
+            result: GateResult::Outdated,
+            duration_ms: 0,
+            output: String::new(),
+            details: Box::new(GateDetails {
+                hidden: gate.hidden,
+                paths,
+                ..GateDetails::default()
+            }),
+        };
+        self.notes.gate_rejection = GateRejection::of(&event, &command);
+        out.push(Action::Emit(event));
+        let rejected_by = Some(name);
+        self.end_iteration(at, IterationOutcome::Continued { rejected_by }, out);
     }
 
     /// What was verified when the run is complete.
     pub(super) fn verification(&self) -> RunEvent {
+        let checked = self.checked_tree.clone().unwrap_or_default();
         let gates: Vec<String> = self.policy.gates.iter().map(|gate| gate.name.clone()).collect();
         RunEvent::Verification {
             verified: !gates.is_empty(),
             gates,
+            tree: Some(checked.tree).filter(|tree| !tree.is_empty()),
+            changed_checks: checked.changed_checks,
         }
     }
 }

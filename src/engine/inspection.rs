@@ -135,6 +135,7 @@ impl Engine {
             ignored,
         } = attempt.evaluate(ended, &end, &self.policy, self.agent());
         let denied_tool = attempt.denied_tool.take();
+        let claims_untested = attempt.test_claim.is_unsupported();
         self.state = EngineState::AgentRunning(Box::new(attempt));
         self.publish(topics, out);
         let completion_topic = self.take_completion_topic();
@@ -146,6 +147,12 @@ impl Engine {
             duration_ms,
             swept,
         }));
+        if claims_untested {
+            out.push(Action::Emit(RunEvent::Notice {
+                level: NoticeLevel::Info,
+                text: "the agent says that tests pass, but it ran nothing after its last change".to_owned(),
+            }));
+        }
         if let Some(tool) = denied_tool {
             self.explain_denied_tool(&tool, out);
         }

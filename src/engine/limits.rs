@@ -86,6 +86,9 @@ impl Engine {
 
     /// Kills the running child and ends the run.
     pub(super) fn kill(&mut self, at: Duration, out: &mut Vec<Action>) {
+        if self.is_checking_tree() {
+            return self.interrupt(at, Interrupt::Quit, out);
+        }
         let stop_request = match &mut self.state {
             EngineState::AgentRunning(attempt) => &mut attempt.stop_request,
             EngineState::GateRunning(gate_run) => &mut gate_run.stop_request,
@@ -110,6 +113,9 @@ impl Engine {
 
     /// Stops the running child once. An interrupt overrides any earlier cause.
     pub(super) fn stop(&mut self, at: Duration, cause: StopCause, out: &mut Vec<Action>) {
+        if self.is_checking_tree() {
+            return self.end_stopped(at, cause, out);
+        }
         let stop_request = match &mut self.state {
             EngineState::AgentRunning(attempt) => &mut attempt.stop_request,
             EngineState::GateRunning(gate_run) => &mut gate_run.stop_request,

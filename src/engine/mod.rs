@@ -59,6 +59,7 @@ mod restore;
 mod sessions;
 mod snapshots;
 mod status_block;
+mod test_claim;
 mod topic;
 mod unknown_output;
 mod user_messages;
@@ -167,6 +168,8 @@ pub enum Input {
     /// A hook has ended; the text is a problem to report.
     HookEnded(Option<String>),
     GateEnded(GateEnd),
+    /// The project after all gates have passed, or the reason why it is unknown.
+    TreeChecked(Result<CheckedTree, String>),
     /// A command of the user or the system. A command with the id of an earlier one is ignored.
     Command(CommandRequest),
     /// [`Engine::deadline`] has passed.
@@ -182,6 +185,30 @@ pub struct GateEnd {
     pub output: String,
     /// The contents of the gate's report file.
     pub report: Option<String>,
+    /// The snapshot that the gate checked.
+    pub tree: Option<String>,
+    /// The protected files that differ from the start of the run.
+    pub protected_changes: Vec<String>,
+    /// The protected files that changed while the gate ran.
+    pub altered: Vec<String>,
+}
+
+/// Which version of the protected files a gate checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateVersion {
+    AsLeft,
+    /// From the start of the run.
+    Protected,
+}
+
+/// The project after all gates have passed.
+#[derive(Debug, Clone, Default)]
+pub struct CheckedTree {
+    pub tree: String,
+    /// The files that differ from the tree that the gates checked.
+    pub changed: Vec<String>,
+    /// Tests, scripts of gates and configuration files that changed since the start of the run.
+    pub changed_checks: Vec<String>,
 }
 
 /// Something that the caller has to do.
@@ -216,6 +243,12 @@ pub enum Action {
         reported: Option<String>,
     },
     RunGate(Gate),
+    /// Run a gate again, with the protected files from the start of the run.
+    RunProtectedGate(Gate),
+    /// Compare the project with the snapshot that the gates checked.
+    CheckTree {
+        tree: Option<String>,
+    },
     /// Run a command of the user beside the loop.
     RunHook {
         kind: HookKind,
@@ -294,6 +327,8 @@ pub struct Engine {
     hooks_running: u64,
     /// How many actions of the current step have been applied to the state that is derived from events.
     applied: usize,
+    /// The project when the gates had passed.
+    checked_tree: Option<CheckedTree>,
 }
 
 #[derive(Debug)]
@@ -377,6 +412,7 @@ impl Engine {
             resets_at: None,
             hooks_running: 0,
             applied: 0,
+            checked_tree: None,
         }
     }
 
@@ -414,7 +450,9 @@ impl Engine {
             EngineState::GateRunning(gate_run) => match gate_run.stop_request {
                 Some(stop_request) => Some(self.kill_deadline(stop_request)),
                 None => {
-                    Some(runtime.min(gate_run.started + self.policy.gates[gate_run.index].timeout.duration()))
+                    let gate = self.policy.gates.get(gate_run.index);
+                    let due = gate.map(|gate| gate_run.started + gate.timeout.duration());
+                    Some(due.map_or(runtime, |due| runtime.min(due)))
                 }
             },
         }
@@ -482,6 +520,7 @@ impl Engine {
             Input::SessionResolved(id) => self.session_resolved(at, id.as_deref(), out),
             Input::HookEnded(problem) => self.hook_ended(problem, out),
             Input::GateEnded(ended) => self.gate_ended(at, ended, out),
+            Input::TreeChecked(checked) => self.tree_checked(at, checked, out),
             Input::Command(request) => self.command_received(at, request, out),
             Input::Tick => self.tick(at, out),
         }

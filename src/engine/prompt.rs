@@ -29,6 +29,8 @@ pub(crate) struct GateRejection {
     pub(crate) report: Option<TestReport>,
     /// The agent may not learn what the gate checks.
     pub(crate) hidden: bool,
+    /// See [`GateDetails::paths`](crate::event::GateDetails).
+    pub(crate) paths: Vec<String>,
 }
 
 impl GateRejection {
@@ -51,6 +53,7 @@ impl GateRejection {
             output: output.clone(),
             report: details.report.clone(),
             hidden: details.hidden,
+            paths: details.paths.clone(),
         })
     }
 }
@@ -148,13 +151,25 @@ fn explain_gate_rejection(gate_rejection: &GateRejection) -> String {
         output,
         report,
         hidden,
+        paths,
     } = gate_rejection;
     if *hidden {
         return "You reported that the task is done, but it is not: a hidden check failed. Read the task again and verify \
                 each of its requirements."
             .to_owned();
     }
+    let paths = paths.join(", ");
     let how = match result {
+        GateResult::Tampered => format!(
+            "fails with the original version of protected files. Your changes to these files do not count: {paths}. Undo \
+             them and fix the code instead. With the original files, it failed"
+        ),
+        GateResult::Outdated => {
+            return format!(
+                "You reported that the task is done, but these files changed after `{command}` had passed: {paths}. Make sure \
+                 that no process and no other check modifies files, and report completion again."
+            );
+        }
         GateResult::Passed => "passed".to_owned(),
         GateResult::Failed {
             end: ProcessEnd::Exited { code },
@@ -303,6 +318,7 @@ mod tests {
             output: "```\nassertion failed\n".into(),
             report: None,
             hidden: false,
+            paths: Vec::new(),
         };
         let notes = PromptNotes {
             gate_rejection: Some(gate_rejection),

@@ -273,11 +273,13 @@ impl RunEvent {
                 let verdict = run_verdict(outcome, context.gates);
                 Description::new(NoteTag::Verdict, verdict.tone, verdict.sentence)
             }
-            Self::Transcript { .. }
-            | Self::Stderr { .. }
-            | Self::GateStarted { .. }
-            | Self::Verification { .. }
-            | Self::WaitEnded => return None,
+            Self::Transcript { .. } | Self::Stderr { .. } | Self::GateStarted { .. } | Self::WaitEnded => {
+                return None;
+            }
+            Self::Verification { changed_checks, .. } if changed_checks.is_empty() => return None,
+            Self::Verification { changed_checks, .. } => {
+                Description::warning(changed_checks_text(changed_checks))
+            }
         })
     }
 
@@ -467,6 +469,18 @@ fn retry_text(meta: &Meta) -> String {
     text.trim_end_matches([':', ' ']).to_owned()
 }
 
+/// `3 test or gate files changed since the start of the run: a, b, c`
+fn changed_checks_text(paths: &[String]) -> String {
+    const LISTED: usize = 5;
+    let files = match paths.len() {
+        1 => "1 test or gate file".to_owned(),
+        more => format!("{more} test or gate files"),
+    };
+    let listed = paths.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let more = if paths.len() > LISTED { ", …" } else { "" };
+    format!("{files} changed since the start of the run: {listed}{more}")
+}
+
 fn resumption_text(resumption: &Resumption) -> String {
     let mut text = format!("resuming with iteration {}", resumption.iteration);
     if resumption.attempt > 1 {
@@ -641,9 +655,8 @@ mod tests {
     use super::*;
     use crate::event::Record;
 
-    #[test]
-    #[expect(clippy::too_many_lines, reason = "one line for each record")]
-    fn every_kind_of_record_in_words() {
+    /// The golden records in words.
+    fn golden_lines() -> Vec<String> {
         let mut gates = PassedGates::default();
         let mut lines = Vec::new();
         for line in include_str!("../../tests/golden/events.v1.jsonl").lines() {
@@ -661,7 +674,12 @@ mod tests {
                     }),
             );
         }
-        insta::assert_snapshot!(lines.join("\n"), @r#"
+        lines
+    }
+
+    #[test]
+    fn every_kind_of_record_in_words() {
+        insta::assert_snapshot!(golden_lines().join("\n"), @r#"
         SYS     · run 20261115-204501-k3f9 with claude [Lifecycle]
         NOTE    ▸ iteration 1, hat builder [Lifecycle]
         SYS     · started process 4711: /usr/bin/claude -p fix it [Lifecycle]
@@ -707,6 +725,9 @@ mod tests {
         WAIT    ‖ the agent asks: SQLite or PostgreSQL? [Normal]
         USER    ✉ SQLite [Normal]
         WARN    ! nobody answered in time; the answer is: SQLite [Normal]
+        GATE    ✗ gate test  (900ms, passes only with changed protected files) [Lifecycle]
+        GATE    ✗ gate test  (0ms, files changed after it had passed) [Lifecycle]
+        WARN    ! 1 test or gate file changed since the start of the run: tests/a.py [Normal]
         "#);
     }
 }

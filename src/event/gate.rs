@@ -14,6 +14,12 @@ pub struct GateDetails {
     /// The agent may not learn the command and the output.
     #[serde(default, skip_serializing_if = "super::run::is_false")]
     pub hidden: bool,
+    /// The snapshot that the gate checked; none if it ran in the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// The protected files without whose changes the gate fails, or the files that changed afterwards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
 }
 
 /// The tests that a gate's output reports.

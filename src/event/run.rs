@@ -107,6 +107,12 @@ pub enum RunEvent {
         verified: bool,
         /// The names of the gates, which all passed.
         gates: Vec<String>,
+        /// The snapshot that was verified.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
+        /// Tests, scripts of gates and configuration files that changed during the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed_checks: Vec<String>,
     },
     /// An iteration ended.
     IterationEnded {
@@ -249,6 +255,10 @@ pub enum GateResult {
     },
     TimedOut,
     CouldNotStart,
+    /// The command succeeds with the agent's version of protected files only.
+    Tampered,
+    /// The files changed after the command had succeeded.
+    Outdated,
     /// The command succeeded, but fewer tests passed than `min_tests` requires.
     TooFewTests {
         passed: u64,

@@ -251,6 +251,8 @@ pub fn gate_failure(result: GateResult) -> Option<String> {
         GateResult::Failed { end } => Some(end.to_string()),
         GateResult::TimedOut => Some("timed out".into()),
         GateResult::CouldNotStart => Some("could not start".into()),
+        GateResult::Tampered => Some("passes only with changed protected files".into()),
+        GateResult::Outdated => Some("files changed after it had passed".into()),
         GateResult::TooFewTests { passed } => Some(match passed {
             0 => "no tests passed".into(),
             1 => "only 1 test passed".into(),

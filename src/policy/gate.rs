@@ -29,6 +29,19 @@ pub struct Gate {
     /// An additional environment variable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Where the gate runs: in the workspace, or in a clean checkout of the project's files outside of it. Default: `clean` with
+    /// `protect`, else `workspace`.
+    #[serde(rename = "in", default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<GatePlace>,
+    /// Path patterns of files whose version from the start of the run counts, such as the tests. A gate that passes only
+    /// with the agent's version of these files fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1)), extend("format" = "patterns"))]
+    pub protect: Vec<String>,
+    /// Path patterns of files that stay in the clean checkout between iterations, such as `target/**`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1)), extend("format" = "patterns"))]
+    pub cache: Vec<String>,
     /// Run the gate before the first iteration too. It must fail there: a gate that passes before any work proves nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub must_fail_first: bool,
@@ -44,6 +57,48 @@ pub struct Gate {
     #[schemars(range(min = 1))]
     pub min_tests: Option<u64>,
 }
+
+/// Where a gate runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GatePlace {
+    /// The workspace, as the agent left it.
+    Workspace,
+    /// A checkout outside of the workspace, without ignored files.
+    Clean,
+}
+
+/// Names of files that test tools read without being asked. They can decide what a test command does.
+const RUNNER_FILES: [&str; 22] = [
+    "conftest.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "pytest.ini",
+    ".pytest.ini",
+    "tox.ini",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "jest.config.js",
+    "jest.config.cjs",
+    "jest.config.mjs",
+    "jest.config.ts",
+    "jest.config.json",
+    "vitest.config.js",
+    "vitest.config.ts",
+    ".mocharc.json",
+    ".mocharc.yml",
+    ".env",
+    ".envrc",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+];
+/// Files for the build tools that are read even if the command does not name them.
+const BUILD_FILES: [(&str, [&str; 3]); 3] = [
+    ("make", ["Makefile", "makefile", "GNUmakefile"]),
+    ("just", ["justfile", "Justfile", ".justfile"]),
+    ("cargo", [".cargo/config", ".cargo/config.toml", "build.rs"]),
+];
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
@@ -62,11 +117,60 @@ impl Gate {
             timeout: Self::default_timeout(),
             cwd: None,
             env: BTreeMap::new(),
+            place: None,
+            protect: Vec::new(),
+            cache: Vec::new(),
             must_fail_first: false,
             hidden: false,
             report: None,
             min_tests: None,
         }
+    }
+
+    /// Whether the gate runs in a clean checkout.
+    pub(crate) fn runs_clean(&self) -> bool {
+        match self.place {
+            Some(place) => place == GatePlace::Clean,
+            None => !self.protect.is_empty(),
+        }
+    }
+
+    /// Whether the command runs or reads a file, as far as its words tell: `sh check.sh`, `make test`, `python -m pytest`, which
+    /// prefers `pytest.py` in the working directory.
+    pub(crate) fn names_file(&self, path: &str) -> bool {
+        let is_separator = |c: char| c.is_whitespace() || ";|&()<>\"'`=".contains(c);
+        let mut words = self.run.split(is_separator).filter(|word| !word.is_empty());
+        words.any(|word| {
+            let word = word.trim_start_matches("./");
+            let builds = BUILD_FILES.iter().filter(|(tool, _)| *tool == word);
+            let is_module = path
+                .strip_suffix(".py")
+                .map(|path| path.trim_end_matches("/__init__"))
+                == Some(word);
+            word == path || is_module || builds.flat_map(|(_, files)| files).any(|file| *file == path)
+        })
+    }
+
+    /// Whether a test tool reads this file without being asked.
+    pub(crate) fn is_runner_file(path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        RUNNER_FILES.contains(&name)
+            || path.ends_with(".cargo/config")
+            || path.ends_with(".cargo/config.toml")
+    }
+
+    /// Whether a file contains tests, by its name or its directory.
+    pub(crate) fn is_test_file(path: &str) -> bool {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let is_test_directory = |part: &str| ["test", "tests", "__tests__", "spec", "t"].contains(&part);
+        let stem = name.split('.').next().unwrap_or(name);
+        directory.split('/').any(is_test_directory)
+            || stem.starts_with("test_")
+            || stem.ends_with("_test")
+            || name.contains(".test.")
+            || name.contains(".spec.")
+            || name.ends_with(".t")
+            || Self::is_runner_file(path)
     }
 
     /// The command as the agent and its files may show it.

@@ -13,7 +13,7 @@ mod session;
 mod worktree;
 
 pub use completion::{MarkerPlacement, OnDeclaredFailure};
-pub use gate::Gate;
+pub use gate::{Gate, GatePlace};
 pub(crate) use hat::QUESTION_TOPIC;
 pub use hat::{Hat, PartialHat, START_TOPIC};
 pub use hooks::{Hooks, PartialHooks};

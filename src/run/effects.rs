@@ -11,18 +11,19 @@ use tempfile::TempDir;
 use tracing::Span;
 
 use crate::agent::ResolvedAgent;
-use crate::engine::{GateEnd, Input};
+use crate::engine::{GateEnd, GateVersion, Input};
 use crate::event::{ProcessEnd, SnapshotMoment, StreamName};
 use crate::failpoint;
 use crate::policy::Gate;
-use crate::process::{Environment, Size, scratch};
+use crate::process::{Environment, ProcessSpec, Size, scratch};
 use crate::runner::{
     AcpRunner, AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started,
 };
-use crate::snapshot::{SnapshotRules, SnapshotStore, SnapshotTaker};
+use crate::snapshot::SnapshotRules;
 use crate::store::{IterationFiles, RawOutput, Run};
 
 use super::RunError;
+use super::clean_gate::RunSnapshots;
 use super::gate::GateRun;
 use super::host::Host;
 use super::queue::{Generation, Message};
@@ -38,6 +39,7 @@ pub(super) enum Effect {
     StartGate {
         generation: Generation,
         gate: Box<Gate>,
+        version: GateVersion,
         environment: Environment,
         span: Span,
     },
@@ -45,6 +47,10 @@ pub(super) enum Effect {
     FinishGate {
         end: Option<ProcessEnd>,
         output: String,
+    },
+    /// Compares the project with the snapshot that the gates checked.
+    CheckTree {
+        tree: Option<String>,
     },
     TakeSnapshot {
         iteration: u64,
@@ -99,6 +105,8 @@ pub(super) struct EffectContext {
     pub(super) host: Host,
     pub(super) watched: Watched,
     pub(super) snapshots: SnapshotRules,
+    /// All gates of the run.
+    pub(super) gates: Vec<Gate>,
 }
 
 /// Starts the thread. It ends when the returned sender is dropped, after the effect that it carries out.
@@ -142,7 +150,7 @@ struct Worker {
     /// The gate that was started last.
     gate: Option<GateRun>,
     /// Prepared by the first snapshot.
-    snapshots: Option<SnapshotTaker>,
+    snapshots: Option<RunSnapshots>,
 }
 
 impl Worker {
@@ -152,17 +160,22 @@ impl Worker {
                 fingerprint: self.workspace().scan(),
             },
             Effect::ReadPrompt => Input::Prompt(self.context.prompt.read()),
-            Effect::StartAgent(start) => return self.start_agent(start).map(Some),
+            Effect::StartAgent(start) => {
+                self.snapshots().agents_started += 1;
+                return self.start_agent(start).map(Some);
+            }
             Effect::StartGate {
                 generation,
                 gate,
+                version,
                 environment,
                 span,
             } => {
                 let _span = span.entered();
-                let gate_run = self.gate.insert(GateRun::new(*gate, &self.context.workspace));
-                let spec = gate_run.spec(environment);
-                let started = self.runner.start(spec, self.plain_events(generation));
+                let started = match self.prepare_gate(*gate, version, environment) {
+                    Ok(spec) => self.runner.start(spec, self.plain_events(generation)),
+                    Err(reason) => Err(StartError(reason)),
+                };
                 return Ok(Some(Message::Started(Box::new(StartResult {
                     generation,
                     started,
@@ -177,8 +190,9 @@ impl Worker {
                     ..GateEnd::default()
                 },
             }),
+            Effect::CheckTree { tree } => Input::TreeChecked(self.snapshots().check_tree(tree.as_deref())),
             Effect::TakeSnapshot { iteration, moment } => {
-                let taken = self.snapshots().take();
+                let taken = self.snapshots().taker.take();
                 let taken = snapshots::record(iteration, moment, taken);
                 Input::SnapshotTaken { moment, taken }
             }
@@ -213,13 +227,27 @@ impl Worker {
         })
     }
 
-    fn snapshots(&mut self) -> &mut SnapshotTaker {
+    fn snapshots(&mut self) -> &mut RunSnapshots {
         let context = &self.context;
         self.snapshots.get_or_insert_with(|| {
-            let project = context.run.project();
-            let store = SnapshotStore::at(project.snapshots(), context.host.supervisors());
-            SnapshotTaker::new(store, context.run.id(), project.root(), context.snapshots.clone())
+            RunSnapshots::new(&context.run, &context.host, &context.snapshots, &context.gates)
         })
+    }
+
+    /// Prepares the directory of a gate and returns its command.
+    fn prepare_gate(
+        &mut self,
+        gate: Gate,
+        version: GateVersion,
+        environment: Environment,
+    ) -> Result<ProcessSpec, String> {
+        self.gate = None;
+        if !gate.runs_clean() {
+            let gate_run = self.gate.insert(GateRun::new(gate, &self.context.workspace));
+            return Ok(gate_run.spec(environment));
+        }
+        let (prepared, environment) = self.snapshots().prepare(&gate, version, environment)?;
+        Ok(self.gate.insert(GateRun::clean(gate, prepared)).spec(environment))
     }
 
     /// Creates the attempt's files, then starts the agent. A missing workspace and a file that cannot be created end the run; an agent that

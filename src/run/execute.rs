@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{NESTED_SESSION, Terminal};
-use crate::engine::{Action, HookKind, Input};
+use crate::engine::{Action, GateVersion, HookKind, Input};
 use crate::event::trace_ids::trace_parent;
 use crate::event::{RunEvent, RunOutcome};
 use crate::policy::Gate;
@@ -64,7 +64,13 @@ impl Driver<'_> {
                     reported,
                 });
             }
-            Action::RunGate(gate) => self.run_gate(gate),
+            Action::RunGate(gate) => self.run_gate(gate, GateVersion::AsLeft)?,
+            Action::RunProtectedGate(gate) => self.run_gate(gate, GateVersion::Protected)?,
+            Action::CheckTree { tree } => {
+                // The effect reads the journal.
+                self.flush()?;
+                self.start_effect(Effect::CheckTree { tree });
+            }
             Action::RunHook { kind, event } => self.run_hook(kind, *event)?,
             Action::WriteSummary(event) => self.write_summary(*event)?,
             Action::Stop { grace } => self.with_handle(|handle: &dyn Handle| handle.stop(grace)),
@@ -192,7 +198,9 @@ impl Driver<'_> {
         }
     }
 
-    fn run_gate(&mut self, gate: Gate) {
+    fn run_gate(&mut self, gate: Gate, version: GateVersion) -> Result<(), RunError> {
+        // A clean gate reads the journal.
+        self.flush()?;
         let environment = self.environment(None);
         let generation = self.next_generation();
         self.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
@@ -200,9 +208,11 @@ impl Driver<'_> {
         self.start_effect(Effect::StartGate {
             generation,
             gate: Box::new(gate),
+            version,
             environment,
             span,
         });
+        Ok(())
     }
 
     /// `attempt` is that of an agent, which receives the id of its span.

@@ -1,7 +1,6 @@
 //! The command of a gate, and `ralph gates run`, which runs one gate outside a run.
 
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -9,12 +8,13 @@ use std::time::{Duration, Instant};
 use crate::agent::NESTED_SESSION;
 use crate::engine::GateEnd;
 use crate::event::{GateResult, ProcessEnd, TestReport};
-use crate::files::{self, ReadRule};
+use crate::files::{self, FileStat, ReadRule};
 use crate::policy::Gate;
 use crate::process::{
     Child, ChildEvent, Environment, ProcessError, ProcessSpec, Stdin, Supervisors, Transport,
 };
 
+use super::clean_gate::PreparedGate;
 use super::excerpt::Excerpt;
 
 /// A JUnit report larger than this is not read.
@@ -36,36 +36,33 @@ pub struct GateRun {
     gate: Gate,
     directory: PathBuf,
     /// The state of the report file before the gate started.
-    stale_report: Option<FileState>,
+    stale_report: Option<FileStat>,
+    /// The clean checkout, unless the gate runs in the workspace.
+    prepared: Option<PreparedGate>,
 }
 
-/// What changes when a file is written.
-#[derive(PartialEq, Eq)]
-struct FileState {
-    inode: u64,
-    changed: (i64, i64),
-    bytes: u64,
-}
-
-impl FileState {
-    fn of(path: &Path) -> Option<Self> {
-        let metadata = path.metadata().ok()?;
-        Some(Self {
-            inode: metadata.ino(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-            bytes: metadata.len(),
-        })
-    }
+fn state_of(path: &Path) -> Option<FileStat> {
+    path.metadata().ok().map(|metadata| FileStat::of(&metadata))
 }
 
 impl GateRun {
     pub fn new(gate: Gate, workspace: &Path) -> Self {
         let directory = gate.cwd.clone().unwrap_or_else(|| workspace.to_owned());
+        Self::in_directory(gate, directory, None)
+    }
+
+    pub(super) fn clean(gate: Gate, prepared: PreparedGate) -> Self {
+        let directory = prepared.directory.clone();
+        Self::in_directory(gate, directory, Some(prepared))
+    }
+
+    fn in_directory(gate: Gate, directory: PathBuf, prepared: Option<PreparedGate>) -> Self {
         let report = gate.report.as_ref().map(|report| directory.join(report));
         Self {
-            stale_report: report.as_deref().and_then(FileState::of),
+            stale_report: report.as_deref().and_then(state_of),
             gate,
             directory,
+            prepared,
         }
     }
 
@@ -80,7 +77,7 @@ impl GateRun {
     /// The report file, if the gate has written it.
     fn read_report(&self) -> Option<String> {
         let path = self.directory.join(self.gate.report.as_ref()?);
-        if FileState::of(&path) == self.stale_report {
+        if state_of(&path) == self.stale_report {
             return None;
         }
         let bytes = files::read(&path, REPORT_RULE).ok()?;
@@ -88,10 +85,16 @@ impl GateRun {
     }
 
     pub fn ended(&self, end: Option<ProcessEnd>, output: String) -> GateEnd {
+        let prepared = self.prepared.as_ref();
         GateEnd {
             end,
             output,
             report: self.read_report(),
+            tree: prepared.map(|prepared| prepared.tree.to_string()),
+            protected_changes: prepared
+                .map(|prepared| prepared.protected_changes.clone())
+                .unwrap_or_default(),
+            altered: prepared.map(PreparedGate::altered).unwrap_or_default(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod agent_output;
 mod agent_path;
 mod broadcast;
 mod capture;
+mod clean_gate;
 mod clock;
 mod commands;
 mod effects;
@@ -230,6 +231,7 @@ fn effect_context(setup: &Setup, host: &Host) -> EffectContext {
         host: host.clone(),
         watched: setup.watched.clone(),
         snapshots: setup.snapshots.clone(),
+        gates: setup.engine.gates().to_vec(),
     }
 }
 

@@ -24,14 +24,10 @@ mod store;
 mod take;
 mod tree;
 
-#[cfg_attr(
-    not(feature = "test-support"),
-    expect(unused_imports, reason = "only the tests use it so far")
-)]
 pub use checkout::Checkout;
 pub use diff::{ChangeKind, FileChange};
 pub use error::SnapshotError;
 pub use restore::{RestorePlan, RestoreReport, RestoreRequest, Restorer};
 pub use store::{RESTORE_SUFFIX, SnapshotStore};
 pub use take::{SnapshotRules, SnapshotTaker, TakenSnapshot};
-pub use tree::SnapshotId;
+pub use tree::{EntryKind, SnapshotId, SnapshotTree};

@@ -85,6 +85,11 @@ impl Project {
         self.directory.join("snapshots.git")
     }
 
+    /// The clean checkouts of the project in which gates run.
+    pub fn checkouts(&self) -> PathBuf {
+        self.directory.join("checkouts")
+    }
+
     /// ralph's own files in the project root and around it, which belong to no snapshot.
     pub fn own_files(&self) -> Vec<PathBuf> {
         let agent = self.root.join(DIRECTORY);

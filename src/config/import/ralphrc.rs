@@ -200,15 +200,9 @@ fn convert_gates(
     let timeout = Seconds(timeout.unwrap_or(DEFAULT_GATE_TIMEOUT));
     let directory = project_directory(context.path);
     let gate = |name: String, run: &str| Gate {
-        name,
-        run: run.to_owned(),
         timeout,
         cwd: Some(directory.clone()),
-        env: std::collections::BTreeMap::new(),
-        must_fail_first: false,
-        hidden: false,
-        report: None,
-        min_tests: None,
+        ..Gate::new(name, run)
     };
     let mut gates = Vec::new();
     let mut origins = Vec::new();

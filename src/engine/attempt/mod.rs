@@ -18,6 +18,7 @@ use super::cost::CostTracker;
 use super::final_message::FinalMessage;
 use super::marker::Markers;
 use super::policy::{AgentRules, MessageBoundaries, TranscriptFeatures};
+use super::test_claim::TestClaim;
 use crate::policy::{AttemptTimeouts, CostRules, Seconds, Timing};
 
 pub(crate) use verdict::{AttemptVerdict, Evaluation};
@@ -77,6 +78,8 @@ pub(crate) struct Attempt {
     /// The session's cumulative usage in its last report.
     pub(crate) session_usage: Option<Usage>,
     pub(crate) cost: CostTracker,
+    /// Finds claims about tests that were not run.
+    pub(crate) test_claim: TestClaim,
     prompt: String,
     transcript: TranscriptFeatures,
     timeouts: AttemptTimeouts,
@@ -145,6 +148,7 @@ impl Attempt {
             session_usage_before: Usage::default(),
             session_usage: None,
             cost: CostTracker::default(),
+            test_claim: TestClaim::default(),
             prompt,
             transcript,
             timeouts: agent.timeouts,
@@ -221,6 +225,7 @@ impl Attempt {
             TranscriptEvent::Meta { meta } => self.apply_meta(meta),
         }
         self.note_further_turn(event);
+        self.test_claim.apply_event(event);
         match self.transcript.messages {
             MessageBoundaries::Delimited | MessageBoundaries::LinesOnly => {
                 self.final_message.apply_event(event, markers)

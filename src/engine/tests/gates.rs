@@ -1,6 +1,7 @@
 //! Tests for gates, which check completion claims.
 
 use super::*;
+use crate::policy::GatePlace;
 
 #[test]
 fn output_of_a_failed_gate_is_in_the_next_prompt() {
@@ -276,5 +277,159 @@ fn run_without_gates_is_unverified() {
     assert!(run.emitted.contains(&RunEvent::Verification {
         verified: false,
         gates: Vec::new(),
+        tree: None,
+        changed_checks: Vec::new(),
     }));
+}
+
+fn protecting(name: &str) -> Gate {
+    Gate {
+        protect: vec!["tests/**".into()],
+        ..gate(name)
+    }
+}
+
+/// A gate that ended in a clean checkout.
+fn ended_clean(code: i32, protected_changes: &[&str]) -> Input {
+    Input::GateEnded(GateEnd {
+        end: Some(ProcessEnd::Exited { code }),
+        tree: Some("t1".into()),
+        protected_changes: protected_changes.iter().map(|path| (*path).to_owned()).collect(),
+        ..GateEnd::default()
+    })
+}
+
+fn tree(changed: &[&str], changed_checks: &[&str]) -> Input {
+    let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+    Input::TreeChecked(Ok(CheckedTree {
+        tree: "t1".into(),
+        changed: owned(changed),
+        changed_checks: owned(changed_checks),
+    }))
+}
+
+fn last_gate(run: &TestRun) -> (GateResult, Vec<String>) {
+    let ended = run.emitted.iter().rev().find_map(|event| match event {
+        RunEvent::GateEnded { result, details, .. } => Some((*result, details.paths.clone())),
+        _ => None,
+    });
+    ended.expect("a gate has ended")
+}
+
+#[test]
+fn gate_that_passes_only_with_changed_protected_files_is_tampered() {
+    let rule = protecting("test");
+    let mut run = TestRun::launched(Policy {
+        gates: vec![rule.clone()],
+        ..policy()
+    });
+    assert_eq!(run.iteration(1, "LOOP_COMPLETE"), [Action::RunGate(rule.clone())]);
+    let again = run.step(2, ended_clean(0, &["tests/a.py"]));
+    assert_eq!(again, [Action::RunProtectedGate(rule.clone())]);
+    assert_eq!(run.step(3, ended_clean(1, &["tests/a.py"])), [Action::ReadPrompt]);
+    assert_eq!(
+        last_gate(&run),
+        (GateResult::Tampered, vec!["tests/a.py".to_owned()])
+    );
+    let prompt = run.launch(3, 2, 1);
+    assert!(
+        prompt.contains("Your changes to these files do not count: tests/a.py"),
+        "{prompt}"
+    );
+
+    // New tests that pass, beside a fix that passes the original ones.
+    assert_eq!(run.iteration(4, "LOOP_COMPLETE"), [Action::RunGate(rule.clone())]);
+    assert_eq!(
+        run.step(5, ended_clean(0, &["tests/b.py"])),
+        [Action::RunProtectedGate(rule)]
+    );
+    let check = [Action::CheckTree {
+        tree: Some("t1".into()),
+    }];
+    assert_eq!(run.step(6, ended_clean(0, &["tests/b.py"])), check);
+    assert_eq!(run.step(7, tree(&[], &["tests/b.py"])), complete());
+    let checks = run.emitted.iter().find_map(|event| match event {
+        RunEvent::Verification {
+            tree, changed_checks, ..
+        } => Some((tree.clone(), changed_checks.clone())),
+        _ => None,
+    });
+    assert_eq!(
+        checks,
+        Some((Some("t1".to_owned()), vec!["tests/b.py".to_owned()]))
+    );
+}
+
+#[test]
+fn gate_that_fails_as_left_is_not_run_again() {
+    let mut run = TestRun::launched(Policy {
+        gates: vec![protecting("test")],
+        ..policy()
+    });
+    run.iteration(1, "LOOP_COMPLETE");
+    assert_eq!(run.step(2, ended_clean(1, &["tests/a.py"])), [Action::ReadPrompt]);
+    assert!(matches!(last_gate(&run), (GateResult::Failed { .. }, paths) if paths.is_empty()));
+}
+
+#[test]
+fn protected_files_that_change_while_the_gate_runs_reject_the_claim() {
+    let mut run = TestRun::launched(Policy {
+        gates: vec![protecting("test")],
+        ..policy()
+    });
+    run.iteration(1, "LOOP_COMPLETE");
+    let ended = Input::GateEnded(GateEnd {
+        end: Some(OK),
+        tree: Some("t1".into()),
+        altered: vec!["tests/a.py".into()],
+        ..GateEnd::default()
+    });
+    assert_eq!(run.step(2, ended), [Action::ReadPrompt]);
+    assert_eq!(
+        last_gate(&run),
+        (GateResult::Tampered, vec!["tests/a.py".to_owned()])
+    );
+}
+
+#[test]
+fn project_that_changes_after_a_clean_gate_is_not_done() {
+    let rule = Gate {
+        place: Some(GatePlace::Clean),
+        ..gate("test")
+    };
+    for (seconds, checked) in [
+        (1, tree(&["src/a.py"], &[])),
+        (2, Input::TreeChecked(Err("git is gone".into()))),
+    ] {
+        let mut run = TestRun::launched(Policy {
+            gates: vec![rule.clone()],
+            ..policy()
+        });
+        run.iteration(seconds, "LOOP_COMPLETE");
+        run.step(seconds, ended_clean(0, &[]));
+        assert_eq!(run.step(seconds, checked), [Action::ReadPrompt]);
+        assert_eq!(last_gate(&run).0, GateResult::Outdated);
+        assert!(
+            run.launch(seconds, 2, 1)
+                .contains("changed after `run test` had passed")
+        );
+    }
+}
+
+#[test]
+fn check_of_the_project_can_be_interrupted() {
+    let rule = Gate {
+        place: Some(GatePlace::Clean),
+        ..gate("test")
+    };
+    let mut run = TestRun::launched(Policy {
+        gates: vec![rule],
+        ..policy()
+    });
+    run.iteration(1, "LOOP_COMPLETE");
+    run.step(2, ended_clean(0, &[]));
+    assert!(run.engine.deadline().is_some());
+    let over = [Action::Finish(RunOutcome::Interrupted { by: Interrupt::Int })];
+    assert_eq!(run.step(3, stop_by(Interrupt::Int)), over);
+    assert_eq!(run.step(4, tree(&[], &[])), []);
 }

@@ -130,7 +130,11 @@ impl Simulation {
                 assert!(!self.interrupted, "nothing begins after an interrupt");
                 self.external = ExternalState::Launching;
             }
-            Action::RunGate(_) => {
+            Action::CheckTree { tree } => {
+                assert!(!child_runs, "checked while a child runs");
+                self.checks.push(tree_check(tree, self.log.len()));
+            }
+            Action::RunGate(_) | Action::RunProtectedGate(_) => {
                 assert!(!child_runs, "two children at once");
                 assert!(!self.interrupted, "nothing begins after an interrupt");
                 self.external = ExternalState::Gate;
@@ -335,6 +339,17 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             policy.agents.rules[0].session_source = SessionSource::Driver;
         }
         policy
+    })
+}
+
+fn tree_check(tree: Option<String>, number: usize) -> Input {
+    Input::TreeChecked(match number % 3 {
+        0 => Err("git is gone".into()),
+        more => Ok(CheckedTree {
+            tree: tree.unwrap_or_default(),
+            changed: vec!["a".into(); more - 1],
+            changed_checks: Vec::new(),
+        }),
     })
 }
 
