@@ -37,6 +37,29 @@ pub(super) const AGENT_FAULTS: &[AgentFault] = &[
         claude::init() + "ignore TERM\nhang\n"
     }),
     fault("agent: stops itself", || claude::init() + "stop-self\nhang\n"),
+    fault("agent: stops its supervisor and hangs", || {
+        claude::init() + STOP_SUPERVISOR + "hang\n"
+    }),
+    fault("agent: stops its supervisor and ends", || {
+        session(STOP_SUPERVISOR)
+    }),
+    fault("agent: kills its supervisor", || {
+        claude::init() + "run read -r _ _ _ p _ < /proc/$PPID/stat; kill -KILL $p\nhang\n"
+    }),
+    fault("agent: sends signals to its supervisor", || {
+        session("run read -r _ _ _ p _ < /proc/$PPID/stat; for s in USR1 ALRM PIPE; do kill -$s $p; done\n")
+    }),
+    fault("agent: FIFOs and links in the workspace", || {
+        session(
+            "run /bin/rm -rf .agent; /usr/bin/mkfifo PROMPT.md .gitignore; /bin/ln -s /dev/zero .agent; /bin/rm -f PROMPT.md .agent .gitignore\n",
+        )
+    }),
+    fault("agent: a negative and an infinite cost", || {
+        session("say {\"type\":\"result\",\"subtype\":\"success\",\"total_cost_usd\":-5}\n")
+    }),
+    fault("agent: tries to change trust", || {
+        session("run \"$RALPH_BIN\" trust >/dev/null 2>&1; true\n")
+    }),
     fault("agent: closes stdout and hangs", || {
         claude::init() + "close-stdout\nhang\n"
     }),
@@ -57,6 +80,9 @@ pub(super) const AGENT_FAULTS: &[AgentFault] = &[
         session("run head -c 4000000 /dev/zero | tr '\\\\0' y; echo\n")
     }),
 ];
+
+/// Stops the parent of the fake agent.
+const STOP_SUPERVISOR: &str = "run read -r _ _ _ p _ < /proc/$PPID/stat; kill -STOP $p\n";
 
 const fn fault(name: &'static str, script: fn() -> String) -> AgentFault {
     AgentFault { name, script }
