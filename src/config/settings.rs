@@ -191,7 +191,7 @@ section! {
         /// How long to wait for the answer to a question of the agent. Default: as long as it takes.
         #[check(extend("minimum" = 1))]
         ask_timeout: Seconds,
-        /// What happens when nobody answered within `ask_timeout`: `stop` ends the run; any other text is the answer.
+        /// What happens without an answer within `ask_timeout`: `stop` ends the run; any other text is the answer.
         #[check(length(min = 1))]
         ask_default: String = "stop".to_owned(),
         /// Time that an agent has to exit after a stop request before it is killed.

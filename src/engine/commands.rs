@@ -172,7 +172,7 @@ impl Engine {
         }
     }
 
-    /// Nobody answered the question in time.
+    /// The question was not answered in time.
     pub(super) fn question_expired(&mut self, at: Duration, out: &mut Vec<Action>) {
         let question = self.user_messages.open_question().unwrap_or_default().to_owned();
         match self.policy.questions.default.clone() {
@@ -183,7 +183,7 @@ impl Engine {
             None => {
                 let timeout = Seconds(self.policy.questions.timeout.unwrap_or_default().as_secs());
                 let reason = format!(
-                    "nobody answered within {timeout} (event_loop.ask_timeout) the question: {question}"
+                    "no answer within {timeout} (event_loop.ask_timeout) to the question: {question}"
                 );
                 self.finish(at, RunOutcome::Failed { reason }, out);
             }

@@ -21,6 +21,26 @@ impl Engine {
         else {
             return;
         };
+        // An agent that was stopped before it started has changed nothing, and the checks would wait for its start.
+        let never_started = self.interrupted.is_some() && matches!(end, AgentEnd::Lost { .. });
+        let mut checks = match never_started {
+            true => Vec::new(),
+            false => self.checks_after(&attempt),
+        };
+        let inspection = Inspection {
+            attempt: *attempt,
+            end,
+            swept,
+            ended: at,
+            pending: u32::try_from(checks.len()).unwrap_or(u32::MAX),
+        };
+        self.state = EngineState::Inspecting(Box::new(inspection));
+        out.append(&mut checks);
+        self.evaluate_if_inspected(at, out);
+    }
+
+    /// The checks that the policy requires after an agent.
+    fn checks_after(&self, attempt: &Attempt) -> Vec<Action> {
         let mut checks = Vec::new();
         if self.policy.snapshots == Check::On {
             checks.push(Action::TakeSnapshot {
@@ -36,16 +56,7 @@ impl Engine {
             let agent = self.agent;
             checks.push(Action::ResolveSession { agent, reported });
         }
-        let inspection = Inspection {
-            attempt: *attempt,
-            end,
-            swept,
-            ended: at,
-            pending: u32::try_from(checks.len()).unwrap_or(u32::MAX),
-        };
-        self.state = EngineState::Inspecting(Box::new(inspection));
-        out.append(&mut checks);
-        self.evaluate_if_inspected(at, out);
+        checks
     }
 
     /// Files outside the allowed paths that the agent changed, or the reason why they are unknown.

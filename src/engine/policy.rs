@@ -160,7 +160,7 @@ pub enum SessionSource {
 pub struct QuestionRules {
     /// How long the run waits for an answer; `None` for as long as it takes.
     pub timeout: Option<Duration>,
-    /// The answer when nobody answered in time. Without it, the run ends.
+    /// The answer if none arrives in time. Without it, the run ends.
     pub default: Option<String>,
     pub instructions: QuestionInstructions,
 }

@@ -260,7 +260,7 @@ impl RunEvent {
                 Description::new(Pause, Tone::Warning, format!("the agent asks: {question}"))
             }
             Self::QuestionExpired { answer } => {
-                Description::warning(format!("nobody answered in time; the answer is: {answer}"))
+                Description::warning(format!("no answer in time; continuing with: {answer}"))
             }
             Self::Stopping { reason } => Description::warning(format!("stopping: {reason}")),
             Self::Notice { level, text } => match level {
@@ -724,7 +724,7 @@ mod tests {
         NOTE    · claude (opus) can work again; it replaces codex [Normal]
         WAIT    ‖ the agent asks: SQLite or PostgreSQL? [Normal]
         USER    ✉ SQLite [Normal]
-        WARN    ! nobody answered in time; the answer is: SQLite [Normal]
+        WARN    ! no answer in time; continuing with: SQLite [Normal]
         GATE    ✗ gate test  (900ms, passes only with changed protected files) [Lifecycle]
         GATE    ✗ gate test  (0ms, files changed after it had passed) [Lifecycle]
         WARN    ! 1 test or gate file changed since the start of the run: tests/a.py [Normal]

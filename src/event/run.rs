@@ -150,7 +150,7 @@ pub enum RunEvent {
     Asking,
     /// The agent asked the user a question. The run is paused until it is answered.
     QuestionAsked { iteration: u64, question: String },
-    /// Nobody answered the question in time. The run continues with the configured answer.
+    /// The question was not answered in time. The run continues with the configured answer.
     QuestionExpired { answer: String },
     /// The run is ending; a running agent is being stopped.
     Stopping { reason: String },

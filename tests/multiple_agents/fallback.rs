@@ -20,7 +20,7 @@ fn limited() -> String {
 }
 
 #[test]
-fn a_late_reset_continues_with_the_fallback_and_the_journal_says_so() {
+fn a_late_reset_continues_with_the_fallback_and_is_journaled() {
     let sandbox = Sandbox::new().with_agent("claude").with_agent("codex");
     write_config(&sandbox, CONFIG);
     sandbox.script("1", &limited());
