@@ -249,16 +249,22 @@ fn driver_errors_are_reported() {
         (4, true),
         "{stderr}"
     );
-    let tools = Sandbox::new()
-        .agent("claude", "")
-        .file("project/.ralphrc", "ALLOWED_TOOLS=\"Read,Wriet\"\n");
-    let done = tools.ralph(&["run", "--agent", "driver:claude-code", "-p", "x", "--dry-run"]);
-    assert!(
-        done.stderr
-            .contains("lists no tool `Wriet`; it is passed on unchanged"),
-        "{}",
-        done.stderr
+}
+
+#[test]
+fn unknown_tools_are_passed_on_with_a_warning_and_mcp_tools_without() {
+    let sandbox = Sandbox::new().agent("claude", "").file(
+        "project/.ralphrc",
+        "ALLOWED_TOOLS=\"Read,Wriet,mcp__files__read\"\n",
     );
+    let done = sandbox.ralph(&["run", "-p", "x", "--dry-run", "--json"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.stderr.contains("lists no tool `Wriet`"), "{done:?}");
+    assert!(!done.stderr.contains("mcp__files__read"), "{done:?}");
+    // A .ralphrc without PLATFORM_DRIVER means claude-code, which gets the tools unchanged.
+    for tool in ["Wriet", "mcp__files__read"] {
+        assert!(done.stdout.contains(&format!("\"{tool}\"")), "{done:?}");
+    }
 }
 
 #[test]
@@ -547,6 +553,7 @@ fn converted_file_has_the_same_settings() {
     driver:
       allowed_tools: "Bash(git *), Read"
     event_loop:
+      completion_status_block: true
       prompt_file: ".ralph/PROMPT.md"
     session: "fresh"
     "#);

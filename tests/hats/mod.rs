@@ -288,3 +288,74 @@ fn disallowed_tools_require_an_agent_that_reports_its_tools() {
     );
     assert!(!sandbox.work().join("called").exists());
 }
+
+#[test]
+fn file_of_ralph_orchestrator_runs_and_its_other_settings_are_listed() {
+    let sandbox = sandbox_of_emitting_agent(
+        "#!/bin/sh\ncat > prompt\nralph emit work.done 'built'; ralph emit LOOP_COMPLETE\necho worked\n",
+    );
+    let sandbox = sandbox.with_file(
+        "ralph.yml",
+        "event_loop: {prompt: x, max_iterations: 3, starting_event: work.start, required_events: [work.done], \
+         checkpoint_interval: 5}\n\
+         cli: {backend: custom, command: ./agent.sh, prompt_mode: stdin}\n\
+         core: {specs_dir: specs, guardrails: [search first]}\n\
+         hats:\n  builder: {name: The builder, triggers: [work.start], publishes: [work.done, LOOP_COMPLETE]}\n",
+    );
+    // `work.done` goes to the coordinator of the import, which then completes the run.
+    let output = sandbox.ralph(&["run"]).exits_with(3);
+    assert!(
+        output.stderr.contains(
+            "is a file of ralph-orchestrator; settings without a counterpart: core.specs_dir, \
+             event_loop.checkpoint_interval"
+        ),
+        "{output:?}"
+    );
+    let prompt = std::fs::read_to_string(sandbox.work().join("prompt")).expect("a prompt");
+    assert!(prompt.contains("- search first"), "{prompt}");
+    assert!(prompt.contains("hat `coordinator`"), "{prompt}");
+}
+
+#[test]
+fn status_block_completes_a_run_only_if_a_ralphrc_is_in_force() {
+    let script = "#!/bin/sh\ncat > /dev/null\nprintf -- '---RALPH_STATUS---\\nSTATUS: COMPLETE\\nEXIT_SIGNAL: \
+                  true\\n---END_RALPH_STATUS---\\n'\n";
+    for (with_ralphrc, code) in [(true, 0), (false, 3)] {
+        let sandbox = sandbox_of_emitting_agent(script).with_file(
+            "ralph.yml",
+            "cli: {backend: custom, command: ./agent.sh, prompt_mode: stdin}\nevent_loop: {prompt: x, max_iterations: 1}\n",
+        );
+        let sandbox = match with_ralphrc {
+            true => sandbox.with_file(".ralphrc", "PROJECT_TYPE=rust\n"),
+            false => sandbox,
+        };
+        sandbox.ralph(&["run"]).exits_with(code);
+    }
+}
+
+#[test]
+fn kstrl_project_runs_its_command_with_its_prompt_and_gate() {
+    let script = "#!/bin/sh\ncat > prompt\necho '<promise>COMPLETE</promise>'\n";
+    let sandbox = sandbox_of_emitting_agent(script).with_file(
+        "kstrl.toml",
+        "[agent]\ncommand = \"./agent.sh | cat\"\n[paths]\nprompt = \"task.md\"\n[verify]\ntest_command = \"touch tested\"\n",
+    );
+    std::fs::remove_file(sandbox.work().join("ralph.yml")).expect("a file");
+    let sandbox = sandbox.with_file("task.md", "Build it.\n");
+    sandbox.ralph(&["run"]).exits_with(0);
+    let prompt = std::fs::read_to_string(sandbox.work().join("prompt")).expect("a prompt");
+    assert!(prompt.starts_with("Build it."), "{prompt}");
+    assert!(sandbox.work().join("tested").exists(), "the gate has run");
+}
+
+#[test]
+fn doctor_fails_if_the_configured_command_does_not_exist() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_file("ralph.yml", "cli: {backend: custom, command: no-such-agent}\n");
+    let output = sandbox.ralph(&["doctor"]).exits_with(1);
+    assert!(
+        output.stdout.contains("custom command `no-such-agent` not found"),
+        "{output:?}"
+    );
+}

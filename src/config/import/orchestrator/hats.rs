@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Import, members, text};
+use super::{OrchestratorImport, members, text};
 use crate::policy::START_TOPIC;
 
 const COORDINATOR: &str = "coordinator";
 /// The trigger of the hat that takes every other event.
 const ANY: &str = "*";
 
-impl Import<'_> {
+impl OrchestratorImport<'_> {
     pub(super) fn hats(&mut self, value: &Value) {
         for (name, hat) in members(value) {
             for (key, value) in members(hat) {

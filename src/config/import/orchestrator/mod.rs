@@ -99,7 +99,7 @@ pub(in crate::config) fn read(
     spans: &Spans,
     agents: &[&str],
 ) -> Result<ImportedSettings, Vec<Problem>> {
-    let mut import = Import {
+    let mut import = OrchestratorImport {
         spans,
         agents,
         backend: backend(values),
@@ -133,7 +133,7 @@ fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
         .map(|(key, value)| (key.as_str(), value))
 }
 
-struct Import<'a> {
+struct OrchestratorImport<'a> {
     spans: &'a Spans,
     agents: &'a [&'a str],
     backend: String,
@@ -144,7 +144,7 @@ struct Import<'a> {
     problems: Vec<Problem>,
 }
 
-impl Import<'_> {
+impl OrchestratorImport<'_> {
     fn section(&mut self, key: &str, value: &Value) {
         match key {
             "event_loop" => self.each(key, value, Self::event_loop),
