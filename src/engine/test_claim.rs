@@ -1,4 +1,4 @@
-//! Finds claims about passing tests that no tool call supports. The user is told; the verdict does not depend on it.
+//! Finds claims about passing tests that no tool call supports. They cause a notice; the verdict does not depend on them.
 
 use crate::event::{Flow, Meta, Tag, TranscriptEvent};
 

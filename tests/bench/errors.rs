@@ -31,7 +31,7 @@ fn missing_items_are_reported_with_a_hint() {
     insta::assert_snapshot!(refusal(&sandbox, &["run", "tasks.yml", "--agent", "cluade"]), @"
     error: unknown agent `cluade`
     hint: did you mean `claude`?
-    hint: known agents: auto, claude, kiro, agy, gemini, codex, amp, opencode, copilot, cursor, qwen, pi, kimi, vibe, cline, custom
+    hint: known agents: auto, claude, kiro, agy, gemini, codex, amp, opencode, copilot, cursor, qwen, pi, kimi, vibe, cline, custom, acp
     [exit 2]
     ");
     insta::assert_snapshot!(refusal(&sandbox, &["run", "tasks.yml", "--agent", "gemini"]), @"

@@ -59,6 +59,11 @@ const NO_LISTING: &[(&str, &str)] = &[
     ("config", "has subcommands"),
     ("config convert", "prints YAML"),
     ("agents report", "writes a file"),
+    ("plan", "has subcommands"),
+    ("plan tell", "sends a message"),
+    ("plan retry", "sends a command"),
+    ("plan skip", "sends a command"),
+    ("plan stop", "sends a command"),
     ("as-claude", "always prints stream-json"),
     ("demo", "is a demonstration"),
     (

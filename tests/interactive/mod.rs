@@ -272,7 +272,7 @@ fn without_a_terminal_the_agent_runs_headless_with_one_warning() {
     );
     // The flag overrides the file, so there is no warning.
     let output = sandbox.ralph(&["run", "--mode", "autonomous"]).exits_with(3);
-    assert_eq!(output.stderr, "");
+    assert!(!output.stderr.contains("interactive"), "{}", output.stderr);
 }
 
 #[test]

@@ -334,6 +334,7 @@ fn an_orphaned_agent_of_the_run_is_stopped_first() {
     let mut orphan = std::process::Command::new("sleep")
         .arg("600")
         .env("RALPH_RUN_ID", sandbox.run_id())
+        .env("RALPH_ITERATION", "1")
         .spawn()
         .expect("sleep");
     let output = sandbox.ralph(&["run", "--continue", "-n", "2"]);

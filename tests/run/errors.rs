@@ -102,7 +102,7 @@ fn a_misspelt_agent() {
     insta::assert_snapshot!(refusal(&Sandbox::new(), &["run", "-p", "x", "--agent", "cluade"]), @"
     error: unknown agent `cluade`
     hint: did you mean `claude`?
-    hint: known agents: auto, claude, kiro, agy, gemini, codex, amp, opencode, copilot, cursor, qwen, pi, kimi, vibe, cline, custom
+    hint: known agents: auto, claude, kiro, agy, gemini, codex, amp, opencode, copilot, cursor, qwen, pi, kimi, vibe, cline, custom, acp
     [exit 2]
     ");
 }

@@ -588,6 +588,12 @@ fn a_run_is_exported_as_markdown() {
     ```
 
     ✓ done: the agent printed LOOP_COMPLETE ([TIME] · 1 file +1 −0 · 110 tokens · $0.0100)
+
+    **WARN**
+
+    ```text
+    1 test or gate file changed since the start of the run: proof
+    ```
     ");
 }
 

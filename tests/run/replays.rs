@@ -223,7 +223,7 @@ fn raw_output_that_cannot_be_replayed_is_explained() {
     ");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "capture", "--transcript", "cluade"]), @"
     error: unknown transcript format `cluade`
-    hint: known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, agy, qwen, pi, kimi, vibe, cline, jq
+    hint: known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, agy, qwen, pi, kimi, vibe, cline, acp, jq
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&sandbox, &["replay", "capture", "--speed", "2"]), @"

@@ -205,7 +205,7 @@ fn errors_are_explained() {
     ");
     insta::assert_snapshot!(refused(&["transcript", "there", "--transcript", "cluade"]), @"
     error: unknown transcript format `cluade`
-    hint: known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, agy, qwen, pi, kimi, vibe, cline, jq
+    hint: known formats: auto, plain, rtf1, claude, codex, codex-text, gemini, opencode, copilot, cursor, amp, agy, qwen, pi, kimi, vibe, cline, acp, jq
     [exit 2]
     ");
     insta::assert_snapshot!(refused(&["transcript", "."]), @"
