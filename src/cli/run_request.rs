@@ -69,12 +69,13 @@ impl RunRequest<'_> {
         }
         prompt::refuse_template(&plan.prompt)?;
         let show = agent_mode::force_line_output(&plan.settings, self.show);
-        let front_ends = front_end::front_ends_for(&show, &context.host, terminal)?;
+        // Before the front ends start: the TUI owns the terminal from then on.
         if plan.settings.gates.is_empty() && !show.json_on_stdout() {
             let text =
                 "no gates are configured, so ralph cannot verify that the work is done (see docs/gates.md)";
             terminal.warn(text).map_err(CliError::Output)?;
         }
+        let front_ends = front_end::front_ends_for(&show, &context.host, terminal)?;
         plan.execute(&context, front_ends)
     }
 }

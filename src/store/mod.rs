@@ -204,6 +204,8 @@ impl Run {
     }
 
     pub fn write_summary(&self, text: &str) -> Result<(), StoreError> {
+        // An agent can replace the directory by a link.
+        private_files::check_directory(&self.directory)?;
         replace_file(&self.directory.join("summary.md"), text.as_bytes())
     }
 
@@ -402,6 +404,22 @@ mod tests {
         );
         let overwritten = run.create_iteration(3, 1).unwrap().write_prompt("overwrite");
         assert!(overwritten.is_err());
+    }
+
+    #[test]
+    fn summary_is_not_written_through_a_link_in_place_of_the_run() {
+        let base = tempfile::tempdir().unwrap();
+        let project = StateDirectory::at(base.path().join("state")).project(base.path());
+        let run = Run::create(&project, Timestamp::UNIX_EPOCH).unwrap();
+        let elsewhere = base.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::rename(run.directory(), base.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, run.directory()).unwrap();
+        assert!(matches!(
+            run.write_summary("text"),
+            Err(StoreError::Symlink { .. })
+        ));
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     }
 
     #[test]
