@@ -49,6 +49,13 @@ impl TuiChoice {
     }
 }
 
+/// Whether the flags ask for the TUI; an error if they require it and there is no terminal.
+pub(super) fn wants_tui(show: &DisplayArguments, terminal: &Terminal) -> Result<bool, CliError> {
+    let TuiArguments { tui, no_tui } = show.screen;
+    let is_plain = show.json_on_stdout() || show.quiet || show.verbose;
+    TuiChoice::of(tui, no_tui).unless(is_plain).use_tui(terminal)
+}
+
 /// Creates the requested front ends.
 pub(super) fn front_ends_for(
     show: &DisplayArguments,
@@ -60,13 +67,11 @@ pub(super) fn front_ends_for(
         (false, true) => Verbosity::Verbose,
         (false, false) => Verbosity::Normal,
     };
-    let TuiArguments { tui, no_tui } = show.screen;
-    let choice = TuiChoice::of(tui, no_tui).unless(show.json_on_stdout() || verbosity != Verbosity::Normal);
     let record_file = show
         .record_file()
         .map(|path| create_record_file(path, terminal))
         .transpose()?;
-    let visible = if choice.use_tui(terminal)? {
+    let visible = if wants_tui(show, terminal)? {
         driver_tui(OnEnd::Close, terminal, host)?
     } else if show.json_on_stdout() {
         terminal.json_front_end()

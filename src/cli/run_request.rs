@@ -69,7 +69,8 @@ impl RunRequest<'_> {
         }
         prompt::refuse_template(&plan.prompt)?;
         let show = agent_mode::force_line_output(&plan.settings, self.show);
-        // Before the front ends start: the TUI owns the terminal from then on.
+        // Warn before the front ends start, because the TUI owns the terminal from then on, but not before an error.
+        front_end::wants_tui(&show, terminal)?;
         if plan.settings.gates.is_empty() && !show.json_on_stdout() {
             let text =
                 "no gates are configured, so ralph cannot verify that the work is done (see docs/gates.md)";
