@@ -118,8 +118,7 @@ try {
   processes.push(run);
   await test("a live run appears in the list and its page follows it", async () => {
     await page.click(".home");
-    await page.waitForSelector(".card");
-    assert.match(await page.textContent(".card"), /Migrate the billing module/);
+    await page.waitForSelector(".card:has-text('Migrate the billing module')");
     await page.click(".card");
     await page.waitForSelector(".turn.live");
     assert.match(await page.textContent(".verdict"), /Running/);
