@@ -295,7 +295,9 @@ async fn send_command(
 async fn continue_run(State(server): Shared, Path(id): Path<String>) -> ApiResult<StatusCode> {
     require_steering(&server)?;
     blocking(move || {
-        steering::resume(&server.find_run(&id)?)?;
+        let run = server.find_run(&id)?;
+        let resumed = server.launcher.run(move || steering::resume(&run));
+        resumed.unwrap_or_else(|| Err(ApiError::bad_request("the server is ending")))?;
         Ok(StatusCode::ACCEPTED)
     })
     .await

@@ -6,6 +6,7 @@
 mod access;
 mod api;
 mod connection;
+mod launcher;
 mod listing;
 mod metrics;
 mod openapi;
@@ -28,6 +29,7 @@ use crate::signals::STOP_SIGNALS;
 use crate::store::{StateDirectory, StoreError};
 
 use self::access::Access;
+use self::launcher::Launcher;
 use self::listing::Listing;
 
 /// Where the server listens.
@@ -84,6 +86,7 @@ struct Server {
     access: Access,
     steering: Steering,
     listing: Listing,
+    launcher: Launcher,
     /// Reports each used sign-in address, so that the next one can be printed.
     signed_in: watch::Sender<()>,
 }
@@ -96,8 +99,9 @@ pub fn serve(
     host: &Host,
     mut on_address: impl FnMut(&ServeAddress),
 ) -> Result<(), ServeError> {
-    // Serving pages must never slow a run down.
-    let _ = rustix::process::nice(10);
+    let launcher = Launcher::start().map_err(ServeError::Runtime)?;
+    // Serving pages must never slow a run down. On Linux this applies to this thread and those that it starts from now on.
+    let _ = rustix::process::nice(19);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(32)
@@ -124,6 +128,7 @@ pub fn serve(
             state: state.clone(),
             steering: settings.steering,
             listing: Listing::default(),
+            launcher,
             signed_in,
         });
         let router = api::router(Arc::clone(&server));

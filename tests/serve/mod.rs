@@ -20,6 +20,13 @@ fn completed_run() -> Sandbox {
     sandbox
 }
 
+/// The priority of a process: the 19th field of its state, the 17th behind its name.
+fn niceness(pid: i32) -> String {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).expect("a running process");
+    let (_, fields) = state.rsplit_once(") ").expect("the fields behind the name");
+    fields.split(' ').nth(16).expect("a niceness").to_owned()
+}
+
 fn block_text(event: &Value) -> String {
     let blocks = event["blocks"].as_array().expect("blocks");
     let html = blocks.iter().map(|block| block["html"].as_str().expect("HTML"));
@@ -194,6 +201,12 @@ fn an_interrupted_run_is_continued_and_survives_the_server() {
         "it is running"
     );
     drop(server);
+    sandbox.wait_for_processes(2);
+    let agent = sandbox.pids().pop().expect("the agent of the continued run");
+    assert_eq!(
+        niceness(agent),
+        niceness(i32::try_from(std::process::id()).expect("a pid"))
+    );
     fs::write(sandbox.path("agent").join("go"), "").expect("the signal for the agent");
     sandbox.wait_for_event("the end", |event| format!("{event:?}").contains("RunEnded"));
 }
