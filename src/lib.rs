@@ -127,7 +127,6 @@ pub(crate) mod runner;
 #[cfg(feature = "test-support")]
 pub mod snapshot;
 #[cfg(not(feature = "test-support"))]
-#[expect(dead_code, reason = "checkouts are used by the tests only")]
 pub(crate) mod snapshot;
 
 pub(crate) mod run;

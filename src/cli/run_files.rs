@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use crate::event::{Record, RunHeader};
+use crate::store::{attempt_directory_name, record_seq};
 use crate::ui::tui::{AttemptId, OpenRunFiles, RunFiles};
 
 /// The files in a run directory.
@@ -27,10 +28,7 @@ impl StoredRunFiles {
     }
 
     fn iteration(&self, which: AttemptId) -> PathBuf {
-        let name = match which.attempt {
-            0 | 1 => format!("{:04}", which.iteration),
-            attempt => format!("{:04}-{attempt}", which.iteration),
-        };
+        let name = attempt_directory_name(which.iteration, which.attempt);
         self.directory.join("iterations").join(name)
     }
 }
@@ -46,7 +44,7 @@ impl RunFiles for StoredRunFiles {
             if reader.read_until(b'\n', &mut line)? == 0 {
                 return Ok(());
             }
-            let seq = seq_of(&line);
+            let seq = record_seq(&line);
             if seq.is_some_and(|seq| seq > *seqs.end()) {
                 return Ok(());
             }
@@ -82,11 +80,4 @@ impl RunFiles for StoredRunFiles {
         file.persist(&path).map_err(|error| error.error)?;
         Ok(path)
     }
-}
-
-/// Parses the sequence number at the start of a journal line: `{"seq":12,…`.
-fn seq_of(line: &[u8]) -> Option<u64> {
-    let digits = line.strip_prefix(b"{\"seq\":")?;
-    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
 }

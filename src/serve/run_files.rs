@@ -6,7 +6,7 @@ use super::Server;
 use super::response::{ApiError, ApiResult};
 use crate::event::Secrets;
 use crate::files::{self, ReadRule};
-use crate::store::{Project, RunIndex};
+use crate::store::{Project, RunIndex, attempt_directory_name};
 
 /// A run that exists.
 #[derive(Debug, Clone)]
@@ -22,10 +22,7 @@ impl FoundRun {
 
     /// The prompt of an attempt, redacted: unlike the journal, prompt.md is stored unredacted.
     pub(super) fn prompt(&self, iteration: u64, attempt: u64) -> ApiResult<String> {
-        let name = match attempt {
-            0 | 1 => format!("{iteration:04}"),
-            attempt => format!("{iteration:04}-{attempt}"),
-        };
+        let name = attempt_directory_name(iteration, attempt);
         let path = self.directory.join("iterations").join(name).join("prompt.md");
         let bytes = files::read(&path, ReadRule::PROMPT).map_err(|_| ApiError::not_found("prompt"))?;
         let prompt = String::from_utf8_lossy(&bytes).into_owned();

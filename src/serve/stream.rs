@@ -16,7 +16,7 @@ use super::response::{ApiError, ApiResult};
 use super::run_files::FoundRun;
 use crate::event::RunEvent;
 use crate::run::{LiveState, OutcomeName, RunDetails, facts};
-use crate::store::{JournalEntry, JournalTail};
+use crate::store::{JournalEntry, JournalTail, record_seq};
 use crate::ui::export::{LiveBlocks, PageBlock};
 use crate::ui::{RunSummary, Tone};
 
@@ -81,7 +81,7 @@ impl ChunkSource for RecordStream {
             let line = std::mem::take(&mut self.line);
             // A damaged line has no number. A carriage return would end the line of the event.
             let line = line.trim_ascii();
-            if let Some(seq) = seq_of(line)
+            if let Some(seq) = record_seq(line)
                 && seq > self.after
                 && !line.contains(&b'\r')
             {
@@ -232,13 +232,6 @@ fn record_weight(event: &RunEvent) -> usize {
 fn open(run: &FoundRun) -> ApiResult<File> {
     crate::files::open(&run.journal(), crate::files::Links::Refuse)
         .map_err(|_| ApiError::not_found("journal"))
-}
-
-/// Parses the sequence number at the start of a journal line: `{"seq":12,…`.
-fn seq_of(line: &[u8]) -> Option<u64> {
-    let digits = line.strip_prefix(b"{\"seq\":")?;
-    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
 }
 
 fn push_event(chunk: &mut Vec<u8>, name: &str, id: u64, data: &[u8]) {

@@ -144,13 +144,6 @@ pub struct SnapshotTree {
     pub entries: BTreeMap<Vec<u8>, TreeEntry>,
 }
 
-impl SnapshotTree {
-    pub fn files(&self) -> usize {
-        let is_file = |entry: &&TreeEntry| entry.kind != EntryKind::Directory;
-        self.entries.values().filter(is_file).count()
-    }
-}
-
 /// The path of the directory that contains a path; `None` at the root.
 pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
     let slash = path.iter().rposition(|byte| *byte == b'/')?;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::event::{ChainLink, LINK};
 
-use super::{Run, StoreError, io_error, open_file};
+use super::{Run, StoreError, io_error, open_file, record_seq};
 
 /// What follows the link at the end of a record.
 const END: &[u8] = b"\"}";
@@ -217,7 +217,7 @@ impl<'a> ChainCheck<'a> {
     fn correct_link(&mut self, start: &[u8]) {
         if self.broken.is_none() {
             self.unlinked = None;
-            self.last_seq = leading_seq(start).or(self.last_seq);
+            self.last_seq = record_seq(start).or(self.last_seq);
         }
     }
 
@@ -286,13 +286,6 @@ impl<'a> ChainCheck<'a> {
 fn parse_seq(text: &[u8]) -> Option<u64> {
     let record: RecordSeq = serde_json::from_slice(text).ok()?;
     Some(record.seq)
-}
-
-/// The sequence number of a record that ralph wrote, which begins with it.
-fn leading_seq(start: &[u8]) -> Option<u64> {
-    let digits = start.strip_prefix(b"{\"seq\":")?;
-    let length = digits.iter().position(|byte| !byte.is_ascii_digit())?;
-    std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
 }
 
 /// Splits a record before its link.

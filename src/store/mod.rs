@@ -217,12 +217,25 @@ impl Run {
     }
 
     fn iteration_directory(&self, iteration: u64, attempt: u64) -> PathBuf {
-        let name = match attempt {
-            1 => format!("{iteration:04}"),
-            attempt => format!("{iteration:04}-{attempt}"),
-        };
+        let name = attempt_directory_name(iteration, attempt);
         self.directory.join("iterations").join(name)
     }
+}
+
+/// The name of the directory of an attempt: `0003`, `0003-2`. Attempts count from 1.
+pub fn attempt_directory_name(iteration: u64, attempt: u64) -> String {
+    match attempt {
+        0 | 1 => format!("{iteration:04}"),
+        attempt => format!("{iteration:04}-{attempt}"),
+    }
+}
+
+/// Parses the sequence number at the start of a journal line: `{"seq":12,…`.
+pub fn record_seq(line: &[u8]) -> Option<u64> {
+    let digits = line.strip_prefix(b"{\"seq\":")?;
+    // A number at the end of a truncated line may be incomplete.
+    let length = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
 }
 
 /// The path of a run's debug log, which may not exist.
