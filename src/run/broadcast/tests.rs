@@ -1,8 +1,13 @@
 //! Tests of the broadcast: front ends that fall behind, fail, or are suspended.
 
+use super::subscriber::{MAX_QUEUED_BYTES, SubscriberState, Suspension};
 use super::*;
-use crate::event::{NoticeLevel, Sink, Tag, TranscriptEvent};
+use crate::event::{NoticeLevel, RunEvent, Sink, Tag, TranscriptEvent};
 use crate::store::Journal;
+use crate::ui::Interest;
+use jiff::Timestamp;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver};
 
 const DEADLINE: Duration = Duration::from_secs(60);
