@@ -6,7 +6,7 @@ use crate::event::StreamName;
 use crate::runner::{OutputBytes, RunnerEvent, RunnerEvents};
 
 use super::client::{Client, Outgoing, Reaction};
-use super::writer::Order;
+use super::writer::WriterCommand;
 
 /// A longer line is not a message of the protocol.
 const MAX_LINE_BYTES: usize = 64 << 20;
@@ -15,7 +15,7 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 pub(super) struct Conversation {
     pub(super) client: Client,
     events: RunnerEvents,
-    orders: Sender<Order>,
+    commands: Sender<WriterCommand>,
     /// The beginning of a line whose end has not arrived.
     line: Vec<u8>,
     /// Messages that are stored after the end of that line.
@@ -23,11 +23,11 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn new(client: Client, events: RunnerEvents, orders: Sender<Order>) -> Self {
+    pub(super) fn new(client: Client, events: RunnerEvents, commands: Sender<WriterCommand>) -> Self {
         Self {
             client,
             events,
-            orders,
+            commands,
             line: Vec::new(),
             unstored: Vec::new(),
         }
@@ -61,7 +61,7 @@ impl Conversation {
         if passed < bytes.len() {
             self.pass(bytes.slice(passed..bytes.len()));
         }
-        drop(self.orders.send(Order::AgentActive));
+        drop(self.commands.send(WriterCommand::AgentActive));
     }
 
     /// Notes a message that was sent, for the stored output.
@@ -73,17 +73,17 @@ impl Conversation {
     }
 
     fn react(&mut self, reaction: Reaction) {
-        let order = match reaction {
+        let command = match reaction {
             Reaction::Send(message) => {
                 self.unstored.push(message.stored);
-                Order::Write(message.line)
+                WriterCommand::Write(message.line)
             }
-            Reaction::PromptWhenQuiet => Order::PromptWhenQuiet,
-            Reaction::CloseWhenQuiet => Order::CloseWhenQuiet,
+            Reaction::PromptWhenQuiet => WriterCommand::PromptWhenQuiet,
+            Reaction::CloseWhenQuiet => WriterCommand::CloseWhenQuiet,
             Reaction::Report(line) => return self.unstored.push(line),
         };
         // The writer ends only after the agent.
-        drop(self.orders.send(order));
+        drop(self.commands.send(command));
     }
 
     fn store_sent(&mut self) {

@@ -21,7 +21,7 @@ use super::{AgentJob, Handle, OutputBytes, Runner, RunnerEvent, RunnerEvents, St
 
 use client::{Answer, Client};
 use conversation::Conversation;
-use writer::{Order, Writer};
+use writer::{Writer, WriterCommand};
 
 /// Starts agents that speak the Agent Client Protocol.
 #[derive(Debug, Clone)]
@@ -40,10 +40,10 @@ impl Runner<AgentJob> for AcpRunner {
         let prompt = std::mem::take(&mut job.prompt);
         let client = Client::new(job.directory.clone(), prompt, job.session.clone());
         let spec = job.spec().map_err(|error| StartError(error.to_string()))?;
-        let (orders, received) = mpsc::channel();
-        let conversation = Conversation::new(client, Arc::clone(&events), orders.clone());
+        let (commands, received) = mpsc::channel();
+        let conversation = Conversation::new(client, Arc::clone(&events), commands.clone());
         let conversation = Arc::new(Mutex::new(conversation));
-        let report = reporter(Arc::clone(&conversation), events, orders.clone());
+        let report = reporter(Arc::clone(&conversation), events, commands.clone());
         let mut child =
             Child::spawn(&self.supervisors, &spec, report).map_err(|error| StartError(error.to_string()))?;
         let identity = identity_of(&child);
@@ -55,7 +55,7 @@ impl Runner<AgentJob> for AcpRunner {
             let mut shared = conversation.lock().unwrap_or_else(PoisonError::into_inner);
             shared.sent(&begin);
             drop(shared);
-            drop(orders.send(Order::Write(begin.line)));
+            drop(commands.send(WriterCommand::Write(begin.line)));
             let writer = Writer::new(stdin, conversation, Arc::downgrade(&child));
             blocked = writer.blocked();
             let started = self
@@ -69,7 +69,7 @@ impl Runner<AgentJob> for AcpRunner {
             command: command_of(&spec),
             handle: Box::new(AcpHandle {
                 child,
-                orders,
+                commands,
                 blocked,
             }),
         })
@@ -80,7 +80,7 @@ impl Runner<AgentJob> for AcpRunner {
 fn reporter(
     conversation: Arc<Mutex<Conversation>>,
     events: RunnerEvents,
-    orders: Sender<Order>,
+    commands: Sender<WriterCommand>,
 ) -> impl Fn(ChildEvent) + Send + Sync {
     move |event| match event {
         ChildEvent::Output {
@@ -100,7 +100,7 @@ fn reporter(
                 .unwrap_or_else(PoisonError::into_inner)
                 .client
                 .answer();
-            drop(orders.send(Order::Exited));
+            drop(commands.send(WriterCommand::Exited));
             events(RunnerEvent::Ended {
                 end: match answer {
                     Some(Answer::Given) => AgentEnd::Exited { code: 0 },
@@ -114,13 +114,13 @@ fn reporter(
 
 struct AcpHandle {
     child: Arc<Child>,
-    orders: Sender<Order>,
+    commands: Sender<WriterCommand>,
     blocked: Arc<AtomicBool>,
 }
 
 impl Handle for AcpHandle {
     fn stop(&self, grace: Duration) {
-        let sent = self.orders.send(Order::Stop { grace });
+        let sent = self.commands.send(WriterCommand::Stop { grace });
         if sent.is_err() || self.blocked.load(Ordering::Acquire) {
             self.child.stop(grace);
         }

@@ -21,7 +21,7 @@ const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// A request to the writer.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum WriterCommand {
     Write(String),
     /// The agent has sent something.
     AgentActive,
@@ -77,15 +77,15 @@ impl Writer {
     }
 
     /// Runs until the agent has exited.
-    pub(super) fn run(mut self, orders: &Receiver<Order>) {
+    pub(super) fn run(mut self, commands: &Receiver<WriterCommand>) {
         loop {
-            let order = match self.due {
-                None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some((at, _)) => orders.recv_timeout(at.saturating_duration_since(Instant::now())),
+            let command = match self.due {
+                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some((at, _)) => commands.recv_timeout(at.saturating_duration_since(Instant::now())),
             };
-            match order {
-                Ok(Order::Exited) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(order) => self.carry_out(order),
+            match command {
+                Ok(WriterCommand::Exited) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(command) => self.execute_command(command),
                 Err(RecvTimeoutError::Timeout) => {
                     if let Some((_, due)) = self.due.take() {
                         self.execute(due);
@@ -95,15 +95,15 @@ impl Writer {
         }
     }
 
-    fn carry_out(&mut self, order: Order) {
-        match order {
-            Order::Write(line) => self.write(&line),
-            Order::AgentActive => self.extend_quiet(),
-            Order::PromptWhenQuiet => self.when_quiet(Due::Prompt),
-            Order::CloseWhenQuiet if self.stop_by.is_some() => self.execute(Due::Close),
-            Order::CloseWhenQuiet => self.when_quiet(Due::Close),
-            Order::Stop { grace } => self.stop(grace),
-            Order::Exited => {}
+    fn execute_command(&mut self, command: WriterCommand) {
+        match command {
+            WriterCommand::Write(line) => self.write(&line),
+            WriterCommand::AgentActive => self.extend_quiet(),
+            WriterCommand::PromptWhenQuiet => self.when_quiet(Due::Prompt),
+            WriterCommand::CloseWhenQuiet if self.stop_by.is_some() => self.execute(Due::Close),
+            WriterCommand::CloseWhenQuiet => self.when_quiet(Due::Close),
+            WriterCommand::Stop { grace } => self.stop(grace),
+            WriterCommand::Exited => {}
         }
     }
 
