@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 /// PATH with a directory in front that contains only this program as `ralph`. `None` if `ralph` is this program already,
 /// or if the directory cannot be created.
-pub(super) fn with_this_program(run: &Path) -> Option<OsString> {
+pub(super) fn with_this_program(environment: &[(OsString, OsString)], run: &Path) -> Option<OsString> {
     let program = std::env::current_exe().ok()?;
-    let path = std::env::var_os("PATH")?;
-    with_program(&program, &path, &run.join("bin"))
+    let (_, path) = environment.iter().find(|(name, _)| name == "PATH")?;
+    with_program(&program, path, &run.join("bin"))
 }
 
 fn with_program(program: &Path, path: &OsStr, directory: &Path) -> Option<OsString> {

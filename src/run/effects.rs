@@ -2,6 +2,7 @@
 //! and asks drivers. Results come back through the queue, so the loop itself never waits for any of this.
 
 use std::any::Any;
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,6 +108,16 @@ pub(super) struct EffectContext {
     pub(super) snapshots: SnapshotRules,
     /// All gates of the run.
     pub(super) gates: Vec<Gate>,
+    /// PATH of agents and gates, if it differs from that of this process.
+    pub(super) path: Option<OsString>,
+}
+
+impl EffectContext {
+    fn with_path(&self, mut environment: Environment) -> Environment {
+        let path = self.path.iter().map(|path| ("PATH".into(), path.clone()));
+        environment.set.extend(path);
+        environment
+    }
 }
 
 /// Starts the thread. It ends when the returned sender is dropped, after the effect that it carries out.
@@ -129,7 +140,7 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
         };
         for effect in effects {
             failpoint!(panics, Effects);
-            match worker.carry_out(effect) {
+            match worker.execute(effect) {
                 Ok(Some(message)) => drop(worker.queue.send(message)),
                 Ok(None) => {}
                 Err(error) => drop(worker.queue.send(Message::Failed(error))),
@@ -154,7 +165,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn carry_out(&mut self, effect: Effect) -> Result<Option<Message>, RunError> {
+    fn execute(&mut self, effect: Effect) -> Result<Option<Message>, RunError> {
         let input = match effect {
             Effect::ScanWorkspace => Input::WorkspaceScanned {
                 fingerprint: self.workspace().scan(),
@@ -172,6 +183,7 @@ impl Worker {
                 span,
             } => {
                 let _span = span.entered();
+                let environment = self.context.with_path(environment);
                 let started = match self.prepare_gate(*gate, version, environment) {
                     Ok(spec) => self.runner.start(spec, self.plain_events(generation)),
                     Err(reason) => Err(StartError(reason)),
@@ -260,11 +272,12 @@ impl Worker {
             attempt,
             prompt,
             session,
-            mut environment,
+            environment,
             screen,
             span,
         } = start;
         let _span = span.entered();
+        let mut environment = self.context.with_path(environment);
         let directory = self.context.workspace.clone();
         if !directory.is_dir() {
             return Err(RunError::WorkspaceMissing { path: directory });

@@ -44,10 +44,10 @@ impl Driver<'_> {
                 prompt,
                 session,
             } => {
-                (self.hat, self.agent) = (hat, agent);
-                self.iteration = iteration;
+                (self.attempt.hat, self.attempt.agent) = (hat, agent);
+                self.attempt.iteration = iteration;
                 // The attempt is journaled before its files are created.
-                self.flush()?;
+                self.recorder.flush()?;
                 self.log.start_agent(attempt);
                 return self.launch(attempt, &prompt, session);
             }
@@ -56,7 +56,7 @@ impl Driver<'_> {
             }
             Action::CheckPaths => self.start_effect(Effect::CheckPaths),
             Action::ResolveSession { agent, reported } => {
-                let output = self.files.as_ref().map(IterationFiles::stdout_path);
+                let output = self.attempt.files.as_ref().map(IterationFiles::stdout_path);
                 let agent = Arc::clone(&self.setup.agents[agent].agent);
                 self.start_effect(Effect::ResolveSession {
                     agent,
@@ -68,7 +68,7 @@ impl Driver<'_> {
             Action::RunProtectedGate(gate) => self.run_gate(gate, GateVersion::Protected)?,
             Action::CheckTree { tree } => {
                 // The effect reads the journal.
-                self.flush()?;
+                self.recorder.flush()?;
                 self.start_effect(Effect::CheckTree { tree });
             }
             Action::RunHook { kind, event } => self.run_hook(kind, *event)?,
@@ -90,28 +90,27 @@ impl Driver<'_> {
 
     fn run_hook(&mut self, kind: HookKind, event: RunEvent) -> Result<(), RunError> {
         // Hooks read the journal, so it is complete before they start.
-        self.flush()?;
-        let event = self.secrets.redact(event);
-        let (header, gates) = (&self.setup.header, &self.passed_gates);
+        self.recorder.flush()?;
+        let event = self.recorder.redact(event);
+        let (header, gates) = (&self.setup.header, &self.recorder.passed_gates);
         self.hooks.run(kind, &event, header, gates);
         Ok(())
     }
 
     fn write_summary(&mut self, ended: RunEvent) -> Result<(), RunError> {
-        let ended = self.secrets.redact(ended);
-        self.passed_gates.apply(&ended);
-        let text = summary::markdown(&self.setup.header, &ended, &self.passed_gates);
+        let ended = self.recorder.prepare(ended);
+        let text = summary::markdown(&self.setup.header, &ended, &self.recorder.passed_gates);
         Ok(self.setup.run.write_summary(&text)?)
     }
 
     /// Reads answers from stdin, from the first question on.
     fn ask(&mut self, kind: QuestionKind) -> Result<(), RunError> {
-        if self.keyboard == KeyboardUse::Free && self.listening.is_none() {
+        if self.terminal.keyboard == KeyboardUse::Free && self.terminal.answers.is_none() {
             let commands = self.queue.commands(CommandSource::Stdin);
             let answers = AnswerReader::start(commands, self.host.panics());
-            self.listening = Some(answers.map_err(RunError::Keyboard)?);
+            self.terminal.answers = Some(answers.map_err(RunError::Keyboard)?);
         }
-        if let Some(answers) = &self.listening {
+        if let Some(answers) = &self.terminal.answers {
             answers.expect(kind);
         }
         Ok(())
@@ -119,12 +118,12 @@ impl Driver<'_> {
 
     /// The current agent.
     pub(super) fn agent(&self) -> &RunAgent {
-        &self.setup.agents[self.agent]
+        &self.setup.agents[self.attempt.agent]
     }
 
     fn next_generation(&mut self) -> Generation {
-        self.generation += 1;
-        self.generation
+        self.attempt.generation += 1;
+        self.attempt.generation
     }
 
     /// Starts the agent with a prompt.
@@ -157,12 +156,12 @@ impl Driver<'_> {
             output = output.of_screen();
         }
         let generation = self.next_generation();
-        self.job = Some(RunningJob::starting(generation, Work::Agent(Box::new(output))));
+        self.attempt.job = Some(RunningJob::starting(generation, Work::Agent(Box::new(output))));
         let environment = self.environment(Some(attempt));
         self.start_effect(Effect::StartAgent(AgentStart {
             generation,
             agent,
-            iteration: self.iteration,
+            iteration: self.attempt.iteration,
             attempt,
             prompt,
             session,
@@ -175,17 +174,17 @@ impl Driver<'_> {
 
     /// Switches the user's terminal to raw mode for the agent; returns its size.
     fn enter_screen(&mut self) -> io::Result<Size> {
-        self.listening = None;
-        self.broadcast.suspend();
+        self.terminal.answers = None;
+        self.recorder.broadcast.suspend();
         let interactive = InteractiveSession::begin(&self.queue, self.host)?;
         let size = interactive.size();
-        self.interactive = Some(interactive);
+        self.terminal.interactive = Some(interactive);
         Ok(size)
     }
 
     /// Connects the keyboard to the screen of an agent that has started.
     pub(super) fn attach_screen(&mut self, handle: &dyn Handle) -> io::Result<()> {
-        match (&mut self.interactive, handle.screen()) {
+        match (&mut self.terminal.interactive, handle.screen()) {
             (Some(interactive), Some(screen)) => interactive.attach(screen, &self.queue, self.host.panics()),
             (Some(_) | None, _) => Ok(()),
         }
@@ -193,17 +192,17 @@ impl Driver<'_> {
 
     /// Restores the terminal, and shows the records of the meantime.
     pub(super) fn leave_screen(&mut self) {
-        if self.interactive.take().is_some() {
-            self.broadcast.resume();
+        if self.terminal.interactive.take().is_some() {
+            self.recorder.broadcast.resume();
         }
     }
 
     fn run_gate(&mut self, gate: Gate, version: GateVersion) -> Result<(), RunError> {
         // A clean gate reads the journal.
-        self.flush()?;
+        self.recorder.flush()?;
         let environment = self.environment(None);
         let generation = self.next_generation();
-        self.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
+        self.attempt.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
         let span = self.log.span();
         self.start_effect(Effect::StartGate {
             generation,
@@ -221,19 +220,19 @@ impl Driver<'_> {
         let mut set: Vec<(OsString, OsString)> =
             own.map(|(name, value)| (name.into(), value.into())).collect();
         set.push(("RALPH_RUN_ID".into(), self.setup.header.run_id.clone().into()));
-        set.push(("RALPH_ITERATION".into(), self.iteration.to_string().into()));
-        if let Some(hat) = &self.hat {
+        set.push((
+            "RALPH_ITERATION".into(),
+            self.attempt.iteration.to_string().into(),
+        ));
+        if let Some(hat) = &self.attempt.hat {
             set.push(("RALPH_HAT".into(), hat.into()));
         }
         if let Some(attempt) = attempt {
-            let parent = trace_parent(&self.setup.header.run_id, self.iteration, attempt);
+            let parent = trace_parent(&self.setup.header.run_id, self.attempt.iteration, attempt);
             set.push(("TRACEPARENT".into(), parent.into()));
         }
         if let Some(ralph) = own_program() {
             set.push(("RALPH_BIN".into(), ralph.into()));
-        }
-        if let Some(path) = &self.agent_path {
-            set.push(("PATH".into(), path.clone()));
         }
         Environment {
             // If this run was started by an agent of another run, the hat of that run does not apply.

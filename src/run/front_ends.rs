@@ -17,14 +17,14 @@ impl Driver<'_> {
         id: FrontEndId,
         error: Option<io::Error>,
     ) -> Result<(), RunError> {
-        self.broadcast.remove(id);
+        self.recorder.broadcast.remove(id);
         let Some(error) = error else { return Ok(()) };
         tracing::warn!(front_end = ?id, %error, "a front end has ended");
         if error.kind() == io::ErrorKind::TimedOut {
             // The reader did not read after a signal; the signal itself ends the run.
             return Ok(());
         }
-        if self.broadcast.is_empty() {
+        if self.recorder.broadcast.is_empty() {
             self.command(Command::Stop { by: Interrupt::Hup });
             return Ok(());
         }
@@ -39,24 +39,24 @@ impl Driver<'_> {
     /// Waits until the front ends have shown all records. A command that stops the run limits the wait to front ends that
     /// still accept records; a second one limits it in any case.
     pub(super) fn end_front_ends(&mut self, result: &Result<RunOutcome, RunError>) {
-        self.interactive = None;
+        self.terminal.interactive = None;
         let (end, is_stopped) = match result {
             Ok(RunOutcome::Interrupted { .. }) => (RecordsEnd::RunEnded, true),
             Ok(_) => (RecordsEnd::RunEnded, false),
             Err(_) => (RecordsEnd::Aborted, true),
         };
-        self.broadcast.end(end);
-        let mut shutdown = is_stopped.then(|| self.broadcast.shutdown());
-        while !self.broadcast.is_empty() {
+        self.recorder.broadcast.end(end);
+        let mut shutdown = is_stopped.then(|| self.recorder.broadcast.shutdown());
+        while !self.recorder.broadcast.is_empty() {
             let time_left = shutdown
                 .as_mut()
-                .map(|shutdown| shutdown.time_left(&self.broadcast));
+                .map(|shutdown| shutdown.time_left(&self.recorder.broadcast));
             if time_left == Some(Duration::ZERO) {
                 return;
             }
             let stops = match self.queue.wait(time_left) {
                 Some(Message::FrontEndEnded { front_end, .. }) => {
-                    self.broadcast.remove(front_end);
+                    self.recorder.broadcast.remove(front_end);
                     continue;
                 }
                 Some(Message::Command(request)) => commands::interrupt_of(&request.command).is_some(),
@@ -65,7 +65,7 @@ impl Driver<'_> {
             };
             match &mut shutdown {
                 Some(shutdown) if stops => shutdown.ignore_progress(),
-                None if stops => shutdown = Some(self.broadcast.shutdown()),
+                None if stops => shutdown = Some(self.recorder.broadcast.shutdown()),
                 Some(_) | None => {}
             }
         }

@@ -26,6 +26,7 @@ mod log;
 mod manifest;
 mod prompt_user;
 mod queue;
+mod recorder;
 mod recovery;
 mod replay;
 mod run_details;
@@ -62,7 +63,6 @@ pub use replay::{LeftOut, Pace, ReplayEnd, replay};
 pub use trial::{CallMode, Trial, TrialError, TrialOutput};
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -74,13 +74,13 @@ use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use tempfile::TempDir;
 
 use crate::engine::{Action, Input};
-use crate::event::{Command, Record, RunEvent, RunOutcome, Secrets, Sink, TranscriptEvent};
+use crate::event::{Command, RunEvent, RunOutcome, Secrets, TranscriptEvent};
 use crate::failpoint;
 use crate::ok_or_log;
-use crate::store::{IterationFiles, Journal, StoreError};
-use crate::ui::{KeyboardUse, PassedGates};
+use crate::store::{IterationFiles, StoreError};
+use crate::ui::KeyboardUse;
 
-use broadcast::{BatchState, Broadcast};
+use broadcast::Broadcast;
 
 use clock::{Clock, Moment};
 use commands::CommandSource;
@@ -91,6 +91,7 @@ use interactive::InteractiveSession;
 use log::RunLog;
 use prompt_user::AnswerReader;
 use queue::{Generation, Message, Queue};
+use recorder::{Journaling, Recorder};
 use runner_events::RunningJob;
 
 /// An error that ends the run, because a retry would fail too.
@@ -172,40 +173,49 @@ struct Driver<'a> {
     setup: Setup,
     queue: Queue,
     effects: Sender<Effect>,
-    journal: Journal,
-    journaling: Journaling,
-    broadcast: Broadcast,
+    hooks: HookRunner,
+    inbox: InboxPoller,
     clock: Clock,
     /// The time of the message that is being handled.
     now: Moment,
-    /// Empty between two steps; kept for its capacity.
+    todo: VecDeque<Input>,
+    buffers: Buffers,
+    recorder: Recorder,
+    log: RunLog,
+    attempt: CurrentAttempt,
+    terminal: UserTerminal,
+}
+
+/// Empty between two uses; kept for their capacity.
+#[derive(Default)]
+struct Buffers {
     actions: Vec<Action>,
-    /// Empty between two batches; kept for its capacity.
     events: Vec<TranscriptEvent>,
-    seq: u64,
-    generation: Generation,
+}
+
+/// The current attempt, or the one that was started last.
+#[derive(Default)]
+struct CurrentAttempt {
     iteration: u64,
     hat: Option<String>,
-    /// The index of the current agent.
+    /// The index of the agent.
     agent: usize,
-    /// The files of the current attempt, until its outcome is written.
+    /// The files of the attempt, until its outcome is written.
     files: Option<IterationFiles>,
     /// The running agent's directory for temporary files.
     scratch: Option<TempDir>,
+    /// The running agent or gate.
     job: Option<RunningJob>,
-    todo: VecDeque<Input>,
-    passed_gates: PassedGates,
-    hooks: HookRunner,
-    secrets: Secrets,
-    inbox: InboxPoller,
-    /// PATH of the agents, if it differs from that of this process.
-    agent_path: Option<OsString>,
+    generation: Generation,
+}
+
+/// The parts of the user's terminal that the run uses itself.
+struct UserTerminal {
     keyboard: KeyboardUse,
     /// Reads answers from stdin.
-    listening: Option<AnswerReader>,
+    answers: Option<AnswerReader>,
     /// The terminal belongs to an interactive agent.
     interactive: Option<InteractiveSession>,
-    log: RunLog,
 }
 
 /// The secrets in the environment and in the configured environments of the agents.
@@ -213,14 +223,6 @@ fn secrets(host: &Host, setup: &Setup) -> Secrets {
     let own = setup.agents.iter().flat_map(|agent| &agent.agent.environment);
     let own = own.map(|(name, value)| (name.into(), value.into()));
     Secrets::from_env(host.environment().iter().cloned().chain(own))
-}
-
-/// Whether the run ends when the journal cannot be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Journaling {
-    Required,
-    /// The run is ending because of an error already.
-    BestEffort,
 }
 
 fn effect_context(setup: &Setup, host: &Host) -> EffectContext {
@@ -232,6 +234,7 @@ fn effect_context(setup: &Setup, host: &Host) -> EffectContext {
         watched: setup.watched.clone(),
         snapshots: setup.snapshots.clone(),
         gates: setup.engine.gates().to_vec(),
+        path: agent_path::with_this_program(host.environment(), setup.run.directory()),
     }
 }
 
@@ -262,38 +265,28 @@ impl<'a> Driver<'a> {
         };
         let clock = host.start_clock(elapsed);
         let context = effect_context(&setup, host);
+        let broadcast = Broadcast::start(front_ends, &journal_path, &queue.sender(), host.panics())
+            .map_err(RunError::Thread)?;
         let driver = Self {
-            broadcast: Broadcast::start(front_ends, &journal_path, &queue.sender(), host.panics())
-                .map_err(RunError::Thread)?,
             effects: effects::spawn(context, queue.sender()).map_err(RunError::Thread)?,
             hooks: HookRunner::spawn(0, setup.hooks.clone(), host, queue.sender())
                 .map_err(RunError::Thread)?,
             host,
-            passed_gates: PassedGates::default(),
-            secrets,
-            listening: None,
-            interactive: None,
-            log: RunLog::new(),
-            keyboard,
             inbox,
-            agent_path: agent_path::with_this_program(setup.run.directory()),
             setup,
             queue,
-            journal,
-            journaling: Journaling::Required,
             clock,
             now: clock.now(),
-            actions: Vec::new(),
-            events: Vec::new(),
-            seq,
-            generation: 0,
-            iteration: 0,
-            hat: None,
-            agent: 0,
-            files: None,
-            scratch: None,
-            job: None,
             todo: VecDeque::new(),
+            buffers: Buffers::default(),
+            recorder: Recorder::new(journal, seq, broadcast, secrets),
+            log: RunLog::new(),
+            attempt: CurrentAttempt::default(),
+            terminal: UserTerminal {
+                keyboard,
+                answers: None,
+                interactive: None,
+            },
         };
         Ok((driver, first))
     }
@@ -345,20 +338,20 @@ impl<'a> Driver<'a> {
 
     /// Passes an input to the engine and carries out its actions; returns the outcome if the run has ended.
     fn step(&mut self, input: Input) -> Result<Option<RunOutcome>, RunError> {
-        if self.job.is_some() {
+        if self.attempt.job.is_some() {
             failpoint!(self.host.panics(), Engine);
         }
-        let mut actions = std::mem::take(&mut self.actions);
+        let mut actions = std::mem::take(&mut self.buffers.actions);
         self.log.input(&input);
         self.setup.engine.step_into(self.now.elapsed, input, &mut actions);
         for action in actions.drain(..) {
             self.log.action(&action);
             if let Some(outcome) = self.execute(action)? {
-                self.flush()?;
+                self.recorder.flush()?;
                 return Ok(Some(outcome));
             }
         }
-        self.actions = actions;
+        self.buffers.actions = actions;
         Ok(None)
     }
 
@@ -374,7 +367,7 @@ impl<'a> Driver<'a> {
         if let Some(message) = self.queue.take() {
             return Ok(Some(message));
         }
-        self.flush()?;
+        self.recorder.flush()?;
         let now = self.clock.elapsed();
         let deadline = self.setup.engine.deadline().map(|due| due.saturating_sub(now));
         let inbox_poll = Some(self.inbox.due_in(now));
@@ -389,11 +382,10 @@ impl<'a> Driver<'a> {
 
     /// Removes secrets from an event, then stores and shows it.
     fn emit(&mut self, event: RunEvent) -> Result<(), RunError> {
-        let event = self.secrets.redact(event);
-        self.passed_gates.apply(&event);
-        self.log.event(&event, self.now.at, &self.passed_gates);
+        let event = self.recorder.prepare(event);
+        self.log.event(&event, self.now.at, &self.recorder.passed_gates);
         if let RunEvent::IterationEnded { .. } = event
-            && let Some(files) = self.files.take()
+            && let Some(files) = self.attempt.files.take()
         {
             files.write_outcome(&event)?;
         }
@@ -402,7 +394,10 @@ impl<'a> Driver<'a> {
             _ => None,
         };
         let is_resumption = matches!(event, RunEvent::RunResumed(_));
-        self.record(event)?;
+        if self.attempt.job.is_some() {
+            failpoint!(self.host.panics(), Journal);
+        }
+        self.recorder.record(self.now.at, event)?;
         if is_resumption {
             self.setup.run.write_settings(&self.setup.settings_file)?;
         }
@@ -412,42 +407,14 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Stamps an event and passes it to the journal, then to the front ends.
-    fn record(&mut self, event: RunEvent) -> Result<(), RunError> {
-        let mut record = Record {
-            chain: None,
-            seq: self.seq + 1,
-            at: self.now.at,
-            event,
-        };
-        if self.job.is_some() {
-            failpoint!(self.host.panics(), Journal);
-        }
-        let start = self.journal.position();
-        let written = self.journal.accept(&record).map_err(RunError::Journal);
-        match (written, self.journaling) {
-            // Only now, because the number of a record that was not written is reused.
-            (Ok(()), _) => self.seq += 1,
-            (Err(error), Journaling::Required) => return Err(error),
-            (Err(error), Journaling::BestEffort) => {
-                tracing::warn!(%error, "the last records are not in the journal");
-            }
-        }
-        record.chain = self.journal.last_link();
-        match self.broadcast.push(record, start..self.journal.position()) {
-            BatchState::Full => self.flush(),
-            BatchState::Collecting => Ok(()),
-        }
-    }
-
     /// Ends the run after an error of ralph itself: kills the agent, restores the terminal, and ends the run like any
     /// other, as far as that is still possible.
     fn abort(&mut self, error: &RunError) {
         tracing::error!(reason = error.reason(self.host), "the run is aborted");
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            (self.job, self.listening, self.interactive) = (None, None, None);
+            (self.attempt.job, self.terminal.answers, self.terminal.interactive) = (None, None, None);
             self.todo.clear();
-            self.journaling = Journaling::BestEffort;
+            self.recorder.journaling = Journaling::BestEffort;
             self.replace_hook_thread();
             self.now = self.clock.now();
             let mut actions =
@@ -466,7 +433,7 @@ impl<'a> Driver<'a> {
                     }
                     Some(Message::Command(request)) => Input::Command(request),
                     Some(Message::FrontEndEnded { front_end, .. }) => {
-                        self.broadcast.remove(front_end);
+                        self.recorder.broadcast.remove(front_end);
                         continue;
                     }
                     // This includes a panic that was reported before. If the hooks do not end, the panic hook ends ralph.
@@ -476,7 +443,7 @@ impl<'a> Driver<'a> {
                 actions.extend(self.setup.engine.step(self.now.elapsed, input));
             }
         }));
-        let flushed = catch_unwind(AssertUnwindSafe(|| self.flush()));
+        let flushed = catch_unwind(AssertUnwindSafe(|| self.recorder.flush()));
         // The log is the only place that is left for a second panic or error.
         ok_or_log!(ended.map_err(|_| "a panic"), "cannot end the run in order");
         if let Some(flushed) = ok_or_log!(flushed.map_err(|_| "a panic"), "cannot flush the last records") {
@@ -493,21 +460,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn flush(&mut self) -> Result<(), RunError> {
-        let flushed = self.journal.flush().map_err(RunError::Journal);
-        match self.journaling {
-            Journaling::Required => flushed?,
-            Journaling::BestEffort => {
-                ok_or_log!(flushed, "cannot flush the journal");
-            }
-        }
-        self.broadcast.publish();
-        Ok(())
-    }
-
     /// Handles signals that concern the terminal.
     fn on_terminal_signal(&mut self, signal: i32) {
-        match (signal, &self.interactive) {
+        match (signal, &self.terminal.interactive) {
             (SIGWINCH, Some(interactive)) => interactive.resize(),
             (SIGCONT, Some(interactive)) => interactive.resume(),
             (SIGTSTP, interactive) => {

@@ -44,13 +44,16 @@ impl RunningJob {
 
 impl Driver<'_> {
     fn job_of(&mut self, generation: Generation) -> Option<&mut RunningJob> {
-        self.job.as_mut().filter(|job| job.generation == generation)
+        self.attempt
+            .job
+            .as_mut()
+            .filter(|job| job.generation == generation)
     }
 
     /// Applies `act` to the running job. A job that is still starting is abandoned instead: its process is killed when
     /// the start is reported.
     pub(super) fn with_handle(&mut self, act: impl FnOnce(&dyn Handle)) {
-        match self.job.take() {
+        match self.attempt.job.take() {
             Some(RunningJob {
                 work,
                 handle: JobHandle::Starting { .. },
@@ -75,7 +78,7 @@ impl Driver<'_> {
                 if let JobHandle::Running(handle) = &job.handle {
                     act(handle.as_ref());
                 }
-                self.job = Some(job);
+                self.attempt.job = Some(job);
             }
             None => {}
         }
@@ -101,15 +104,15 @@ impl Driver<'_> {
         }) = files
         {
             let usage_file = self.agent().agent.usage_file(&prompt_file);
-            if let Some(Work::Agent(output)) = self.job.as_mut().map(|job| &mut job.work) {
+            if let Some(Work::Agent(output)) = self.attempt.job.as_mut().map(|job| &mut job.work) {
                 output.set_usage_file(usage_file);
             }
-            (self.files, self.scratch) = (Some(files), scratch);
+            (self.attempt.files, self.attempt.scratch) = (Some(files), scratch);
         }
         match started {
             Ok(started) => self.job_started(generation, started),
             Err(error) => {
-                let failed = self.job.take().map(|job| job.work);
+                let failed = self.attempt.job.take().map(|job| job.work);
                 self.leave_screen();
                 self.discard_scratch();
                 let error = error.to_string();
@@ -141,7 +144,7 @@ impl Driver<'_> {
         } = started;
         if let Err(error) = self.attach_screen(handle.as_ref()) {
             // Dropping the handle kills the agent.
-            (self.job, self.files) = (None, self.files.take());
+            (self.attempt.job, self.attempt.files) = (None, self.attempt.files.take());
             self.leave_screen();
             self.discard_scratch();
             let error = format!("the terminal cannot be used: {error}");
@@ -190,9 +193,9 @@ impl Driver<'_> {
 
     /// Parses the agent's output, passes the events to the engine, and writes the bytes to the user's terminal in interactive mode.
     fn on_output(&mut self, stream: StreamName, bytes: OutputBytes) -> Result<Option<RunOutcome>, RunError> {
-        let mut events = std::mem::take(&mut self.events);
+        let mut events = std::mem::take(&mut self.buffers.events);
         let mut stderr = Vec::new();
-        match self.job.as_mut().map(|job| &mut job.work) {
+        match self.attempt.job.as_mut().map(|job| &mut job.work) {
             Some(Work::Agent(output)) => {
                 failpoint!(self.host.panics(), Adapter);
                 output.parse(stream, &bytes, &mut events, &mut stderr);
@@ -204,8 +207,8 @@ impl Driver<'_> {
             None => return Ok(None),
         }
         let outcome = self.on_parsed(&mut events, stderr);
-        self.events = events;
-        if let Some(interactive) = &self.interactive {
+        self.buffers.events = events;
+        if let Some(interactive) = &self.terminal.interactive {
             interactive.write_output(bytes);
         }
         outcome
@@ -230,7 +233,7 @@ impl Driver<'_> {
     }
 
     fn job_ended(&mut self, end: AgentEnd, swept: u64) -> Result<(), RunError> {
-        let Some(RunningJob { work, handle, .. }) = self.job.take() else {
+        let Some(RunningJob { work, handle, .. }) = self.attempt.job.take() else {
             return Ok(());
         };
         self.leave_screen();
@@ -254,7 +257,7 @@ impl Driver<'_> {
     }
 
     fn discard_scratch(&mut self) {
-        if let Some(scratch) = self.scratch.take() {
+        if let Some(scratch) = self.attempt.scratch.take() {
             self.discard(Box::new(scratch));
         }
     }
