@@ -207,6 +207,70 @@ fn crate_documentation_lists_the_modules_in_dependency_order() {
 }
 
 #[test]
+fn the_architecture_page_has_a_row_for_each_module_in_dependency_order() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let table = page.split("| module | responsibility |").nth(1);
+    let table = table.expect("the table of the modules");
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let documented: Vec<&str> = rows
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(module, _)| module)
+        .collect();
+    assert_eq!(documented, modules_of_the_library().0);
+}
+
+/// Returns the name of a static that can change after it was initialized, if the line defines one.
+fn mutable_static(line: &str) -> Option<&str> {
+    const INTERIOR: &[&str] = &["Atomic", "Cell<", "Mutex", "OnceLock", "RwLock"];
+    let (before, rest) = line.split_once("static ")?;
+    let before = before.trim();
+    let is_item = before.is_empty() || before.starts_with("pub");
+    let (name, kind) = rest.trim_start_matches("mut ").split_once(": ")?;
+    let is_mutable = rest.starts_with("mut ") || INTERIOR.iter().any(|word| kind.contains(word));
+    (is_item && is_mutable).then_some(name)
+}
+
+#[test]
+fn no_static_changes_after_it_was_initialized() {
+    // Two runs in a process would share it. The fuel of a jq filter is set before each evaluation and not read after it.
+    let exceptions = [
+        "transcript/jq/fuel.rs: REMAINING",
+        "transcript/jq/fuel.rs: STACK_START",
+    ];
+    let mut files = Vec::new();
+    collect_sources(&source_directory(), &mut files);
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| !is_test_file(file)) {
+        let text = fs::read_to_string(file).expect("a source file");
+        let relative = file.strip_prefix(source_directory()).expect("a file in src");
+        let names = split_tests(&text).0.lines().filter_map(mutable_static);
+        found.extend(names.map(|name| format!("{}: {name}", relative.display())));
+    }
+    found.sort();
+    assert_eq!(found, exceptions, "make it a part of `run::Host`");
+}
+
+#[test]
+fn mutable_statics_are_detected() {
+    assert_eq!(mutable_static("static mut COUNT: u8 = 0;"), Some("COUNT"));
+    assert_eq!(
+        mutable_static("pub(crate) static KNOWN: Mutex<u8> = Mutex::new(0);"),
+        Some("KNOWN")
+    );
+    assert_eq!(
+        mutable_static("    static DEPTH: Cell<u8> = const { Cell::new(0) };"),
+        Some("DEPTH")
+    );
+    assert_eq!(mutable_static("pub static AGENTS: &[Agent] = &["), None);
+    assert_eq!(mutable_static("// static KNOWN: Mutex<u8>"), None);
+    assert_eq!(
+        mutable_static("fn name() -> &'static str { \"static a: Mutex\" }"),
+        None
+    );
+}
+
+#[test]
 fn every_form_of_path_is_detected() {
     let modules = || ["run", "ui", "event"].into_iter();
     assert_eq!(modules_used("use crate::ui::FrontEnd;", modules()), ["ui"]);
