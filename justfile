@@ -15,9 +15,9 @@ check:
 modules *arguments:
     .ci/modules {{arguments}}
 
-# Run the slow tests: 1 GB of output, 1 GB in one line, a million lines, 500 iterations
+# Run the slow tests: 1 GB of output, 1 GB in one line, a million lines, 500 iterations, 200 kills
 slow:
-    cargo test --release --test suite -- --ignored run::floods faults:: snapshots::
+    cargo test --release --test suite -- --ignored run::floods faults:: snapshots:: gates:: resume::
 
 # Run the demo
 demo:

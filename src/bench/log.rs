@@ -43,7 +43,7 @@ impl ChildLog {
         let part = &bytes[..bytes.len().min(log.left)];
         log.left -= part.len();
         // A write error must not change the verdict.
-        let _ = log.file.write_all(part);
+        crate::ok_or_log!(log.file.write_all(part), "cannot write the log of a cell");
         for byte in bytes {
             match byte {
                 b'\n' => log.end_line(),

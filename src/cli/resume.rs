@@ -140,11 +140,15 @@ fn backfill(front_end: &mut dyn FrontEnd, run: &Run) -> Result<(), CliError> {
 /// Reads the journal for both purposes at the same time: a long one takes a second.
 fn verify_and_restore(run: &Run) -> (Result<ChainReport, StoreError>, Result<Recovery, StoreError>) {
     std::thread::scope(|scope| {
-        let chain = scope.spawn(|| run.verify_chain());
+        let thread = std::thread::Builder::new().name("chain".into());
+        let chain = thread.spawn_scoped(scope, || run.verify_chain());
         let restored = restore_run(run);
-        let chain = chain
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let chain = match chain {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => run.verify_chain(),
+        };
         (chain, restored)
     })
 }

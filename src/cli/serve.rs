@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::ok_or_log;
 use crate::run::Host;
 use crate::serve::{Listen, ServeAddress, ServeSettings, Steering, serve as serve_page};
 use crate::store::state_directory;
@@ -68,7 +69,8 @@ fn open_browser(address: &str) {
             .stderr(Stdio::null())
             .spawn();
         if let Ok(mut child) = opened {
-            std::thread::spawn(move || child.wait());
+            let wait = std::thread::Builder::new().name("browser".into());
+            ok_or_log!(wait.spawn(move || child.wait()), "cannot wait for the browser");
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! Exponential backoff with a cap and jitter; deterministic for a given seed.
+//! The wait before a retry: exponential backoff with a cap and jitter; deterministic for a given seed.
 
 use std::time::Duration;
 

@@ -236,8 +236,9 @@ impl Repository {
         );
         if removed.is_err() {
             // It is not a complete worktree.
-            let _ = std::fs::remove_dir_all(path);
-            let _ = self.text(&self.root, &["worktree", "prune"]);
+            crate::ok_or_log!(std::fs::remove_dir_all(path), "cannot remove a worktree");
+            let pruned = self.text(&self.root, &["worktree", "prune"]);
+            crate::ok_or_log!(pruned, "cannot prune the worktrees");
         }
     }
 
@@ -374,7 +375,7 @@ impl Repository {
             index_path.as_os_str().to_owned(),
         )];
         // An empty file is not a valid index.
-        let _ = std::fs::remove_file(&index_path);
+        crate::ok_or_log!(std::fs::remove_file(&index_path), "cannot remove the empty index");
         self.run_with(&self.root, &["read-tree", tree], None, &variables)?;
         let info = format!("{mode},{blob},{path}");
         self.run_with(

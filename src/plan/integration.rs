@@ -67,7 +67,8 @@ impl Integrated {
         let integration = format!("refs/heads/{}", self.branch);
         if self.repository.is_ancestor(&work.commit, &integration) {
             // The branch stays if it cannot be removed; its commits are merged.
-            let _ = self.repository.delete_branch(&work.branch, &work.commit);
+            let deleted = self.repository.delete_branch(&work.branch, &work.commit);
+            crate::ok_or_log!(deleted, "cannot delete the branch of a task");
         }
     }
 

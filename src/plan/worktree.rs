@@ -120,6 +120,7 @@ impl Worktrees {
             .creating
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // It is missing if the worktree was never prepared.
         let _ = fs::remove_file(self.ready_file(name));
         if self.path(name).exists() {
             self.repository.remove_worktree(&self.path(name));

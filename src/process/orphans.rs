@@ -1,4 +1,4 @@
-//! Kills the processes that a killed supervisor leaves behind: they become children of this process.
+//! Kills orphans: the processes that a killed supervisor leaves behind become children of this process.
 
 use std::ffi::OsString;
 use std::io;
@@ -89,7 +89,8 @@ impl Orphans {
         let mut helpers = lock(&self.helpers);
         #[cfg(target_os = "linux")]
         if helpers.is_empty() {
-            let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+            let adopting = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+            crate::ok_or_log!(adopting, "cannot adopt orphans");
         }
         let child = command.spawn()?;
         helpers.push(child.id());

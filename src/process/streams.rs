@@ -103,7 +103,10 @@ fn output_pipe() -> io::Result<StreamEnds> {
     ioctl_fionbio(&reader, true)?;
     // If the system refuses the size, the pipe is smaller but works.
     #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
+    crate::ok_or_log!(
+        rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES),
+        "cannot enlarge a pipe"
+    );
     Ok(StreamEnds {
         parent: reader.into(),
         child: writer.into(),

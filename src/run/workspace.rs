@@ -24,7 +24,7 @@ const GIT: Bounds = Bounds {
 
 /// Stands for `HEAD` on a branch without a commit.
 const INITIAL: &str = "(initial)";
-/// The name by which git knows the empty tree.
+/// The object name of git's empty tree.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// What to check in the workspace.

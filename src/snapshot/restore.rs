@@ -335,7 +335,7 @@ fn sync_file_system(root: &Path) {
     #[cfg(target_os = "linux")]
     if let Ok(directory) = File::open(root) {
         // The restored files are complete; only their durability is in question.
-        let _ = rustix::fs::syncfs(directory);
+        crate::ok_or_log!(rustix::fs::syncfs(directory), "cannot sync the restored files");
     }
     #[cfg(not(target_os = "linux"))]
     rustix::fs::sync();

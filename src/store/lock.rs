@@ -166,7 +166,7 @@ fn open_lock_file(path: &Path) -> Result<File, StoreError> {
     private_files::open_with(&options, path)
 }
 
-/// Returns `false` if another process holds the lock. Waits for a process that only looks at it, and for the children of
+/// Returns `false` if another process holds the lock. Waits for a process that only checks it, and for the children of
 /// one that was killed.
 fn try_lock(file: &mut File, path: &Path, mode: LockMode) -> Result<bool, StoreError> {
     try_lock_with(file, path, mode, || std::thread::sleep(RETRY_INTERVAL))

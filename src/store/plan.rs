@@ -134,6 +134,7 @@ impl PlanFiles {
 
     pub fn remove_command(&self, name: &str) {
         // The journal contains the id, so that a file that cannot be removed is not applied again.
-        let _ = fs::remove_file(self.directory.join("inbox").join(name));
+        let removed = fs::remove_file(self.directory.join("inbox").join(name));
+        crate::ok_or_log!(removed, "cannot remove a command from the inbox");
     }
 }

@@ -1,4 +1,4 @@
-//! A background thread that syncs a file to disk, so that the loop does not wait for the disk.
+//! A background thread that syncs a file to disk (fdatasync), so that the loop does not wait for the disk.
 
 use std::fs::File;
 use std::io;

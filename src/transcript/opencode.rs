@@ -312,7 +312,7 @@ impl OpenCodePart<'_> {
             .output
             .count()
             .map(|output| output.saturating_add(reasoning.unwrap_or(0)));
-        // opencode reports 0 if it knows no price.
+        // opencode reports 0 if it has no price.
         let cost = self.cost.money().filter(|cost| *cost > Usd::ZERO);
         Usage {
             prompt_tokens: prompt,

@@ -61,7 +61,7 @@ fn a_fix_with_more_tests_completes_and_the_changed_tests_are_named() {
 }
 
 #[test]
-#[ignore = "takes a minute; run by `just slow`"]
+#[ignore = "takes a minute: just slow"]
 fn forty_five_fixes_complete() {
     all_complete(BrokenProject::shell(), SHELL_FIX, &ADDITIONS);
     all_complete(BrokenProject::python(), PYTHON_FIX, &ADDITIONS);

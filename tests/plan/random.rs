@@ -104,7 +104,7 @@ fn killed_plans_with_conflicts_stay_green_and_lose_nothing() {
 }
 
 #[test]
-#[ignore = "takes more than an hour; run by `just slow`"]
+#[ignore = "takes more than an hour: cargo test --release two_hundred_killed_plans -- --ignored"]
 fn two_hundred_killed_plans_with_conflicts_stay_green_and_lose_nothing() {
     for seed in 1..=200 {
         run_with_kills(seed, 10);

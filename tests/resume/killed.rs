@@ -192,7 +192,7 @@ fn a_run_that_is_killed_ten_times_loses_nothing() {
 
 /// `cargo test --test suite two_hundred -- --ignored`
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: just slow"]
 fn a_run_that_is_killed_two_hundred_times_loses_nothing() {
     let mut kills = 0;
     while kills < 200 {

@@ -60,7 +60,7 @@ fn a_long_stream_needs_no_more_memory_than_a_short_one() {
 }
 
 #[test]
-#[ignore = "slow in a debug build: cargo test --release -- --ignored gigabyte"]
+#[ignore = "slow in a debug build: just slow"]
 fn a_gigabyte_needs_no_more_memory_than_a_short_stream() {
     let peak = peak_of_a_stream(1_000_000);
     assert!(peak < MEMORY, "{} MB", peak >> 20);
@@ -86,7 +86,7 @@ fn a_line_of_8_megabytes_is_read_whole_and_its_marker_counts() {
 }
 
 #[test]
-#[ignore = "slow in a debug build: cargo test --release -- --ignored megabytes"]
+#[ignore = "slow in a debug build: just slow"]
 fn a_line_of_64_megabytes_is_read_whole_and_its_marker_counts() {
     assert_long_line_completes(64 << 20);
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use ralph::event::RunEvent;
 use rustix::process::Signal;
 
 use crate::process::helpers::{is_alive, wait_until};
@@ -88,7 +89,10 @@ fn two_interrupts_end_an_agent_that_keeps_its_supervisor_stopped() {
         state_of(supervisor).as_deref() == Some("T")
     });
     run.signal(Signal::INT);
-    std::thread::sleep(Duration::from_millis(50));
+    // Two signals at once would be one.
+    sandbox.wait_for_event("the first interrupt", |event| {
+        matches!(event, RunEvent::CommandReceived { .. })
+    });
     run.signal(Signal::INT);
     assert_ends(run, 130, agent);
     assert!(!is_alive(supervisor));

@@ -220,7 +220,7 @@ fn a_killed_restore_is_completed() {
 }
 
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes a minute: just slow"]
 fn a_restore_killed_fifty_times_is_completed() {
     kill_restores(50);
 }

@@ -218,7 +218,7 @@ fn every_iteration_of_a_vandal_is_restored() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: just slow"]
 fn every_iteration_of_many_vandals_is_restored() {
     for seed in 0..20 {
         vandal_run(seed, (20, 15), 20);

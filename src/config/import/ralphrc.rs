@@ -169,7 +169,7 @@ fn convert(value_of: &Lookup<'_>, context: &ImportContext<'_>, imported: &mut Im
     imported.set_origin("event_loop.completion_status_block", &ImportedFrom::Line(1));
 }
 
-/// A program in the place of claude gets the tools and the permission mode as arguments, because no driver passes them on.
+/// A program that replaces claude gets the tools and the permission mode as arguments, because no driver passes them on.
 fn convert_wrapper_arguments(imported: &mut ImportedSettings, origin: &ImportedFrom) {
     let driver = &imported.settings.driver;
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));

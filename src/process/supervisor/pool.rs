@@ -1,4 +1,4 @@
-//! Starts supervisors, keeps an idle one for the next child, and knows what else its process has started.
+//! Starts supervisors, keeps an idle one for the next child, and tracks the other helpers of its process.
 
 use std::ffi::OsString;
 use std::fmt;

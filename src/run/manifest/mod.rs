@@ -27,7 +27,7 @@ pub(super) use ignored::IgnoreRules;
 const MAX_FILES: usize = 2_000_000;
 /// Larger files are compared by size, times and inode. Every write changes these, even one of the same content.
 const MAX_HASHED_BYTES: u64 = 64 << 20;
-/// The same holds for all files after this many bytes in one scan.
+/// After this many bytes in one scan, all files are compared in this way.
 const MAX_BYTES_PER_SCAN: u64 = 1 << 30;
 /// Below this number of bytes, one thread is faster than several.
 const BYTES_PER_THREAD: u64 = 4 << 20;
