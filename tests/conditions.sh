@@ -2,13 +2,16 @@
 # Runs tests of the suite in unusual conditions: with ignored signals, under nohup, without a terminal, as the first process
 # of a namespace, and with a read-only HOME.
 # Usage: tests/conditions.sh [FILTER …]      Without FILTER, runs the whole suite in each condition.
+# RALPH_SUITE names the test program if it is already built.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-# The path of the test program; cargo prints it as JSON.
-cargo test --locked --quiet --no-run --test suite || exit 1
-suite=$(cargo test --locked --no-run --test suite --message-format=json 2>/dev/null \
-    | sed -n 's/.*"name":"suite".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+suite=${RALPH_SUITE:-}
+if [ -z "$suite" ]; then
+    cargo test --locked --quiet --no-run --test suite || exit 1
+    suite=$(cargo test --locked --no-run --test suite --message-format=json 2>/dev/null \
+        | sed -n 's/.*"name":"suite".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+fi
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 failed=0

@@ -74,17 +74,18 @@ impl Signals {
         signals: &[i32],
         on_signal: impl Fn(i32) + Send + Sync + 'static,
     ) -> io::Result<Subscription> {
-        self.0.install(signals)?;
         let subscriber = Subscriber {
             signals: signals.to_vec(),
             on_signal: Arc::new(on_signal),
         };
-        let on_signal = Arc::clone(&subscriber.on_signal);
-        self.0.lock().subscribers.push(subscriber);
-        Ok(Subscription {
+        let subscription = Subscription {
             hub: Arc::clone(&self.0),
-            on_signal,
-        })
+            on_signal: Arc::clone(&subscriber.on_signal),
+        };
+        // Before the signals are caught: one that arrives in between would be lost.
+        self.0.lock().subscribers.push(subscriber);
+        self.0.install(signals)?;
+        Ok(subscription)
     }
 
     /// Forwards a signal as if the process had received it.
