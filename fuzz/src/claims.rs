@@ -150,6 +150,8 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
             consecutive_failures: 5,
             limit_wait: Duration::from_secs(3600),
             no_progress: 0,
+            output_bytes: 0,
+            free_disk_bytes: 0,
         },
         timing: Timing {
             after_result: long,

@@ -11,6 +11,7 @@ use crate::doctor::{
     self, ByteSize, ClockFacts, DiskFacts, DoctorInput, EnvironmentFacts, Finding, FindingState, GitStatus,
     TerminalFacts, WorkspaceFacts,
 };
+use crate::files::free_space;
 use crate::run::Host;
 use crate::store::{Project, RunIndex, directory_size, time_from_id};
 use crate::trust::Consent;
@@ -196,7 +197,7 @@ fn environment(context: &Context) -> EnvironmentFacts {
             no_color: variable("NO_COLOR").is_some(),
         },
         disk: DiskFacts {
-            free: free_space(&context.cwd).map(byte_size),
+            free: free_space(&context.cwd).ok().map(byte_size),
             runs: units::count(index.as_ref().map_or(0, RunIndex::len) as u64, "run"),
             kept: byte_size(
                 project
@@ -253,9 +254,4 @@ fn writable_state(path: &Path) -> Result<PathBuf, String> {
 fn byte_size(bytes: u64) -> ByteSize {
     let text = units::bytes(bytes);
     ByteSize { bytes, text }
-}
-
-fn free_space(path: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(path).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }

@@ -156,6 +156,8 @@ fn limits(event_loop: &EventLoop) -> Limits {
         consecutive_failures: event_loop.max_consecutive_failures,
         limit_wait: event_loop.max_wait_seconds.duration(),
         no_progress: event_loop.max_no_progress,
+        output_bytes: event_loop.max_output_bytes,
+        free_disk_bytes: event_loop.min_free_disk_bytes,
     }
 }
 

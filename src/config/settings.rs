@@ -203,6 +203,12 @@ section! {
         /// Maximum length of an output line. Longer lines are truncated.
         #[check(range(min = 4096, max = 4_294_967_296_u64), extend("format" = "bytes"))]
         max_line_bytes: u64 = 256 * 1024 * 1024,
+        /// Stop an agent that prints more than this in one iteration; 0 disables the limit.
+        #[check(extend("format" = "bytes"))]
+        max_output_bytes: u64 = 8_000_000_000,
+        /// End the run when less than this is free on the disk of the project or of the run's files; 0 disables the check.
+        #[check(extend("format" = "bytes"))]
+        min_free_disk_bytes: u64 = 100_000_000,
         /// Stop after this many consecutive iterations without changes; 0 disables the limit.
         max_no_progress: u64 = 5,
         /// The topic of a run's first event. The hat that claims it is activated first.

@@ -279,9 +279,10 @@ impl Engine {
         let outcome = match cause {
             StopCause::Skip => IterationOutcome::Skipped,
             StopCause::Limit(limit) => IterationOutcome::LimitReached { limit },
-            StopCause::Interrupt | StopCause::Timeout(_) | StopCause::Lingering => {
-                IterationOutcome::Interrupted
-            }
+            StopCause::Interrupt
+            | StopCause::Timeout(_)
+            | StopCause::Lingering
+            | StopCause::Output { .. } => IterationOutcome::Interrupted,
         };
         self.end_iteration(at, outcome, out);
     }

@@ -14,6 +14,9 @@ impl Engine {
                 if self.policy.workspace_checks != WorkspaceChecks::default() {
                     out.push(Action::ScanWorkspace);
                 }
+                if self.checks_disk() {
+                    out.push(Action::CheckDisk);
+                }
                 out.push(Action::ReadPrompt);
             }
         }

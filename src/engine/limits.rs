@@ -37,7 +37,7 @@ impl Engine {
                     _ if overdue => self.kill_again(at, out),
                     _ if out_of_time => self.stop(at, StopCause::Limit(runtime), out),
                     Some((_, cause)) => self.stop(at, cause, out),
-                    None => {}
+                    None => self.check_disk_again(at, out),
                 }
             }
             EngineState::GateRunning(gate_run) if gate_run.stop_request.is_some() => self.kill_again(at, out),
@@ -165,6 +165,52 @@ impl Engine {
 
     pub(super) fn runtime_deadline(&self) -> Duration {
         self.policy.limits.runtime.saturating_add(self.waited)
+    }
+
+    /// Stops an agent that prints more than it may.
+    pub(super) fn output_seen(&mut self, at: Duration, bytes: u64, out: &mut Vec<Action>) {
+        let EngineState::AgentRunning(attempt) = &mut self.state else {
+            return;
+        };
+        let max_bytes = self.policy.limits.output_bytes;
+        if attempt.count_output(at, bytes) > max_bytes && max_bytes > 0 {
+            self.stop(at, StopCause::Output { max_bytes }, out);
+        }
+    }
+
+    pub(super) fn checks_disk(&self) -> bool {
+        self.policy.limits.free_disk_bytes > 0
+    }
+
+    fn check_disk_again(&mut self, at: Duration, out: &mut Vec<Action>) {
+        if let EngineState::AgentRunning(attempt) = &mut self.state
+            && self.policy.limits.free_disk_bytes > 0
+            && at >= attempt.disk_check_at
+        {
+            attempt.disk_check_at = at + DISK_CHECK_INTERVAL;
+            out.push(Action::CheckDisk);
+        }
+    }
+
+    /// Ends the run before the disk is full, while its files can still be written.
+    pub(super) fn disk_checked(&mut self, at: Duration, free_bytes: u64, out: &mut Vec<Action>) {
+        let min_free_bytes = self.policy.limits.free_disk_bytes;
+        if free_bytes >= min_free_bytes {
+            return;
+        }
+        let limit = RunLimit::Disk { min_free_bytes };
+        match &self.state {
+            EngineState::ReadingPrompt => self.finish(at, RunOutcome::LimitReached { limit }, out),
+            EngineState::AgentRunning(_) => self.stop(at, StopCause::Limit(limit), out),
+            EngineState::New
+            | EngineState::Inspecting(_)
+            | EngineState::GateRunning(_)
+            | EngineState::Waiting { .. }
+            | EngineState::Paused { .. }
+            | EngineState::AwaitingConfirmation(_)
+            | EngineState::Ending(_)
+            | EngineState::Finished => {}
+        }
     }
 
     /// The limit that forbids another iteration, if any.

@@ -92,7 +92,7 @@ use crate::event::{
 };
 use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, Seconds, Session};
 
-use attempt::{Attempt, AttemptVerdict, Evaluation, PathCheck, StopCause, StopRequest};
+use attempt::{Attempt, AttemptVerdict, DISK_CHECK_INTERVAL, Evaluation, PathCheck, StopCause, StopRequest};
 use backoff::Backoff;
 use gates::GateRun;
 use hats::HatQueue;
@@ -146,7 +146,13 @@ pub enum Input {
     /// The agent's program does not exist any more. Precedes `CouldNotStart`.
     ProgramMissing,
     /// Bytes arrived from the agent.
-    OutputSeen,
+    OutputSeen {
+        bytes: u64,
+    },
+    /// The free space on the disk of the project or of the run's files, whichever is less.
+    DiskChecked {
+        free_bytes: u64,
+    },
     /// The user typed into the agent's screen. The agent has already received the key.
     KeyTyped(InteractiveKey),
     Transcript(TranscriptEvent),
@@ -234,6 +240,8 @@ pub enum Action {
         iteration: u64,
         moment: SnapshotMoment,
     },
+    /// Determine the free disk space.
+    CheckDisk,
     /// Compare the workspace with the last scan.
     CheckPaths,
     /// Ask the driver for the session that the next iteration resumes.
@@ -445,6 +453,7 @@ impl Engine {
                     .map(|(when, _)| when)
                     .into_iter()
                     .chain([runtime])
+                    .chain(self.checks_disk().then_some(attempt.disk_check_at))
                     .min(),
             },
             EngineState::GateRunning(gate_run) => match gate_run.stop_request {
@@ -498,11 +507,8 @@ impl Engine {
                 }
             }
             Input::ProgramMissing => self.program_missing(),
-            Input::OutputSeen => {
-                if let EngineState::AgentRunning(attempt) = &mut self.state {
-                    attempt.reset_idle_timer(at);
-                }
-            }
+            Input::OutputSeen { bytes } => self.output_seen(at, bytes, out),
+            Input::DiskChecked { free_bytes } => self.disk_checked(at, free_bytes, out),
             Input::KeyTyped(key) => self.key_typed(at, key, out),
             Input::Transcript(event) => self.transcript_event(at, event, out),
             Input::Stderr(text) => {

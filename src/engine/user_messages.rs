@@ -119,6 +119,7 @@ fn agent_read_prompt(outcome: &IterationOutcome) -> bool {
         IterationOutcome::Failed { failure } => match failure {
             IterationFailure::Declared { .. }
             | IterationFailure::DisallowedTool { .. }
+            | IterationFailure::TooMuchOutput { .. }
             | IterationFailure::OutsideAllowedPaths { .. } => true,
             IterationFailure::Exit { .. }
             | IterationFailure::AgentError { .. }

@@ -146,6 +146,8 @@ pub enum IterationFailure {
         #[serde(default)]
         more: u64,
     },
+    /// The agent printed more than `max_output_bytes`.
+    TooMuchOutput { max_bytes: u64 },
     /// The agent used a tool that its hat must not use.
     DisallowedTool { tool: String },
     /// It is unknown whether files outside `allowed_paths` were changed.
@@ -166,10 +168,22 @@ pub enum TimeLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum RunLimit {
-    Iterations { max: u64 },
-    Runtime { max_seconds: u64 },
-    Cost { max_usd: f64 },
-    Tokens { max: u64 },
+    Iterations {
+        max: u64,
+    },
+    Runtime {
+        max_seconds: u64,
+    },
+    Cost {
+        max_usd: f64,
+    },
+    Tokens {
+        max: u64,
+    },
+    /// Too little disk space is free.
+    Disk {
+        min_free_bytes: u64,
+    },
 }
 
 impl fmt::Display for RunLimit {
@@ -179,6 +193,7 @@ impl fmt::Display for RunLimit {
             Self::Runtime { max_seconds } => write!(f, "max_runtime_seconds ({max_seconds})"),
             Self::Cost { max_usd } => write!(f, "max_cost_usd ({max_usd})"),
             Self::Tokens { max } => write!(f, "max_tokens ({max})"),
+            Self::Disk { min_free_bytes } => write!(f, "min_free_disk_bytes ({min_free_bytes})"),
         }
     }
 }

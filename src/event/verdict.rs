@@ -175,7 +175,7 @@ pub fn next_step(outcome: &RunOutcome, run_id: &str) -> Option<String> {
     let resume = format!("ralph run --continue {run_id}");
     match outcome {
         RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {resume}")),
-        RunOutcome::LimitReached { limit } => Some(format!("raise {}, then: {resume}", limit_key(*limit))),
+        RunOutcome::LimitReached { limit } => Some(format!("{}, then: {resume}", limit_remedy(*limit))),
         RunOutcome::Interrupted { .. } | RunOutcome::Failed { .. } => Some(format!("to resume: {resume}")),
         RunOutcome::Misconfigured { .. } => Some(format!("fix the configuration, then: {resume}")),
         RunOutcome::Complete { .. } => None,
@@ -211,6 +211,12 @@ fn describe_failure(failure: &IterationFailure) -> String {
                 files.join(", ")
             )
         }
+        IterationFailure::TooMuchOutput { max_bytes } => {
+            format!(
+                "the agent printed more than {} (max_output_bytes)",
+                units::bytes(*max_bytes)
+            )
+        }
         IterationFailure::DisallowedTool { tool } => {
             format!("the agent used {tool}, which is in disallowed_tools of its hat")
         }
@@ -232,15 +238,19 @@ fn limit_label(limit: RunLimit) -> String {
         }
         RunLimit::Cost { max_usd } => format!("cost limit of {}", units::dollars(max_usd)),
         RunLimit::Tokens { max } => format!("limit of {}", units::count(max, "token")),
+        RunLimit::Disk { min_free_bytes } => {
+            format!("limit of {} of free disk space", units::bytes(min_free_bytes))
+        }
     }
 }
 
-fn limit_key(limit: RunLimit) -> &'static str {
+fn limit_remedy(limit: RunLimit) -> &'static str {
     match limit {
-        RunLimit::Iterations { .. } => "max_iterations",
-        RunLimit::Runtime { .. } => "max_runtime_seconds",
-        RunLimit::Cost { .. } => "max_cost_usd",
-        RunLimit::Tokens { .. } => "max_tokens",
+        RunLimit::Iterations { .. } => "raise max_iterations",
+        RunLimit::Runtime { .. } => "raise max_runtime_seconds",
+        RunLimit::Cost { .. } => "raise max_cost_usd",
+        RunLimit::Tokens { .. } => "raise max_tokens",
+        RunLimit::Disk { .. } => "free disk space",
     }
 }
 
@@ -318,6 +328,9 @@ mod tests {
             }),
             failed(IterationFailure::NoOutput),
             failed(IterationFailure::NoTerminalEvent),
+            failed(IterationFailure::TooMuchOutput {
+                max_bytes: 8_000_000_000,
+            }),
             failed(IterationFailure::OutsideAllowedPaths {
                 files: vec!["src/a.rs".into(), "b".into()],
                 more: 3,
@@ -370,6 +383,7 @@ mod tests {
         ✗ failed: the agent printed TASK_FAILED
         ✗ failed: the agent produced no output
         ✗ failed: the agent's output ended before its final event
+        ✗ failed: the agent printed more than 8.0 GB (max_output_bytes)
         ✗ failed: the agent changed files outside allowed_paths: src/a.rs, b and 3 more
         ✗ timed out: still running after 5m00s
         ✗ timed out: no output for 10m00s
@@ -437,6 +451,9 @@ mod tests {
             limited(RunLimit::Runtime { max_seconds: 14_400 }),
             limited(RunLimit::Cost { max_usd: 20.0 }),
             limited(RunLimit::Tokens { max: 1_000_000 }),
+            limited(RunLimit::Disk {
+                min_free_bytes: 100_000_000,
+            }),
             RunOutcome::Interrupted { by: Interrupt::Int },
             RunOutcome::Interrupted { by: Interrupt::Term },
             RunOutcome::Interrupted { by: Interrupt::Hup },
@@ -459,6 +476,7 @@ mod tests {
         ! Stopped at the time limit of 4h00m. [raise max_runtime_seconds, then: ralph run --continue RUN]
         ! Stopped at the cost limit of $20.00. [raise max_cost_usd, then: ralph run --continue RUN]
         ! Stopped at the limit of 1,000,000 tokens. [raise max_tokens, then: ralph run --continue RUN]
+        ! Stopped at the limit of 100.0 MB of free disk space. [free disk space, then: ralph run --continue RUN]
         ! Interrupted by Ctrl-C. [to resume: ralph run --continue RUN]
         ! Stopped by a termination signal. [to resume: ralph run --continue RUN]
         ! Stopped: the terminal was closed. [to resume: ralph run --continue RUN]

@@ -1,8 +1,10 @@
 //! Reads files that other programs can replace: only regular files, up to a size limit, without blocking on a FIFO or a device.
 
+mod free_space;
 mod git_directory;
 mod stat;
 
+pub use free_space::free_space;
 pub use git_directory::{GitDirectory, Head};
 pub use stat::FileStat;
 

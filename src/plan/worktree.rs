@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::children::{ChildOutcome, ChildProcesses};
 use super::git::Repository;
+use crate::files::free_space;
 use crate::process::Environment;
 use crate::run::shell_command;
 
@@ -216,10 +217,9 @@ fn last_line(output: &str) -> &str {
 }
 
 fn check_space(directory: &Path) -> Result<(), String> {
-    let Ok(space) = rustix::fs::statvfs(directory) else {
+    let Ok(free) = free_space(directory) else {
         return Ok(());
     };
-    let free = space.f_bavail.saturating_mul(space.f_frsize);
     if free < MIN_FREE_BYTES {
         return Err(format!(
             "not enough space for a worktree in {}: {} MB free, {} MB required",

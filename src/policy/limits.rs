@@ -17,6 +17,10 @@ pub struct Limits {
     pub limit_wait: Duration,
     /// Consecutive iterations without a change; 0 for no limit.
     pub no_progress: u64,
+    /// How much an agent may print in one iteration; 0 for no limit.
+    pub output_bytes: u64,
+    /// The run ends when less than this is free on the disk of the project or of the run's files; 0 for no limit.
+    pub free_disk_bytes: u64,
 }
 
 /// Where costs come from.

@@ -15,6 +15,8 @@ use crate::agent::ResolvedAgent;
 use crate::engine::{GateEnd, GateVersion, Input};
 use crate::event::{ProcessEnd, SnapshotMoment, StreamName};
 use crate::failpoint;
+use crate::files::free_space;
+use crate::ok_or_log;
 use crate::policy::Gate;
 use crate::process::{Environment, ProcessSpec, Size, scratch};
 use crate::runner::{
@@ -57,6 +59,7 @@ pub(super) enum Effect {
         iteration: u64,
         moment: SnapshotMoment,
     },
+    CheckDisk,
     CheckPaths,
     ResolveSession {
         agent: Arc<ResolvedAgent>,
@@ -208,6 +211,10 @@ impl Worker {
                 let taken = snapshots::record(iteration, moment, taken);
                 Input::SnapshotTaken { moment, taken }
             }
+            Effect::CheckDisk => match self.free_disk_bytes() {
+                Some(free_bytes) => Input::DiskChecked { free_bytes },
+                None => return Ok(None),
+            },
             Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
             Effect::ResolveSession {
                 agent,
@@ -226,6 +233,16 @@ impl Worker {
             }
         };
         Ok(Some(Message::Effect(Box::new(input))))
+    }
+
+    /// The least free space of the disks that a run writes to; `None` if it cannot be determined.
+    fn free_disk_bytes(&self) -> Option<u64> {
+        let run = &self.context.run;
+        let places = [run.project().root(), run.directory()];
+        let free = places
+            .into_iter()
+            .filter_map(|path| ok_or_log!(free_space(path), "determine the free disk space"));
+        free.min()
     }
 
     fn workspace(&mut self) -> &mut Workspace {

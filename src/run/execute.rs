@@ -54,6 +54,7 @@ impl Driver<'_> {
             Action::TakeSnapshot { iteration, moment } => {
                 self.start_effect(Effect::TakeSnapshot { iteration, moment });
             }
+            Action::CheckDisk => self.start_effect(Effect::CheckDisk),
             Action::CheckPaths => self.start_effect(Effect::CheckPaths),
             Action::ResolveSession { agent, reported } => {
                 let output = self.attempt.files.as_ref().map(IterationFiles::stdout_path);

@@ -206,7 +206,7 @@ impl Driver<'_> {
             }
             None => return Ok(None),
         }
-        let outcome = self.on_parsed(&mut events, stderr);
+        let outcome = self.on_parsed(bytes.len() as u64, &mut events, stderr);
         self.buffers.events = events;
         if let Some(interactive) = &self.terminal.interactive {
             interactive.write_output(bytes);
@@ -216,11 +216,12 @@ impl Driver<'_> {
 
     fn on_parsed(
         &mut self,
+        bytes: u64,
         events: &mut Vec<TranscriptEvent>,
         stderr: Vec<String>,
     ) -> Result<Option<RunOutcome>, RunError> {
         failpoint!(self.host.panics(), Output);
-        if let Some(outcome) = self.step(Input::OutputSeen)? {
+        if let Some(outcome) = self.step(Input::OutputSeen { bytes })? {
             return Ok(Some(outcome));
         }
         let inputs = events.drain(..).map(Input::Transcript);

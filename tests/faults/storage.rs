@@ -41,7 +41,10 @@ fn stderr_on_a_full_disk(script: &str) -> Option<String> {
     let sandbox = Sandbox::new()
         .with_agent("claude")
         .with_script("default", script)
-        .with_file("ralph.yml", ON_FAIL);
+        .with_file(
+            "ralph.yml",
+            &format!("{ON_FAIL}event_loop: {{min_free_disk_bytes: 0}}\n"),
+        );
     let state = sandbox.path("state");
     fs::create_dir(&state).expect("a directory");
     let small = format!("mount -t tmpfs -o size=1m none {}", state.display());
@@ -71,6 +74,42 @@ fn raw_output_that_cannot_be_written_ends_the_run_and_its_agent_with_an_error() 
         Some(stderr) => assert!(stderr.contains(why), "{stderr}"),
         None => skip(NO_MOUNTS),
     }
+}
+
+#[test]
+fn a_run_ends_before_the_disk_is_full() {
+    let sandbox = completing();
+    let state = sandbox.path("state");
+    fs::create_dir(&state).expect("a directory");
+    let small = format!("mount -t tmpfs -o size=64m none {}", state.display());
+    let Some(running) = start_with_mounts(&sandbox, &small, "run -p x --agent claude") else {
+        return skip(NO_MOUNTS);
+    };
+    let output = running.finish();
+    assert_eq!(output.code(), Some(3), "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("free disk space"), "{}", output.stdout);
+    assert!(!sandbox.was_called(1), "an agent was started");
+}
+
+#[test]
+fn an_agent_that_prints_too_much_is_stopped() {
+    let flood = claude::init() + "repeat 100000 " + &"x".repeat(100) + "\nhang\n";
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_script("default", &flood)
+        .with_file(
+            "ralph.yml",
+            "event_loop: {max_output_bytes: 1000000, max_iterations: 1}\n",
+        );
+    let output = sandbox
+        .ralph(&["run", "-p", "x", "--agent", "claude"])
+        .exits_with(3);
+    assert!(
+        output
+            .stdout
+            .contains("printed more than 1.0 MB (max_output_bytes)"),
+        "{output:?}"
+    );
 }
 
 #[test]

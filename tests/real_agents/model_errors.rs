@@ -72,6 +72,7 @@ fn message(failure: &IterationFailure) -> &str {
         | IterationFailure::NoOutput
         | IterationFailure::NoTerminalEvent
         | IterationFailure::DisallowedTool { .. }
+        | IterationFailure::TooMuchOutput { .. }
         | IterationFailure::PathsNotChecked { .. }
         | IterationFailure::OutsideAllowedPaths { .. } => "",
     }

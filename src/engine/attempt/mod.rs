@@ -30,6 +30,10 @@ pub(crate) enum StopCause {
     /// The agent reported its result but did not exit.
     Lingering,
     Limit(RunLimit),
+    /// The agent printed more than it may.
+    Output {
+        max_bytes: u64,
+    },
     /// The user skips to the next iteration.
     Skip,
     Interrupt,
@@ -86,6 +90,9 @@ pub(crate) struct Attempt {
     last_output_at: Duration,
     final_message: FinalMessage,
     any_output: bool,
+    output_bytes: u64,
+    /// When the free disk space is checked next.
+    pub(crate) disk_check_at: Duration,
     /// Whether the model produced text or used a tool.
     model_responded: bool,
     /// The number of running tool calls. Adapters end each call that they start, once.
@@ -125,6 +132,9 @@ struct RateLimitRejection {
 /// An agent that reports this many failed results in a row is stopped.
 const MAX_FAILED_RESULTS: u32 = 5;
 
+/// How often the free disk space is checked while an agent works.
+pub(crate) const DISK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Stderr lines are quoted in failure reasons; longer lines are cut.
 const MAX_STDERR_LINE_CHARS: usize = 400;
 /// How many of the last stderr lines are searched for the reason of a failure.
@@ -155,6 +165,8 @@ impl Attempt {
             last_output_at: at,
             final_message: FinalMessage::new(transcript.messages == MessageBoundaries::Delimited),
             any_output: false,
+            output_bytes: 0,
+            disk_check_at: at + DISK_CHECK_INTERVAL,
             model_responded: false,
             running_tools: 0,
             finished: None,
@@ -170,6 +182,13 @@ impl Attempt {
     /// Whether the agent has reported its result; it should exit by itself.
     pub(crate) fn has_finished(&self) -> bool {
         self.finished.is_some()
+    }
+
+    /// Counts output of the agent; returns how much it has printed.
+    pub(crate) fn count_output(&mut self, at: Duration, bytes: u64) -> u64 {
+        self.reset_idle_timer(at);
+        self.output_bytes = self.output_bytes.saturating_add(bytes);
+        self.output_bytes
     }
 
     /// Restarts the idle deadline, because output or a key arrived.

@@ -83,6 +83,10 @@ impl Attempt {
             StopCause::Skip => IterationOutcome::Skipped,
             StopCause::Limit(limit) => IterationOutcome::LimitReached { limit },
             StopCause::Timeout(limit) => IterationOutcome::TimedOut { limit, after_seconds },
+            StopCause::Output { max_bytes } => {
+                let failure = IterationFailure::TooMuchOutput { max_bytes };
+                IterationOutcome::Failed { failure }
+            }
             StopCause::Lingering => return None,
         };
         Some(AttemptVerdict::Ended(outcome))

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn idle_limit_is_longer_while_a_tool_runs() {
     let mut run = TestRun::launched(policy());
-    assert_eq!(run.step(100, Input::OutputSeen), []);
+    assert_eq!(run.step(100, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.engine.deadline(), Some(secs(700)));
     let tool = ToolStart {
         id: "t".into(),
@@ -39,7 +39,7 @@ fn wall_limit_applies_despite_output() {
     let mut rules = policy();
     rules.agents.rules[0].timeouts.wall = Some(secs(60));
     let mut run = TestRun::launched(rules);
-    assert_eq!(run.step(59, Input::OutputSeen), []);
+    assert_eq!(run.step(59, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.step(60, Input::Tick), stop());
     assert_eq!(run.agent_message(61, "LOOP_COMPLETE"), []);
     assert_eq!(run.exit(61), []);
@@ -56,10 +56,10 @@ fn wall_limit_applies_despite_output() {
 fn agent_that_lingers_after_its_result_is_evaluated_by_the_result() {
     let mut run = TestRun::launched(policy());
     assert_eq!(run.agent_message(1, "LOOP_COMPLETE"), []);
-    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.step(1, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.result(1), []);
     assert_eq!(
-        run.step(20, Input::OutputSeen),
+        run.step(20, Input::OutputSeen { bytes: 1 }),
         [],
         "further output restarts the 30 seconds"
     );
@@ -108,7 +108,7 @@ fn runtime_limit_stops_a_running_agent() {
     let mut rules = policy();
     rules.limits.runtime = secs(30);
     let mut run = TestRun::launched(rules);
-    assert_eq!(run.step(29, Input::OutputSeen), []);
+    assert_eq!(run.step(29, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.engine.deadline(), Some(secs(30)));
     assert_eq!(run.step(30, Input::Tick), stop());
     assert_eq!(run.exit(31), limit_reached(RunLimit::Runtime { max_seconds: 30 }));
@@ -144,10 +144,10 @@ fn background_task_is_waited_for_after_the_result() {
     let mut run = TestRun::launched(policy());
     assert_eq!(run.meta(1, background_tasks(&["run tests"])), []);
     assert_eq!(run.agent_message(1, "The tests are running."), []);
-    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.step(1, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.result(1), []);
     assert_eq!(run.step(91, Input::Tick), []);
-    assert_eq!(run.step(91, Input::OutputSeen), []);
+    assert_eq!(run.step(91, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.meta(91, background_tasks(&[])), []);
     assert_eq!(run.engine.deadline(), Some(secs(121)));
     let session = Meta::Session {
@@ -172,7 +172,7 @@ fn background_task_that_never_ends_is_stopped_by_the_idle_limit_and_reported() {
     let mut run = TestRun::launched(policy());
     assert_eq!(run.meta(1, background_tasks(&["npm run dev", "watch"])), []);
     assert_eq!(run.agent_message(1, "The server runs.\nLOOP_COMPLETE"), []);
-    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.step(1, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.result(1), []);
     assert_eq!(run.engine.deadline(), Some(secs(3601)));
     assert_eq!(run.step(3601, Input::Tick), stop());
@@ -190,11 +190,71 @@ fn background_task_that_never_ends_is_stopped_by_the_idle_limit_and_reported() {
 fn stopped_lingering_agent_is_reported() {
     let mut run = TestRun::launched(policy());
     assert_eq!(run.agent_message(1, "Half done."), []);
-    assert_eq!(run.step(1, Input::OutputSeen), []);
+    assert_eq!(run.step(1, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.result(1), []);
     assert_eq!(run.step(31, Input::Tick), stop());
     assert_eq!(
         notices(&run),
         ["stopped the agent 30s after its result (event_loop.result_grace_seconds)"]
     );
+}
+
+#[test]
+fn agent_that_prints_too_much_is_stopped_and_fails_the_iteration() {
+    let mut rules = policy();
+    rules.limits.output_bytes = 1000;
+    let mut run = TestRun::launched(rules);
+    assert_eq!(run.step(1, Input::OutputSeen { bytes: 1000 }), []);
+    assert_eq!(run.step(2, Input::OutputSeen { bytes: 1 }), stop());
+    assert_eq!(run.step(2, Input::OutputSeen { bytes: 1 }), [], "stopped once");
+    run.step(
+        3,
+        Input::AgentEnded {
+            end: ProcessEnd::Signaled { signal: 15 }.into(),
+            swept: 0,
+        },
+    );
+    let failure = IterationFailure::TooMuchOutput { max_bytes: 1000 };
+    assert_eq!(*run.last_outcome(), IterationOutcome::Failed { failure });
+}
+
+#[test]
+fn disk_space_is_checked_before_each_iteration_and_while_an_agent_works() {
+    let mut rules = policy();
+    rules.limits.free_disk_bytes = 100;
+    let mut run = TestRun::with(rules);
+    assert_eq!(
+        run.step(0, Input::Started(Box::new(header()))),
+        [Action::CheckDisk, Action::ReadPrompt]
+    );
+    assert_eq!(run.step(0, Input::DiskChecked { free_bytes: 100 }), []);
+    run.launch(0, 1, 1);
+    assert_eq!(run.engine.deadline(), Some(secs(10)));
+    assert_eq!(run.step(10, Input::Tick), [Action::CheckDisk]);
+    assert_eq!(run.engine.deadline(), Some(secs(20)));
+    assert_eq!(run.step(10, Input::DiskChecked { free_bytes: 99 }), stop());
+    run.step(
+        11,
+        Input::AgentEnded {
+            end: ProcessEnd::Signaled { signal: 15 }.into(),
+            swept: 0,
+        },
+    );
+    let limit = RunLimit::Disk { min_free_bytes: 100 };
+    assert_eq!(*run.last_outcome(), IterationOutcome::LimitReached { limit });
+}
+
+#[test]
+fn no_agent_starts_when_the_disk_is_almost_full() {
+    let mut rules = policy();
+    rules.limits.free_disk_bytes = 100;
+    let mut run = TestRun::with(rules);
+    run.step(0, Input::Started(Box::new(header())));
+    let limit = RunLimit::Disk { min_free_bytes: 100 };
+    let ended = run.step(0, Input::DiskChecked { free_bytes: 99 });
+    assert!(
+        ended.contains(&Action::Finish(RunOutcome::LimitReached { limit })),
+        "{ended:?}"
+    );
+    assert_eq!(run.step(0, Input::Prompt(Ok("task".into()))), []);
 }

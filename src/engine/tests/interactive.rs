@@ -20,7 +20,7 @@ fn millis(milliseconds: u64) -> Duration {
 }
 
 fn screen_output(run: &mut TestRun, seconds: u64, text: &str) {
-    assert_eq!(run.step(seconds, Input::OutputSeen), []);
+    assert_eq!(run.step(seconds, Input::OutputSeen { bytes: 1 }), []);
     let line = TranscriptEvent::line(Tag::Ai, text);
     assert_eq!(run.step(seconds, Input::Transcript(line)), []);
 }
@@ -96,7 +96,7 @@ fn kill_does_not_wait_for_the_agent() {
 fn output_and_keys_reset_the_idle_timer() {
     let mut run = TestRun::launched(interactive_policy());
     assert_eq!(run.engine.deadline(), Some(secs(30)));
-    assert_eq!(run.step(20, Input::OutputSeen), []);
+    assert_eq!(run.step(20, Input::OutputSeen { bytes: 1 }), []);
     assert_eq!(run.engine.deadline(), Some(secs(50)));
     assert_eq!(run.step(45, Input::KeyTyped(InteractiveKey::Other)), []);
     assert_eq!(run.step(50, Input::Tick), []);

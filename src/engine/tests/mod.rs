@@ -59,6 +59,8 @@ pub(super) fn policy() -> Policy {
             consecutive_failures: 5,
             limit_wait: secs(8 * 3600),
             no_progress: 5,
+            output_bytes: 0,
+            free_disk_bytes: 0,
         },
         timing: Timing {
             after_result: secs(30),

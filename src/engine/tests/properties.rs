@@ -109,7 +109,7 @@ impl Simulation {
         );
         match action {
             Action::Emit(event) => self.note(&event),
-            Action::ScanWorkspace | Action::WriteSummary(_) => {}
+            Action::ScanWorkspace | Action::CheckDisk | Action::WriteSummary(_) => {}
             Action::TakeSnapshot { moment, .. } => {
                 assert!(!child_runs, "a snapshot while a child runs");
                 let taken = Err(format!("problem {}", self.log.len() % 3));
@@ -237,7 +237,7 @@ impl Simulation {
             }
             ExternalState::Agent if what > 190 => self.input(exited(form)),
             ExternalState::Agent => match form % 8 {
-                0 => self.input(Input::OutputSeen),
+                0 => self.input(Input::OutputSeen { bytes: 1 }),
                 2 if self.engine.agent().transcript.messages == MessageBoundaries::Screen => {
                     self.input(key(form / 8));
                 }
@@ -247,7 +247,7 @@ impl Simulation {
                 _ => self.input(Input::Transcript(agent_event(form / 8))),
             },
             ExternalState::Gate if what > 128 => self.input(gate_ended(form)),
-            ExternalState::Gate => self.input(Input::OutputSeen),
+            ExternalState::Gate => self.input(Input::OutputSeen { bytes: 1 }),
             ExternalState::Asked => self.input(answered(form)),
         }
     }
