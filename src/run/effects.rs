@@ -186,16 +186,7 @@ impl Worker {
                 span,
             } => {
                 let _span = span.entered();
-                let environment = self.context.with_path(environment);
-                let started = match self.prepare_gate(*gate, version, environment) {
-                    Ok(spec) => self.runner.start(spec, self.plain_events(generation)),
-                    Err(reason) => Err(StartError(reason)),
-                };
-                return Ok(Some(Message::Started(Box::new(StartResult {
-                    generation,
-                    started,
-                    files: None,
-                }))));
+                return Ok(Some(self.start_gate(generation, *gate, version, environment)));
             }
             Effect::FinishGate { end, output } => Input::GateEnded(match self.gate.take() {
                 Some(gate_run) => gate_run.ended(end, output),
@@ -261,6 +252,25 @@ impl Worker {
         self.snapshots.get_or_insert_with(|| {
             RunSnapshots::new(&context.run, &context.host, &context.snapshots, &context.gates)
         })
+    }
+
+    fn start_gate(
+        &mut self,
+        generation: Generation,
+        gate: Gate,
+        version: GateVersion,
+        environment: Environment,
+    ) -> Message {
+        let environment = self.context.with_path(environment);
+        let started = match self.prepare_gate(gate, version, environment) {
+            Ok(spec) => self.runner.start(spec, self.plain_events(generation)),
+            Err(reason) => Err(StartError(reason)),
+        };
+        Message::Started(Box::new(StartResult {
+            generation,
+            started,
+            files: None,
+        }))
     }
 
     /// Prepares the directory of a gate and returns its command.
