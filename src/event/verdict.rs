@@ -301,6 +301,12 @@ mod tests {
         IterationOutcome::Overloaded { message }
     }
 
+    fn too_much_output() -> IterationFailure {
+        IterationFailure::TooMuchOutput {
+            max_bytes: 8_000_000_000,
+        }
+    }
+
     fn every_iteration_outcome() -> Vec<IterationOutcome> {
         let now = Timestamp::UNIX_EPOCH;
         let failed = |failure| IterationOutcome::Failed { failure };
@@ -328,9 +334,7 @@ mod tests {
             }),
             failed(IterationFailure::NoOutput),
             failed(IterationFailure::NoTerminalEvent),
-            failed(IterationFailure::TooMuchOutput {
-                max_bytes: 8_000_000_000,
-            }),
+            failed(too_much_output()),
             failed(IterationFailure::OutsideAllowedPaths {
                 files: vec!["src/a.rs".into(), "b".into()],
                 more: 3,
