@@ -35,7 +35,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "bench",
         "agent config event files plan policy process run signals store transcript ui",
     ),
-    ("serve", "event files run signals store ui"),
+    ("serve", "event files plan process run signals snapshot store ui"),
     ("doctor", "agent config engine event policy run transcript trust"),
     (
         "cli",

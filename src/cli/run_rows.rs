@@ -15,6 +15,8 @@ use super::outcome::{date, outcome_label};
 
 /// Number of runs in the first batch.
 const FIRST_BATCH: usize = 32;
+/// The columns of a prompt's first line.
+const PROMPT_COLUMNS: usize = 40;
 pub(super) const COLUMNS: [&str; 9] = [
     "RUN",
     "STARTED",
@@ -139,8 +141,15 @@ pub(super) fn cells(row: &RunRow, zone: &TimeZone) -> [Cell; 9] {
             .map(units::dollars)
             .unwrap_or_default()
             .into(),
-        Cell::new(row.prompt.as_deref().unwrap_or_default(), Tone::Faint),
+        Cell::new(&shortened(row.prompt.as_deref().unwrap_or_default()), Tone::Faint),
     ]
+}
+
+fn shortened(prompt: &str) -> String {
+    match prompt.char_indices().nth(PROMPT_COLUMNS) {
+        Some((end, _)) => format!("{}…", &prompt[..end]),
+        None => prompt.to_owned(),
+    }
 }
 
 #[cfg(test)]

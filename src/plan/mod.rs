@@ -30,6 +30,6 @@ pub use read::{PlanText, TaskMark, read_plan};
 pub use request::{PlanEnd, PlanRequest, PlanStart};
 pub use screen::PlanScreen;
 pub use source::Source;
-pub use status::StoredPlan;
+pub use status::{PlanStatus, StoredPlan};
 pub use step::{Budget, Grant};
 pub use task::Task;

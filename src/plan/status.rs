@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::error::PlanError;
@@ -17,7 +18,7 @@ use crate::store::{PlanFiles, Project};
 use crate::ui::{Cell, Table, Terminal, Tone, units};
 
 /// The state of a plan.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PlanStatus {
     plan: String,
     source: String,
@@ -31,7 +32,7 @@ pub struct PlanStatus {
 }
 
 /// The state of a task.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct TaskStatus {
     id: String,
     title: String,
@@ -75,6 +76,32 @@ impl StoredPlan {
             files,
             records,
         })
+    }
+
+    /// All plans of a project, the most recently started first, without those that cannot be read.
+    pub fn all(project: &Project) -> Vec<Self> {
+        let names = PlanFiles::names(project);
+        let plans = names.iter().map(|name| Self::find(project, Some(name)));
+        plans.filter_map(Result::ok).collect()
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The times of the first and the last record.
+    pub fn times(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        let at = |record: Option<&PlanRecord>| record.map(|record| record.at);
+        (at(self.records.first()), at(self.records.last()))
+    }
+
+    /// The last records of the journal as JSON, oldest first, without the list of tasks.
+    pub fn last_records(&self, limit: usize) -> Vec<serde_json::Value> {
+        let is_shown = |record: &&PlanRecord| !matches!(record.event, PlanEvent::TasksRead { .. });
+        let newest = self.records.iter().rev().filter(is_shown).take(limit);
+        let mut values: Vec<_> = newest.flat_map(serde_json::to_value).collect();
+        values.reverse();
+        values
     }
 
     fn header(&self) -> Option<&PlanHeader> {

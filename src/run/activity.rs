@@ -5,15 +5,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::totals::RunTotals;
 use crate::engine::RestoredRun;
-use crate::event::{RunEvent, TranscriptEvent, WaitReason};
+use crate::event::{Command, RunEvent, TranscriptEvent, WaitReason};
 use crate::store::{JournalEntry, JournalTail, StoreError};
 
 /// What a run is doing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Activity {
     /// Between two steps.
@@ -31,14 +32,16 @@ pub enum Activity {
     Waiting { why: WaitReason, until: Timestamp },
     /// The run is paused until a `resume` command.
     Paused,
-    /// The run asks the user a question.
+    /// The run asks the user whether to continue.
     Asking,
+    /// The agent asked the user a question.
+    Question { text: String },
     /// The run is ending.
     Stopping { reason: String },
 }
 
 /// The state of a run that has not ended, with its totals so far.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LiveState {
     pub iteration: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,6 +51,21 @@ pub struct LiveState {
     pub since: Option<Timestamp>,
     pub activity: Activity,
     pub totals: RunTotals,
+}
+
+impl LiveState {
+    /// Whether the run waits for the user or for a limit.
+    pub fn needs_attention(&self) -> bool {
+        match self.activity {
+            Activity::Asking | Activity::Question { .. } | Activity::Paused | Activity::Waiting { .. } => {
+                true
+            }
+            Activity::Starting
+            | Activity::Agent { .. }
+            | Activity::Gate { .. }
+            | Activity::Stopping { .. } => false,
+        }
+    }
 }
 
 /// Follows the journal of one run. It keeps only the state, not the records.
@@ -117,10 +135,20 @@ impl ActivityFollower {
             },
             RunEvent::Paused => Activity::Paused,
             RunEvent::Asking => Activity::Asking,
+            RunEvent::QuestionAsked { question, .. } => Activity::Question {
+                text: question.clone(),
+            },
             RunEvent::Stopping { reason } => Activity::Stopping {
                 reason: reason.clone(),
             },
-            RunEvent::GateEnded { .. } | RunEvent::WaitEnded | RunEvent::RunResumed(_) => Activity::Starting,
+            RunEvent::GateEnded { .. }
+            | RunEvent::WaitEnded
+            | RunEvent::RunResumed(_)
+            | RunEvent::QuestionExpired { .. }
+            | RunEvent::CommandReceived {
+                command: Command::AnswerQuestion { .. },
+                ..
+            } => Activity::Starting,
             _ => return,
         };
     }
@@ -184,5 +212,10 @@ mod tests {
         );
         append(r#""type":"asking""#);
         assert_eq!(state().activity, Activity::Asking);
+        append(r#""type":"question_asked","iteration":2,"question":"Drop the table?""#);
+        let text = "Drop the table?".to_owned();
+        assert_eq!(state().activity, Activity::Question { text });
+        append(r#""type":"told","id":"web-1","kind":"answer_question","text":"no""#);
+        assert_eq!(state().activity, Activity::Starting);
     }
 }

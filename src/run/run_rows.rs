@@ -6,6 +6,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::totals::{RunTotals, partial_totals};
@@ -15,10 +16,10 @@ use crate::store::{RunEntry, RunIndex, RunState};
 
 /// Number of prompt bytes to read for its first line.
 const PROMPT_BYTES: usize = 512;
-const PROMPT_COLUMNS: usize = 40;
+const PROMPT_COLUMNS: usize = 120;
 
 /// The outcome of a run, explained in docs/runs.md. The variants have no help texts, to keep `-h` short.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeName {
     Complete,
@@ -32,7 +33,7 @@ pub enum OutcomeName {
 }
 
 /// A row of the list.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RunRow {
     pub id: String,
     pub began: Option<Timestamp>,
@@ -45,7 +46,7 @@ pub struct RunRow {
 }
 
 /// A run of any project.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ProjectRow {
     pub project: String,
     pub project_root: String,
@@ -54,7 +55,7 @@ pub struct ProjectRow {
 }
 
 /// Totals of many runs.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ListTotals {
     /// By local date, the newest last.
     pub days: BTreeMap<String, ListTotal>,
@@ -63,9 +64,11 @@ pub struct ListTotals {
     pub agents: BTreeMap<String, ListTotal>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ListTotal {
     pub runs: u64,
+    /// Runs that ended as complete.
+    pub complete: u64,
     pub iterations: u64,
     pub usage: Usage,
 }
@@ -138,6 +141,7 @@ impl ListTotals {
         for total in totals {
             let total = total.or_default();
             total.runs += 1;
+            total.complete += u64::from(row.run.outcome == OutcomeName::Complete);
             if let Some(of_run) = &row.run.totals {
                 total.iterations += of_run.iterations;
                 total.usage.add(&of_run.usage);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::RestoredRun;
@@ -9,7 +10,7 @@ use crate::event::Usage;
 use crate::store::{RestoredRecord, restore_records};
 
 /// Totals of a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RunTotals {
     pub iterations: u64,
     pub duration_ms: u64,

@@ -11,12 +11,14 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get, post};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::listing::ListFilter;
+use super::plans::PlanRequestBody;
 use super::response::{ApiError, ApiResult, blocking, secured, text};
 use super::steering::CommandBody;
-use super::{Server, Steering, metrics, openapi, page, steering, stream};
+use super::{Server, Steering, changes, gates, metrics, openapi, page, plans, steering, stream};
 use crate::store::Journal;
 use crate::ui::{RunSummary, local_time_zone};
 
@@ -43,6 +45,17 @@ pub(super) fn api_routes() -> Vec<(&'static str, &'static str, MethodRouter<Arc<
             "/runs/{id}/iterations/{iteration}/attempts/{attempt}/prompt",
             get(show_prompt),
         ),
+        ("get", "/runs/{id}/changes", get(list_changes)),
+        ("get", "/runs/{id}/changes/{file}", get(show_patch)),
+        ("get", "/runs/{id}/gates", get(list_gates)),
+        ("get", "/runs/{id}/receipt", get(show_receipt)),
+        ("get", "/plans", get(list_plans)),
+        ("get", "/plans/{project}/{plan}", get(show_plan)),
+        (
+            "post",
+            "/plans/{project}/{plan}/commands",
+            post(send_plan_command),
+        ),
         ("post", "/runs/{id}/commands", post(send_command)),
         ("post", "/runs/{id}/continue", post(continue_run)),
         ("get", "/openapi.json", get(openapi_document)),
@@ -58,7 +71,10 @@ pub(super) fn router(server: Arc<Server>) -> axum::Router {
     axum::Router::new()
         .nest("/api/v1", api)
         .route("/", get(index))
-        .route("/runs/{id}", get(run_page))
+        .route("/runs/{id}", get(subpage))
+        .route("/plans", get(subpage))
+        .route("/plans/{project}/{plan}", get(subpage))
+        .route("/usage", get(subpage))
         .route("/assets/{name}", get(asset))
         .route("/metrics", get(prometheus))
         .fallback(|| async { ApiError::not_found("page") })
@@ -70,7 +86,7 @@ pub(super) fn router(server: Arc<Server>) -> axum::Router {
 /// Checks every request before its handler, and secures every response.
 async fn guard(State(server): Shared, request: Request, next: Next) -> Response<Body> {
     let path = request.uri().path();
-    let is_index = path == "/" || path.starts_with("/runs/");
+    let is_index = !path.starts_with("/api/") && !path.starts_with("/assets/");
     let checked = match path {
         "/" if request
             .uri()
@@ -117,7 +133,7 @@ async fn index(State(server): Shared, Query(query): Query<SignInQuery>) -> Respo
 }
 
 /// The same page: its script reads the address.
-async fn run_page() -> Response<Body> {
+async fn subpage() -> Response<Body> {
     page::index()
 }
 
@@ -126,8 +142,8 @@ async fn asset(Path(name): Path<String>) -> ApiResult<Response<Body>> {
 }
 
 /// What a client must know about the server.
-#[derive(Serialize)]
-struct ServerFacts {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ServerFacts {
     version: &'static str,
     /// Whether the page can send commands to runs.
     steering: bool,
@@ -274,6 +290,81 @@ async fn show_prompt(
     blocking(move || {
         let prompt = server.find_run(&id)?.prompt(iteration, attempt)?;
         Ok(text("text/plain; charset=utf-8", prompt))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct ChangesQuery {
+    /// The whole run if absent.
+    iteration: Option<u64>,
+}
+
+async fn list_changes(
+    State(server): Shared,
+    Path(id): Path<String>,
+    Query(query): Query<ChangesQuery>,
+) -> ApiResult<Response<Body>> {
+    blocking(move || {
+        let run = server.find_run(&id)?;
+        Ok(Json(changes::list(&server, &run, query.iteration)?).into_response())
+    })
+    .await
+}
+
+async fn show_patch(
+    State(server): Shared,
+    Path((id, file)): Path<(String, usize)>,
+    Query(query): Query<ChangesQuery>,
+) -> ApiResult<Response<Body>> {
+    blocking(move || {
+        let run = server.find_run(&id)?;
+        Ok(Json(changes::patch(&server, &run, query.iteration, file)?).into_response())
+    })
+    .await
+}
+
+async fn list_gates(State(server): Shared, Path(id): Path<String>) -> ApiResult<Response<Body>> {
+    blocking(move || {
+        let gates = gates::list(&server.find_run(&id)?)?;
+        Ok(Json(serde_json::json!({ "gates": gates })).into_response())
+    })
+    .await
+}
+
+async fn show_receipt(State(server): Shared, Path(id): Path<String>) -> ApiResult<Response<Body>> {
+    blocking(move || {
+        let receipt = server.find_run(&id)?.receipt()?;
+        Ok(text("application/json", receipt))
+    })
+    .await
+}
+
+async fn list_plans(State(server): Shared) -> ApiResult<Response<Body>> {
+    blocking(move || {
+        let plans = plans::list(&server);
+        Ok(Json(serde_json::json!({ "plans": plans })).into_response())
+    })
+    .await
+}
+
+async fn show_plan(
+    State(server): Shared,
+    Path((project, plan)): Path<(String, String)>,
+) -> ApiResult<Response<Body>> {
+    blocking(move || Ok(Json(plans::show(&server, &project, &plan)?).into_response())).await
+}
+
+async fn send_plan_command(
+    State(server): Shared,
+    Path((project, plan)): Path<(String, String)>,
+    body: Result<Json<PlanRequestBody>, JsonRejection>,
+) -> ApiResult<StatusCode> {
+    require_steering(&server)?;
+    let Json(body) = body.map_err(|rejection| ApiError::new(rejection.status(), rejection.body_text()))?;
+    blocking(move || {
+        plans::send(&server, &project, &plan, &body)?;
+        Ok(StatusCode::ACCEPTED)
     })
     .await
 }

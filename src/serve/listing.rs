@@ -1,18 +1,19 @@
 //! The runs of all projects. Facts about ended runs are remembered, so that a long list is read once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::run::{ActivityFollower, ListTotals, LiveState, OutcomeName, ProjectRow, RunRow};
 use crate::store::{Project, RunEntry, RunIndex, RunState, StateDirectory, is_running, par_map};
 
 /// A row with what the run is doing, if it is running.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct ListedRun {
     #[serde(flatten)]
     pub(super) row: ProjectRow,
@@ -21,17 +22,23 @@ pub(super) struct ListedRun {
 }
 
 /// All runs, newest first, with totals.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Overview {
     pub(super) runs: Vec<ListedRun>,
     /// The number of runs, including those that are not listed.
     pub(super) count: usize,
+    /// The number of runs by outcome, whatever the filter by outcome is. `attention` counts the running ones that wait for something.
+    pub(super) outcomes: BTreeMap<String, usize>,
+    /// The projects and agents of all runs, for filters.
+    pub(super) projects: BTreeMap<String, String>,
+    pub(super) agents: BTreeSet<String>,
     pub(super) totals: ListTotals,
 }
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ListFilter {
+    /// One or more outcomes, separated by commas.
     pub(super) outcome: Option<String>,
     pub(super) project: Option<String>,
     pub(super) agent: Option<String>,
@@ -64,8 +71,31 @@ impl Listing {
             .projects()
             .iter()
             .flat_map(|project| self.project_rows(project))
-            .filter(|run| filter.matches(&run.row))
             .collect();
+        let (mut projects, mut agents, mut outcomes) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
+        for run in &runs {
+            if !projects.contains_key(&run.row.project_root) {
+                projects.insert(run.row.project_root.clone(), run.row.project.clone());
+            }
+            if let Some(agent) = run
+                .row
+                .run
+                .agent
+                .as_ref()
+                .filter(|agent| !agents.contains(*agent))
+            {
+                agents.insert(agent.clone());
+            }
+        }
+        let matcher = Matcher::new(filter);
+        runs.retain(|run| matcher.matches_all_but_outcome(&run.row));
+        for run in &runs {
+            *outcomes.entry(outcome_name(&run.row)).or_default() += 1;
+            if run.live.as_ref().is_some_and(LiveState::needs_attention) {
+                *outcomes.entry("attention".to_owned()).or_default() += 1;
+            }
+        }
+        runs.retain(|run| matcher.matches_outcome(run));
         runs.sort_by(|one, other| other.row.run.id.cmp(&one.row.run.id));
         let mut totals = ListTotals::default();
         for run in &runs {
@@ -73,7 +103,14 @@ impl Listing {
         }
         let count = runs.len();
         let runs = runs.into_iter().skip(filter.offset).take(filter.limit).collect();
-        Overview { runs, count, totals }
+        Overview {
+            runs,
+            count,
+            outcomes,
+            projects,
+            agents,
+            totals,
+        }
     }
 
     /// The state of a run that is executed by a live process.
@@ -149,13 +186,35 @@ impl Listing {
     }
 }
 
-impl ListFilter {
-    fn matches(&self, row: &ProjectRow) -> bool {
-        let outcome = serde_json::to_value(row.run.outcome).unwrap_or_default();
+/// A filter that is ready to be compared with many runs.
+struct Matcher<'a> {
+    filter: &'a ListFilter,
+    text: Option<String>,
+}
+
+impl<'a> Matcher<'a> {
+    fn new(filter: &'a ListFilter) -> Self {
+        Self {
+            filter,
+            text: filter.text.as_deref().map(str::to_lowercase),
+        }
+    }
+
+    fn matches_outcome(&self, run: &ListedRun) -> bool {
+        let Some(wanted) = &self.filter.outcome else {
+            return true;
+        };
+        let outcome = outcome_name(&run.row);
+        let needs_attention = run.live.as_ref().is_some_and(LiveState::needs_attention);
+        wanted
+            .split(',')
+            .any(|wanted| wanted == outcome || (wanted == "attention" && needs_attention))
+    }
+
+    fn matches_all_but_outcome(&self, row: &ProjectRow) -> bool {
         let matches = |wanted: &Option<String>, value: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| value == Some(wanted))
         };
-        let text = self.text.as_deref().map(str::to_lowercase);
         let contains = |text: &str| {
             let fields = [
                 Some(row.run.id.as_str()),
@@ -168,11 +227,15 @@ impl ListFilter {
                 .flatten()
                 .any(|field| field.to_lowercase().contains(text))
         };
-        matches(&self.outcome, outcome.as_str())
-            && matches(&self.project, Some(&row.project_root))
-            && matches(&self.agent, row.run.agent.as_deref())
-            && text.as_deref().is_none_or(contains)
+        matches(&self.filter.project, Some(&row.project_root))
+            && matches(&self.filter.agent, row.run.agent.as_deref())
+            && self.text.as_deref().is_none_or(contains)
     }
+}
+
+fn outcome_name(row: &ProjectRow) -> String {
+    let name = serde_json::to_value(row.run.outcome).unwrap_or_default();
+    name.as_str().unwrap_or_default().to_owned()
 }
 
 fn journal_stamp(directory: &Path) -> Stamp {

@@ -5,12 +5,15 @@
 
 mod access;
 mod api;
+mod changes;
 mod connection;
+mod gates;
 mod launcher;
 mod listing;
 mod metrics;
 mod openapi;
 mod page;
+mod plans;
 mod response;
 mod run_files;
 mod steering;
@@ -24,6 +27,7 @@ use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 
+use crate::process::Supervisors;
 use crate::run::Host;
 use crate::signals::STOP_SIGNALS;
 use crate::store::{StateDirectory, StoreError};
@@ -87,6 +91,8 @@ struct Server {
     steering: Steering,
     listing: Listing,
     launcher: Launcher,
+    /// Starts git, which reads snapshots.
+    supervisors: Supervisors,
     /// Reports each used sign-in address, so that the next one can be printed.
     signed_in: watch::Sender<()>,
 }
@@ -129,6 +135,7 @@ pub fn serve(
             steering: settings.steering,
             listing: Listing::default(),
             launcher,
+            supervisors: host.supervisors().clone(),
             signed_in,
         });
         let router = api::router(Arc::clone(&server));

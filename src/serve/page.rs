@@ -13,10 +13,17 @@ const STYLE: &str = concat!(
     include_str!("../ui/export/page.css"),
     include_str!("page/style.css")
 );
-const SCRIPTS: [(&str, &str); 4] = [
+const SCRIPTS: [(&str, &str); 11] = [
     ("app.js", include_str!("page/app.js")),
-    ("list.js", include_str!("page/list.js")),
+    ("lib.js", include_str!("page/lib.js")),
+    ("charts.js", include_str!("page/charts.js")),
+    ("runs.js", include_str!("page/runs.js")),
+    ("usage.js", include_str!("page/usage.js")),
+    ("plans.js", include_str!("page/plans.js")),
     ("run.js", include_str!("page/run.js")),
+    ("run_tabs.js", include_str!("page/run_tabs.js")),
+    ("steering.js", include_str!("page/steering.js")),
+    ("changes.js", include_str!("page/changes.js")),
     ("blocks.js", include_str!("page/blocks.js")),
 ];
 const ICON: &str = include_str!("page/icon.svg");

@@ -20,6 +20,12 @@ impl FoundRun {
         self.directory.join("events.jsonl")
     }
 
+    /// The receipt that was written at the end of the run.
+    pub(super) fn receipt(&self) -> ApiResult<Vec<u8>> {
+        let path = self.directory.join("receipt.json");
+        files::read(&path, ReadRule::STATE).map_err(|_| ApiError::not_found("receipt"))
+    }
+
     /// The prompt of an attempt, redacted: unlike the journal, prompt.md is stored unredacted.
     pub(super) fn prompt(&self, iteration: u64, attempt: u64) -> ApiResult<String> {
         let name = attempt_directory_name(iteration, attempt);

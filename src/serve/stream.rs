@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use axum::http::Response;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Server;
@@ -117,11 +118,11 @@ struct BlocksEvent {
 }
 
 /// The facts at the top of the page.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct RunFacts<'a> {
     id: &'a str,
     project: String,
-    outcome: OutcomeName,
+    state: OutcomeName,
     verdict: String,
     tone: &'static str,
     facts: Vec<(&'static str, String)>,
@@ -198,7 +199,7 @@ pub(super) fn run_facts(server: &Server, run: &FoundRun, summary: &RunSummary) -
     let facts = RunFacts {
         id: &details.id,
         project: run.project.name(),
-        outcome: details.state,
+        state: details.state,
         verdict: verdict.sentence,
         tone: match verdict.tone {
             Tone::Good => "good",

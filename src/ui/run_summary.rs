@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use crate::event::{
 };
 
 /// The summary of a run.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct RunSummary {
     pub header: Option<RunHeader>,
     pub began: Option<Timestamp>,
@@ -39,7 +40,7 @@ pub struct RunSummary {
 }
 
 /// One attempt at an iteration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct AttemptSummary {
     pub iteration: u64,
     pub attempt: u64,
@@ -80,14 +81,14 @@ impl AttemptSummary {
 }
 
 /// What an attempt changed, according to the snapshots.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ChangeTotals {
     pub files: u64,
     pub added: u64,
     pub removed: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GateRun {
     pub name: String,
     pub result: GateResult,

@@ -1,11 +1,12 @@
 //! Sums tokens and cost by role: the hat, and the agent if the run has several.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::event::{RunEvent, Usage, units};
 
 /// The usage of each role, in the order in which the roles first worked.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct UsageByRole {
     roles: Vec<RoleUsage>,
@@ -14,7 +15,7 @@ pub struct UsageByRole {
 }
 
 /// The usage of one role.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct RoleUsage {
     #[serde(skip_serializing_if = "Option::is_none")]
     hat: Option<String>,

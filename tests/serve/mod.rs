@@ -55,6 +55,10 @@ fn runs_of_all_projects_are_listed_with_totals() {
         ("?q=nothing", 0),
         ("?outcome=failed", 0),
         ("?outcome=complete", 1),
+        ("?outcome=failed,complete", 1),
+        ("?outcome=attention", 0),
+        ("?agent=custom", 1),
+        ("?agent=claude", 0),
     ] {
         assert_eq!(
             server.json(&format!("/api/v1/runs{query}"))["count"],
@@ -75,7 +79,7 @@ fn a_run_has_its_facts_records_and_prompt() {
     let server = Server::start(&sandbox, &[]);
     let path = format!("/api/v1/runs/{}", sandbox.run_id());
     let run = server.json(&path);
-    assert_eq!(run["outcome"], "complete");
+    assert_eq!(run["state"], "complete");
     assert!(
         run["verdict"]
             .as_str()
@@ -96,6 +100,101 @@ fn a_run_has_its_facts_records_and_prompt() {
 }
 
 #[test]
+fn a_run_has_its_changes_and_gates() {
+    let sandbox = Sandbox::scripted(
+        "write src/new.rs fn new() {}\nsay LOOP_COMPLETE",
+        &format!("{SETTINGS}gates: [{{name: tests, run: 'echo 3 passed in 0.1s'}}]\n"),
+    );
+    sandbox.ralph(&["run", "-q"]).exits_with(0);
+    let server = Server::start(&sandbox, &[]);
+    let path = format!("/api/v1/runs/{}", sandbox.run_id());
+    for query in ["", "?iteration=1"] {
+        let changes = server.json(&format!("{path}/changes{query}"));
+        let files = changes["files"].as_array().expect("files");
+        assert_eq!(files.len(), 1, "{changes}");
+        assert_eq!(
+            (files[0]["path"].as_str(), files[0]["change"].as_str()),
+            (Some("src/new.rs"), Some("added"))
+        );
+        let patch = server.json(&format!("{path}/changes/0{query}"));
+        assert!(
+            patch["patch"].as_str().expect("a patch").contains("+fn new() {}"),
+            "{patch}"
+        );
+    }
+    let gates = server.json(&format!("{path}/gates"));
+    assert_eq!(
+        (
+            gates["gates"][0]["name"].as_str(),
+            gates["gates"][0]["passed"].as_bool()
+        ),
+        (Some("tests"), Some(true))
+    );
+    assert_eq!(gates["gates"][0]["report"]["passed"], 3);
+    for missing in [
+        "/changes?iteration=7",
+        "/changes/1",
+        "/changes/1?iteration=1",
+        "/changes/../../run.json",
+    ] {
+        assert_eq!(server.get(&format!("{path}{missing}")).status, 404, "{missing}");
+    }
+    assert_eq!(server.get(&format!("{path}/changes/src%2Fnew.rs")).status, 400);
+}
+
+#[test]
+fn a_plan_is_listed_with_its_tasks_and_steered() {
+    let sandbox = Sandbox::scripted("say LOOP_COMPLETE", SETTINGS).with_file(
+        "PLAN.md",
+        "- [ ] First\n- [ ] Second\n  - gate: `false`\n  - max_iterations: 1\n",
+    );
+    sandbox.ralph(&["plan", "run", "PLAN.md"]).exits_with(1);
+    let server = Server::start(&sandbox, &["--steer"]);
+    let plans = server.json("/api/v1/plans");
+    let plan = &plans["plans"][0];
+    let states: Vec<&str> = plan["tasks"]
+        .as_array()
+        .expect("tasks")
+        .iter()
+        .map(|task| task["state"].as_str().expect("a state"))
+        .collect();
+    assert_eq!(states, ["done", "parked"], "{plan}");
+    let path = format!(
+        "/api/v1/plans/{}/{}",
+        plan["project_id"].as_str().expect("an id"),
+        plan["plan"].as_str().expect("a name")
+    );
+    let events = server.json(&path)["events"].clone();
+    assert!(events.to_string().contains("task_parked"), "{events}");
+    let task = plan["tasks"][1]["id"].as_str().expect("an id");
+    assert_eq!(
+        server
+            .post(
+                &format!("{path}/commands"),
+                &format!(r#"{{"kind": "retry", "task": "{task}"}}"#)
+            )
+            .status,
+        202
+    );
+    assert_eq!(
+        server
+            .post(
+                &format!("{path}/commands"),
+                r#"{"kind": "retry", "task": "unknown"}"#
+            )
+            .status,
+        400
+    );
+    for missing in [
+        "/api/v1/plans/x/plan",
+        "/api/v1/plans/../plans/x",
+        "/api/v1/plans/%2e%2e/plan",
+    ] {
+        assert_eq!(server.get(missing).status, 404, "{missing}");
+    }
+}
+
+#[test]
 fn a_live_run_is_followed_and_a_reader_continues_after_a_restart_of_the_server() {
     let sandbox = Sandbox::scripted("say one\nwait-for go\nsay two\nsay LOOP_COMPLETE", SETTINGS);
     let run = sandbox.start(&["run", "-q"]);
@@ -110,7 +209,7 @@ fn a_live_run_is_followed_and_a_reader_continues_after_a_restart_of_the_server()
     let mut page = server.events(&format!("{path}/page"), "");
     let blocks = page.next_named("blocks");
     assert!(block_text(&blocks.data).contains("one"));
-    assert_eq!(page.next_named("run").data["outcome"], "running");
+    assert_eq!(page.next_named("run").data["state"], "running");
     let cookie = server.cookie.clone();
     drop(server);
     fs::write(sandbox.path("agent").join("go"), "").expect("the signal for the agent");
@@ -137,7 +236,7 @@ fn a_live_run_is_followed_and_a_reader_continues_after_a_restart_of_the_server()
     let mut page = server.events(&format!("{path}/page?after={}", blocks.id), "");
     let later = block_text(&page.next_named("blocks").data);
     assert!(later.contains("two"), "{later}");
-    assert_eq!(page.next_named("run").data["outcome"], "complete");
+    assert_eq!(page.next_named("run").data["state"], "complete");
 }
 
 #[test]
@@ -192,7 +291,7 @@ fn an_interrupted_run_is_continued_and_survives_the_server() {
     let server = Server::start(&sandbox, &["--steer"]);
     let path = format!("/api/v1/runs/{}", sandbox.run_id());
     wait_until("the end of the killed run", DEADLINE, || {
-        server.json(&path)["outcome"] == "died"
+        server.json(&path)["state"] == "died"
     });
     assert_eq!(server.post(&format!("{path}/continue"), "{}").status, 202);
     assert_eq!(

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Interrupt;
@@ -291,7 +292,7 @@ pub(crate) struct PlanHeader {
 }
 
 /// How a plan ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub(crate) enum PlanOutcome {
     /// Every selected task is done or skipped.

@@ -2,13 +2,17 @@
 //
 // Blocks are grouped into chunks. A chunk that leaves the screen is replaced by a space of its height.
 
+import { element, time } from "./lib.js";
+
 const CHUNK = 60;
 /** Assumed height of a block that has not been drawn yet. */
 const BLOCK_HEIGHT = 30;
 
 export class Blocks {
-  constructor(container) {
+  /** `link` returns the address of a record as JSON. */
+  constructor(container, link) {
     this.container = container;
+    this.link = link;
     this.chunks = [];
     /** Position of each block by its id. */
     this.places = new Map();
@@ -31,18 +35,18 @@ export class Blocks {
 
   /** Adds or replaces blocks. Blocks arrive in the order of the transcript. */
   apply(blocks) {
-    for (const { section, index, html } of blocks) {
+    for (const { section, index, seq, at, html } of blocks) {
       const id = `${section}-${index}`;
       const place = this.places.get(id);
       if (place) this.replace(place, id, html);
-      else this.add(id, html);
+      else this.add(id, html, seq, at);
     }
   }
 
-  add(id, html) {
+  add(id, html, seq, at) {
     let chunk = this.chunks.at(-1);
     if (!chunk || chunk.blocks.length >= CHUNK) chunk = this.addChunk();
-    const block = { id, html };
+    const block = { id, html, seq, at };
     this.places.set(id, { chunk, block });
     chunk.blocks.push(block);
     if (chunk.visible) chunk.node.append(this.render(block));
@@ -86,9 +90,30 @@ export class Blocks {
     const node = document.createElement("div");
     node.dataset.block = block.id;
     node.innerHTML = block.html;
+    if (block.html) node.append(this.anchor(block));
     const details = node.querySelector(":scope > details");
     if (details && this.open.has(block.id)) details.open = true;
     return node;
+  }
+
+  /** The number of the block's first record, as a link to this place, and its time, as a link to the record. */
+  anchor({ seq, at }) {
+    return element("span", { class: "anchor" },
+      element("a", { href: `#r${seq}`, "aria-label": `Link to record ${seq}` }, `#${seq}`),
+      element("a", { href: this.link(seq), target: "_blank", rel: "noopener", "aria-label": `Record ${seq} as JSON` },
+        time(at, new Date(at).toLocaleTimeString([], { hourCycle: "h23" }))));
+  }
+
+  /** The block that a record belongs to. */
+  blockOf(seq) {
+    let found;
+    for (const chunk of this.chunks) {
+      for (const block of chunk.blocks) {
+        if (block.seq > seq) return found;
+        found = block.id;
+      }
+    }
+    return found;
   }
 
   /** The ids of the blocks that contain a text. */

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
@@ -17,6 +18,9 @@ pub struct PageBlock {
     pub section: u64,
     /// The position in the section; 0 is its heading.
     pub index: u64,
+    /// The number and the time of the record that the block started with.
+    pub seq: u64,
+    pub at: Timestamp,
     pub html: String,
 }
 
@@ -25,6 +29,8 @@ pub struct PageBlock {
 pub struct LiveBlocks {
     sections: SectionBuilder,
     section: u64,
+    /// The record that started the section.
+    section_seq: u64,
     heading_changed: bool,
     /// How the current attempt ended.
     verdict: Option<String>,
@@ -40,6 +46,7 @@ impl LiveBlocks {
             self.finished = self.take_blocks();
             self.changed.clear();
             self.section += 1;
+            self.section_seq = record.seq;
             self.heading_changed = true;
             self.verdict = None;
         }
@@ -85,6 +92,8 @@ impl LiveBlocks {
             taken.push(PageBlock {
                 section: self.section,
                 index: 0,
+                seq: self.section_seq,
+                at: section.began,
                 html: format!(
                     "<h2>{} <small>{}</small>{}</h2>\n",
                     blocks::escaped(&section.title()),
@@ -95,9 +104,12 @@ impl LiveBlocks {
         }
         for index in std::mem::take(&mut self.changed) {
             if let Some(item) = section.items.get(index) {
+                let origin = self.sections.origin(index);
                 taken.push(PageBlock {
                     section: self.section,
                     index: index as u64 + 1,
+                    seq: origin.seq,
+                    at: origin.at,
                     html: blocks::item(item, ""),
                 });
             }

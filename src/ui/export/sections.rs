@@ -121,11 +121,26 @@ pub(super) struct SectionBuilder {
     open_tools: HashMap<String, usize>,
     /// The item that the last record changed or added.
     changed_item: Option<usize>,
+    /// The record that each item of this section started with.
+    origins: Vec<ItemOrigin>,
+    /// The record that is being applied.
+    record: ItemOrigin,
+}
+
+/// The record that an item started with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ItemOrigin {
+    pub(super) seq: u64,
+    pub(super) at: Timestamp,
 }
 
 impl SectionBuilder {
     /// Adds a record; returns the previous section if the record starts a new one.
     pub(super) fn apply(&mut self, record: &Record) -> Option<ExportSection> {
+        self.record = ItemOrigin {
+            seq: record.seq,
+            at: record.at,
+        };
         match &record.event {
             RunEvent::RunStarted(header) => self.workspace.clone_from(&header.workspace),
             RunEvent::IterationStarted {
@@ -172,6 +187,11 @@ impl SectionBuilder {
         &self.section
     }
 
+    /// The record that an item of the current section started with.
+    pub(super) fn origin(&self, item: usize) -> ItemOrigin {
+        self.origins.get(item).copied().unwrap_or_default()
+    }
+
     /// Returns the position of the item that the last record changed or added.
     pub(super) fn take_changed(&mut self) -> Option<usize> {
         self.changed_item.take()
@@ -179,6 +199,7 @@ impl SectionBuilder {
 
     fn push(&mut self, item: SectionItem) {
         self.changed_item = Some(self.section.items.len());
+        self.origins.push(self.record);
         self.section.items.push(item);
     }
 
@@ -189,6 +210,7 @@ impl SectionBuilder {
 
     fn start_section(&mut self, next: ExportSection) -> Option<ExportSection> {
         self.open_tools.clear();
+        self.origins.clear();
         let previous = std::mem::replace(&mut self.section, next);
         Some(previous).filter(ExportSection::is_worth_showing)
     }
