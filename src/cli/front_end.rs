@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::process::ExitWatchdog;
-use crate::run::{FrontEnds, Host};
+use crate::run::{FrontEnds, Host, TraceExport, TraceExportError};
 use crate::ui::tui::{self, OnEnd, Role, TerminalGuard};
 use crate::ui::{FrontEnd, Terminal, Verbosity};
 
@@ -78,7 +78,22 @@ pub(super) fn front_ends_for(
     } else {
         terminal.plain_front_end(verbosity)
     };
-    Ok(FrontEnds { visible, record_file })
+    let traces = trace_export().unwrap_or_else(|error| {
+        // Traces are an addition: the run does not depend on them.
+        let _ = terminal.warn(&error.to_string());
+        None
+    });
+    Ok(FrontEnds {
+        visible,
+        record_file,
+        traces,
+    })
+}
+
+/// The export of traces that the environment configures.
+pub(super) fn trace_export() -> Result<Option<Box<dyn FrontEnd>>, TraceExportError> {
+    let export = TraceExport::from_env(|name| std::env::var(name).ok())?;
+    Ok(export.map(|export| Box::new(export) as Box<dyn FrontEnd>))
 }
 
 fn create_record_file(path: &Path, terminal: &Terminal) -> Result<Box<dyn FrontEnd>, CliError> {

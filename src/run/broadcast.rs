@@ -30,6 +30,8 @@ pub struct FrontEnds {
     pub visible: Box<dyn FrontEnd>,
     /// A file to which the records are written as well.
     pub record_file: Option<Box<dyn FrontEnd>>,
+    /// Sends spans to a collector.
+    pub traces: Option<Box<dyn FrontEnd>>,
 }
 
 /// Identifies a front end of a run.
@@ -37,6 +39,7 @@ pub struct FrontEnds {
 pub(super) enum FrontEndId {
     Visible,
     RecordFile,
+    Traces,
 }
 
 /// Whether the recorded batch should be published now.
@@ -83,7 +86,10 @@ impl Broadcast {
     ) -> io::Result<Self> {
         let all = [(FrontEndId::Visible, Some(front_ends.visible))]
             .into_iter()
-            .chain([(FrontEndId::RecordFile, front_ends.record_file)]);
+            .chain([
+                (FrontEndId::RecordFile, front_ends.record_file),
+                (FrontEndId::Traces, front_ends.traces),
+            ]);
         let subscribers = all.filter_map(|(id, front_end)| {
             front_end.map(|front_end| Subscriber::start(id, front_end, journal, queue.clone(), panics))
         });

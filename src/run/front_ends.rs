@@ -31,6 +31,7 @@ impl Driver<'_> {
         let text = match id {
             FrontEndId::Visible => format!("the run is no longer shown: {error}"),
             FrontEndId::RecordFile => format!("records are no longer written to the file: {error}"),
+            FrontEndId::Traces => format!("traces are no longer sent: {error}"),
         };
         let level = NoticeLevel::Warning;
         self.emit(RunEvent::Notice { level, text })

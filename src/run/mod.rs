@@ -38,6 +38,7 @@ mod setup;
 mod snapshots;
 mod summary;
 mod totals;
+mod trace_export;
 mod trial;
 mod workspace;
 
@@ -52,6 +53,7 @@ pub use saved_run::{SavedRun, SettingChange};
 pub use setup::{Beginning, PromptSource, RunAgent, Setup};
 pub use snapshots::SnapshotHistory;
 pub use totals::partial_totals;
+pub use trace_export::{TraceExport, TraceExportError};
 pub use workspace::Watched;
 
 pub use gate::{GateRun, run_gate, shell_command};

@@ -13,5 +13,6 @@ mod listings;
 mod prices;
 mod readers;
 mod replays;
+mod traces;
 mod transcripts;
 mod unknown_output;

@@ -102,7 +102,7 @@ fn a_run_has_its_facts_records_and_prompt() {
 #[test]
 fn a_run_has_its_changes_and_gates() {
     let sandbox = Sandbox::scripted(
-        "write src/new.rs fn new() {}\nsay LOOP_COMPLETE",
+        "write new.rs fn new() {}\nsay LOOP_COMPLETE",
         &format!("{SETTINGS}gates: [{{name: tests, run: 'echo 3 passed in 0.1s'}}]\n"),
     );
     sandbox.ralph(&["run", "-q"]).exits_with(0);
@@ -114,7 +114,7 @@ fn a_run_has_its_changes_and_gates() {
         assert_eq!(files.len(), 1, "{changes}");
         assert_eq!(
             (files[0]["path"].as_str(), files[0]["change"].as_str()),
-            (Some("src/new.rs"), Some("added"))
+            (Some("new.rs"), Some("added"))
         );
         let patch = server.json(&format!("{path}/changes/0{query}"));
         assert!(

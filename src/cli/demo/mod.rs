@@ -70,6 +70,7 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal, host: &Host) 
     let front_ends = FrontEnds {
         visible,
         record_file: None,
+        traces: None,
     };
     let exit = plan.execute(&context, front_ends);
     if arguments.keep {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::agent::AgentError;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::front_end::trace_export;
 use crate::cli::run_plan::RunPlan;
 use crate::config::{PartialSettings, Settings};
 use crate::plan::{RunTask, StartError, TaskJob};
@@ -37,6 +38,7 @@ impl RunTask for TaskRuns {
         let front_ends = FrontEnds {
             visible: front_end,
             record_file: None,
+            traces: trace_export().ok().flatten(),
         };
         match plan.execute(&context, front_ends) {
             Ok(_) => Ok(()),

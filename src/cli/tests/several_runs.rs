@@ -73,6 +73,7 @@ impl TestRun {
             let front_ends = FrontEnds {
                 visible: Box::new(Recorder(sender)),
                 record_file: None,
+                traces: None,
             };
             RunPlan::new(&context, settings)?.execute(&context, front_ends)
         });

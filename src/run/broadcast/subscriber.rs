@@ -55,6 +55,7 @@ impl Subscriber {
         let name = match id {
             FrontEndId::Visible => "front-end",
             FrontEndId::RecordFile => "record-file",
+            FrontEndId::Traces => "traces",
         };
         let run = move || {
             let mut report = EndReport {

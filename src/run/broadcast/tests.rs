@@ -78,7 +78,11 @@ impl Fixture {
         let path = directory.path().join("events.jsonl");
         let journal = Journal::append(&path).unwrap();
         let (queue, messages) = mpsc::channel();
-        let front_ends = FrontEnds { visible, record_file };
+        let front_ends = FrontEnds {
+            visible,
+            record_file,
+            traces: None,
+        };
         let broadcast = Broadcast::start(front_ends, &path, &queue, &PanicScope::detached()).unwrap();
         Self {
             broadcast,

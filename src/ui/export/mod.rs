@@ -11,7 +11,7 @@ mod sections;
 pub use html::Html;
 pub use live::{LiveBlocks, PageBlock};
 pub use markdown::Markdown;
-pub use otlp::Otlp;
+pub use otlp::{Otlp, Spans};
 
 use super::{AttemptSummary, Verdict, units};
 use std::time::Duration;

@@ -1,31 +1,29 @@
-//! Exports a run as an OpenTelemetry trace in OTLP/JSON: run → iteration → agent → tool and gate. The attributes follow the semantic
-//! conventions for generative AI in the version of `SCHEMA`.
+//! Folds the records of a run into spans: run → iteration → agent → tool and gate.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::ExportHeader;
+use super::conventions::{
+    AGENT_NAME, CONVERSATION_ID, EXECUTE_TOOL, INVOKE_AGENT, INVOKE_WORKFLOW, OPERATION, REQUEST_MODEL,
+    SPAN_KIND_INTERNAL, STATUS_ERROR, STATUS_OK, TOOL_CALL_ID, TOOL_NAME, document, nanoseconds, number,
+    text, usage_attributes,
+};
 use crate::event::trace_ids::{agent_span, span_id, trace_id};
 use crate::event::{
-    AgentEnd, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, Sink, ToolStatus,
-    TranscriptEvent, Usage,
+    AgentEnd, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, ToolStatus, TranscriptEvent,
+    Usage,
 };
 use crate::ui::{iteration_label, run_verdict};
 
-const SCHEMA: &str = "https://opentelemetry.io/schemas/1.37.0";
-const SPAN_KIND_INTERNAL: u8 = 1;
-const STATUS_OK: u8 = 1;
-const STATUS_ERROR: u8 = 2;
-
-/// Collects the spans of a run and writes them at its end.
-pub struct Otlp<W: Write> {
-    writer: W,
+/// The spans of a run.
+#[derive(Debug)]
+pub struct Spans {
     run_id: String,
     agent: String,
-    spans: Vec<Value>,
+    /// Spans that have ended and were not taken yet.
+    ended: Vec<Value>,
     run: Option<OpenSpan>,
     iteration: Option<OpenSpan>,
     /// The running agent with its usage so far.
@@ -39,6 +37,7 @@ pub struct Otlp<W: Write> {
 }
 
 /// A span that has started.
+#[derive(Debug)]
 struct OpenSpan {
     id: String,
     parent: Option<String>,
@@ -48,13 +47,12 @@ struct OpenSpan {
     error: Option<String>,
 }
 
-impl<W: Write> Otlp<W> {
-    pub fn begin(writer: W, header: &ExportHeader) -> Self {
+impl Spans {
+    pub fn new(run_id: &str) -> Self {
         Self {
-            writer,
-            run_id: header.id.to_owned(),
+            run_id: run_id.to_owned(),
             agent: String::new(),
-            spans: Vec::new(),
+            ended: Vec::new(),
             run: None,
             iteration: None,
             running: None,
@@ -66,26 +64,24 @@ impl<W: Write> Otlp<W> {
         }
     }
 
-    /// Ends what is still open, and writes the trace.
-    pub fn end(mut self) -> io::Result<()> {
+    /// Ends what is still open.
+    pub fn end(&mut self) {
         let at = self.last;
         self.close_agent(at);
         let open = [self.gate.take(), self.iteration.take(), self.run.take()];
         for span in open.into_iter().flatten() {
             self.close(span, at);
         }
-        let resource = [
-            text("service.name", "ralph"),
-            text("service.version", env!("CARGO_PKG_VERSION")),
-        ];
-        let trace = json!({"resourceSpans": [{
-            "resource": {"attributes": resource},
-            "scopeSpans": [{"scope": {"name": "ralph"}, "schemaUrl": SCHEMA, "spans": self.spans}],
-            "schemaUrl": SCHEMA,
-        }]});
-        serde_json::to_writer(&mut self.writer, &trace)?;
-        self.writer.write_all(b"\n")?;
-        self.writer.flush()
+    }
+
+    /// The number of spans that have ended and were not taken yet.
+    pub fn ended(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// Returns the spans that have ended since the last call, as a request of OTLP/JSON.
+    pub fn take(&mut self) -> Value {
+        document(&std::mem::take(&mut self.ended))
     }
 
     fn open(&self, span: &str, parent: Option<&OpenSpan>, name: String, attributes: Vec<Value>) -> OpenSpan {
@@ -117,14 +113,14 @@ impl<W: Write> Otlp<W> {
         if let Some(parent) = span.parent {
             value["parentSpanId"] = parent.into();
         }
-        self.spans.push(value);
+        self.ended.push(value);
     }
 
     fn run_started(&mut self, header: &RunHeader) {
         self.run_id.clone_from(&header.run_id);
         self.agent.clone_from(&header.agent);
         let attributes = vec![
-            text("gen_ai.operation.name", "invoke_workflow"),
+            text(OPERATION, INVOKE_WORKFLOW),
             text("ralph.run.id", &header.run_id),
             text("ralph.workspace", &header.workspace),
         ];
@@ -144,10 +140,7 @@ impl<W: Write> Otlp<W> {
     }
 
     fn agent_started(&mut self) {
-        let attributes = vec![
-            text("gen_ai.operation.name", "invoke_agent"),
-            text("gen_ai.agent.name", &self.agent),
-        ];
+        let attributes = vec![text(OPERATION, INVOKE_AGENT), text(AGENT_NAME, &self.agent)];
         let (iteration, attempt) = self.attempt;
         let name = format!("invoke_agent {}", self.agent);
         self.running = Some(self.open(
@@ -173,11 +166,12 @@ impl<W: Write> Otlp<W> {
             TranscriptEvent::ToolStart { tool } => {
                 self.count += 1;
                 let attributes = vec![
-                    text("gen_ai.operation.name", "execute_tool"),
-                    text("gen_ai.tool.name", &tool.name),
-                    text("gen_ai.tool.call.id", &tool.id),
+                    text(OPERATION, EXECUTE_TOOL),
+                    text(TOOL_NAME, &tool.name),
+                    text(TOOL_CALL_ID, &tool.id),
                 ];
-                let span = format!("tool {}", self.count);
+                let (iteration, attempt) = self.attempt;
+                let span = format!("tool {iteration}.{attempt}.{}", self.count);
                 let name = format!("execute_tool {}", tool.name);
                 let span = self.open(&span, self.running.as_ref(), name, attributes);
                 self.tools.insert(tool.id.clone(), span);
@@ -194,8 +188,8 @@ impl<W: Write> Otlp<W> {
                 },
             } => {
                 if let Some(agent) = &mut self.running {
-                    agent.attributes.push(text("gen_ai.conversation.id", session_id));
-                    let model = model.as_ref().map(|model| text("gen_ai.request.model", model));
+                    agent.attributes.push(text(CONVERSATION_ID, session_id));
+                    let model = model.as_ref().map(|model| text(REQUEST_MODEL, model));
                     agent.attributes.extend(model);
                 }
             }
@@ -221,11 +215,12 @@ impl<W: Write> Otlp<W> {
     }
 }
 
-impl<W: Write> Sink for Otlp<W> {
-    fn accept(&mut self, record: &Record) -> io::Result<()> {
+impl Spans {
+    pub fn apply(&mut self, record: &Record) {
         self.last = record.at.max(self.last);
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header),
+            RunEvent::RunResumed(resumption) if self.run.is_none() => self.run_started(&resumption.header),
             RunEvent::IterationStarted {
                 iteration,
                 attempt,
@@ -249,7 +244,8 @@ impl<W: Write> Sink for Otlp<W> {
             }
             RunEvent::GateStarted { name, .. } => {
                 self.count += 1;
-                let span = format!("gate {}", self.count);
+                let (iteration, attempt) = self.attempt;
+                let span = format!("gate {iteration}.{attempt}.{}", self.count);
                 let attributes = vec![text("ralph.gate", name)];
                 self.gate =
                     Some(self.open(&span, self.iteration.as_ref(), format!("gate {name}"), attributes));
@@ -271,31 +267,7 @@ impl<W: Write> Sink for Otlp<W> {
             }
             _ => {}
         }
-        Ok(())
     }
-}
-
-fn usage_attributes(usage: &Usage) -> Vec<Value> {
-    let tokens = [
-        ("gen_ai.usage.input_tokens", usage.prompt_tokens),
-        ("gen_ai.usage.output_tokens", usage.completion_tokens),
-    ];
-    let mut attributes: Vec<Value> = tokens
-        .into_iter()
-        .filter_map(|(name, count)| Some(number(name, count?)))
-        .collect();
-    attributes.extend(
-        usage
-            .model
-            .as_ref()
-            .map(|model| text("gen_ai.response.model", model)),
-    );
-    attributes.extend(
-        usage
-            .cost_usd
-            .map(|cost| json!({"key": "ralph.cost_usd", "value": {"doubleValue": f64::from(cost)}})),
-    );
-    attributes
 }
 
 fn agent_error(end: &AgentEnd) -> String {
@@ -303,79 +275,5 @@ fn agent_error(end: &AgentEnd) -> String {
         AgentEnd::Exited { code } => format!("exit code {code}"),
         AgentEnd::Signaled { signal } => format!("signal {signal}"),
         AgentEnd::Lost { reason } => reason.clone(),
-    }
-}
-
-fn text(key: &str, value: &str) -> Value {
-    json!({"key": key, "value": {"stringValue": value}})
-}
-
-/// OTLP/JSON writes 64-bit integers as strings.
-fn number(key: &str, value: u64) -> Value {
-    json!({"key": key, "value": {"intValue": value.to_string()}})
-}
-
-fn nanoseconds(at: Timestamp) -> String {
-    at.as_nanosecond().max(0).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The spans of the golden journal.
-    fn spans() -> Vec<Value> {
-        let header = ExportHeader {
-            id: "20261115-204501-k3f9",
-            verdict: run_verdict(
-                &crate::event::RunOutcome::Failed { reason: "x".into() },
-                &crate::ui::PassedGates::default(),
-            ),
-            facts: Vec::new(),
-            prompt: None,
-            attempts: &[],
-            final_message: "",
-        };
-        let mut bytes = Vec::new();
-        let mut otlp = Otlp::begin(&mut bytes, &header);
-        for line in include_str!("../../../tests/golden/events.v1.jsonl").lines() {
-            otlp.accept(&serde_json::from_str(line).unwrap()).unwrap();
-        }
-        otlp.end().unwrap();
-        let trace: Value = serde_json::from_slice(&bytes).unwrap();
-        trace["resourceSpans"][0]["scopeSpans"][0]["spans"]
-            .as_array()
-            .unwrap()
-            .clone()
-    }
-
-    #[test]
-    fn every_span_has_its_parent_in_the_trace_and_an_id_of_its_own() {
-        let spans = spans();
-        let ids: std::collections::BTreeSet<&str> = spans
-            .iter()
-            .map(|span| span["spanId"].as_str().unwrap())
-            .collect();
-        assert_eq!(ids.len(), spans.len());
-        let roots = spans.iter().filter(|span| span.get("parentSpanId").is_none());
-        assert_eq!(roots.count(), 1, "only the run has no parent");
-        for span in &spans {
-            let parent = span["parentSpanId"].as_str();
-            assert!(parent.is_none_or(|parent| ids.contains(parent)), "{span}");
-            let time = |key: &str| span[key].as_str().unwrap().parse::<u128>().unwrap();
-            assert!(time("startTimeUnixNano") <= time("endTimeUnixNano"));
-        }
-    }
-
-    #[test]
-    fn run_iteration_agent_tool_and_gate_are_spans() {
-        let spans = spans();
-        let names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
-        for prefix in ["ralph run", "iteration", "invoke_agent", "execute_tool", "gate"] {
-            assert!(
-                names.iter().any(|name| name.starts_with(prefix)),
-                "{prefix}: {names:?}"
-            );
-        }
     }
 }
