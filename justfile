@@ -19,6 +19,15 @@ modules *arguments:
 slow:
     cargo test --release --test suite -- --ignored run::floods faults:: snapshots:: gates:: resume::
 
+# Build the packages, then install, run and uninstall each of them
+packages:
+    packaging/build.sh
+    packaging/test.sh
+
+# Build the documentation as a site in target/site; needs mdbook
+site:
+    docs/site.sh
+
 # Run the demo
 demo:
     cargo run --release -- demo

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -99,6 +100,9 @@ fn a_release_has_every_platform_and_checksums() {
         "--locked --release",
         "sha256sum",
         "gh release create",
+        "packaging/build.sh",
+        "packaging/formula.sh",
+        "cargo cyclonedx",
     ] {
         assert!(commands.contains(part), "{part}: {commands}");
     }
@@ -117,4 +121,48 @@ fn the_container_is_built_with_the_toolchain_of_the_package_and_does_not_run_as_
     assert!(docker.contains(&base), "{base}");
     let last = docker.rsplit_once("\nFROM ").expect("two stages").1;
     assert!(last.contains("\nUSER ralph\n"), "{last}");
+}
+
+#[test]
+fn the_formula_has_the_checksum_of_each_archive() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let version = env!("CARGO_PKG_VERSION");
+    let targets = ["aarch64-apple-darwin", "x86_64-unknown-linux-musl"];
+    let sums: String = targets
+        .iter()
+        .enumerate()
+        .map(|(number, target)| format!("{number:064}  ralph-v{version}-{target}.tar.gz\n"))
+        .collect();
+    let file = directory.path().join("SHA256SUMS");
+    fs::write(&file, sums).expect("checksums");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/formula.sh");
+    let output = Command::new("bash")
+        .arg(script)
+        .arg(&file)
+        .output()
+        .expect("bash");
+    let formula = String::from_utf8(output.stdout).expect("text");
+    for (number, target) in targets.iter().enumerate() {
+        assert!(formula.contains(&format!("{number:064}")), "{formula}");
+        let archive = format!("download/v{version}/ralph-v{version}-{target}.tar.gz");
+        assert!(formula.contains(&archive), "{formula}");
+    }
+}
+
+#[test]
+fn every_page_of_the_documentation_is_in_the_contents_of_the_site() {
+    let contents = text("docs/SUMMARY.md");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    for (folder, prefix) in [(directory.clone(), ""), (directory.join("design"), "design/")] {
+        for entry in fs::read_dir(folder).expect("a directory") {
+            let name = entry.expect("an entry").file_name();
+            let name = format!("{prefix}{}", name.to_string_lossy());
+            if name.ends_with(".md") && name != "SUMMARY.md" {
+                assert!(
+                    contents.contains(&format!("({name})")),
+                    "docs/SUMMARY.md does not list {name}"
+                );
+            }
+        }
+    }
 }

@@ -177,6 +177,18 @@ fn driver_findings(
     }])
 }
 
+/// Another program that comes first in PATH under the name of this one.
+fn shadowing_program() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let first = which::which("ralph").ok()?;
+    let found = first.canonicalize().ok()?;
+    // The launcher of the npm package starts this program.
+    let is_launcher = found
+        .parent()
+        .is_some_and(|directory| directory.ends_with("ralph-run"));
+    (found != own && !is_launcher).then_some(first)
+}
+
 fn environment(context: &Context) -> EnvironmentFacts {
     let project = context.project();
     let index = project
@@ -212,6 +224,7 @@ fn environment(context: &Context) -> EnvironmentFacts {
                 .ok()
                 .and_then(|index| time_from_id(index.newest_first().next()?)),
         },
+        shadowed_by: shadowing_program(),
     }
 }
 

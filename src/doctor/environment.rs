@@ -1,7 +1,7 @@
 //! Checks the workspace, terminal, disk and clock. The caller collects the facts, so that the checks can be tested without
 //! a full disk or a wrong clock.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -14,6 +14,8 @@ pub struct EnvironmentFacts {
     pub terminal: TerminalFacts,
     pub disk: DiskFacts,
     pub clock: ClockFacts,
+    /// Another program that a shell starts for `ralph`.
+    pub shadowed_by: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -86,7 +88,8 @@ const EARLIEST_PLAUSIBLE: i64 = 1_735_689_600;
 const MAX_SKEW: i64 = 120;
 
 pub fn check_environment(facts: &EnvironmentFacts) -> Vec<Finding> {
-    let mut findings = workspace(&facts.workspace);
+    let mut findings: Vec<Finding> = facts.shadowed_by.iter().map(|path| shadowed(path)).collect();
+    findings.extend(workspace(&facts.workspace));
     findings.extend(terminal(&facts.terminal));
     findings.extend(disk(&facts.disk));
     findings.push(clock(&facts.clock));
@@ -111,6 +114,14 @@ impl Finding {
             ..self
         }
     }
+}
+
+fn shadowed(other: &Path) -> Finding {
+    let detail = format!("`ralph` in a shell is another program: {}", other.display());
+    good(("installation", "PATH"), detail).with_state(
+        FindingState::Warning,
+        "use ralph-run, which starts this program, or put its directory first in PATH",
+    )
 }
 
 fn workspace(facts: &WorkspaceFacts) -> Vec<Finding> {
@@ -302,6 +313,7 @@ mod tests {
                 now: "2026-11-15T20:45:01Z".parse().unwrap(),
                 newest_run: None,
             },
+            shadowed_by: None,
         }
     }
 
@@ -344,6 +356,15 @@ mod tests {
             (state, detail.as_str()),
             (FindingState::Broken, "/work: Permission denied")
         );
+    }
+
+    #[test]
+    fn another_ralph_that_comes_first_in_path_is_a_warning() {
+        let (state, detail) = found("PATH", |facts| {
+            facts.shadowed_by = Some("/usr/local/bin/ralph".into());
+        });
+        assert_eq!(state, FindingState::Warning);
+        assert!(detail.contains("/usr/local/bin/ralph"), "{detail}");
     }
 
     #[test]
