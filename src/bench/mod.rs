@@ -120,8 +120,8 @@ impl Bench {
         let _lock = self.files.lock(Timestamp::now())?;
         self.files.write_plan(&self.plan)?;
         let history = self.history()?;
-        let board = terminal.live_lines();
-        let mut scheduler = Scheduler::new(host, self, &history, board);
+        let live_lines = terminal.live_lines();
+        let mut scheduler = Scheduler::new(host, self, &history, live_lines);
         self.announce(&history, terminal)?;
         let stop_reason = scheduler.run()?;
         let history = self.history()?;
@@ -159,8 +159,8 @@ impl Bench {
             agents.join(", "),
             units::count(plan.repeat, "repeat"),
         );
-        let mut board = terminal.live_lines();
-        board
+        let mut live_lines = terminal.live_lines();
+        live_lines
             .print_line("▸", Tone::Accent, &line)
             .map_err(BenchError::Output)
     }

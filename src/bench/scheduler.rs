@@ -75,7 +75,7 @@ pub(super) struct Scheduler<'a> {
     host: Host,
     plan: &'a BenchPlan,
     files: &'a BenchFiles,
-    board: LiveLines<io::Stderr>,
+    live_lines: LiveLines<io::Stderr>,
     children: Arc<ChildProcesses>,
     budget: Budget<usize>,
     queue: VecDeque<(CellId, u64)>,
@@ -96,7 +96,7 @@ impl<'a> Scheduler<'a> {
         host: &Host,
         bench: &'a Bench,
         history: &BenchHistory,
-        board: LiveLines<io::Stderr>,
+        live_lines: LiveLines<io::Stderr>,
     ) -> Self {
         let Bench { files, plan } = bench;
         let cells = plan.cells();
@@ -109,7 +109,7 @@ impl<'a> Scheduler<'a> {
             host: host.clone(),
             plan,
             files,
-            board,
+            live_lines,
             children: Arc::new(ChildProcesses::new(host.supervisors().clone())),
             budget: Budget::new(plan.max_cost_usd, bench.total_cost(history)),
             passed: done.iter().filter(has_passed).count(),
@@ -141,7 +141,7 @@ impl<'a> Scheduler<'a> {
             self.children.stop();
             self.wait_for_running_cells();
         }
-        let _ = self.board.clear();
+        let _ = self.live_lines.clear();
         result
     }
 
@@ -152,7 +152,7 @@ impl<'a> Scheduler<'a> {
                 return Ok(self.stop_reason.unwrap_or(StopReason::Done));
             }
             self.draw();
-            let timeout = if self.board.is_live() { TICK } else { IDLE };
+            let timeout = if self.live_lines.is_live() { TICK } else { IDLE };
             match self.inbox.recv_timeout(timeout) {
                 Ok(SchedulerMessage::Step { slot, step }) => {
                     if let Some(running) = self.running.get_mut(&slot) {
@@ -322,7 +322,7 @@ impl<'a> Scheduler<'a> {
 
     /// Prints a line. Errors are ignored, because the results are recorded in a file.
     fn print_line(&mut self, mark: &str, tone: Tone, text: &str) {
-        let _ = self.board.print_line(mark, tone, text);
+        let _ = self.live_lines.print_line(mark, tone, text);
     }
 
     fn draw(&mut self) {
@@ -357,6 +357,6 @@ impl<'a> Scheduler<'a> {
             self.passed,
             units::countdown(self.began.elapsed())
         ));
-        let _ = self.board.show(&lines);
+        let _ = self.live_lines.show(&lines);
     }
 }

@@ -313,7 +313,7 @@ impl Worker {
         let prompt_file = files.write_prompt(&prompt)?;
         let raw = RawFiles {
             stdout: files.raw_stdout()?,
-            stderr: files.raw_stderr()?,
+            stderr: files.raw_stderr(),
         };
         let (scratch, started) = match scratch("ralph-") {
             Ok(scratch) => {

@@ -267,11 +267,11 @@ impl IterationFiles {
     }
 
     pub fn raw_stdout(&self) -> Result<RawOutput, StoreError> {
-        RawOutput::create(&self.stdout_path())
+        RawOutput::create(self.stdout_path())
     }
 
-    pub fn raw_stderr(&self) -> Result<RawOutput, StoreError> {
-        RawOutput::create(&self.directory.join("stderr.raw"))
+    pub fn raw_stderr(&self) -> RawOutput {
+        RawOutput::on_first_byte(self.directory.join("stderr.raw"))
     }
 
     pub fn write_outcome(&self, outcome: &impl Serialize) -> Result<(), StoreError> {

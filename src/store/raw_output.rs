@@ -3,24 +3,37 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::{StoreError, create_new};
 
 /// An append-only file for the output of a child process.
 #[derive(Debug)]
 pub struct RawOutput {
-    file: File,
+    path: PathBuf,
+    /// `None` until the first byte.
+    file: Mutex<Option<File>>,
 }
 
 impl RawOutput {
-    pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self {
-            file: create_new(path)?,
-        })
+    pub(super) fn create(path: PathBuf) -> Result<Self, StoreError> {
+        let file = Mutex::new(Some(create_new(&path)?));
+        Ok(Self { path, file })
+    }
+
+    /// The file is created when the first byte is written. Most agents write nothing to stderr.
+    pub(super) fn on_first_byte(path: PathBuf) -> Self {
+        let file = Mutex::default();
+        Self { path, file }
     }
 
     pub fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        (&self.file).write_all(bytes)
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &mut *file {
+            Some(file) => file,
+            none => none.insert(create_new(&self.path).map_err(io::Error::other)?),
+        };
+        file.write_all(bytes)
     }
 }
 
