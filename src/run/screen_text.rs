@@ -4,57 +4,93 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::ui::{EscapeParser, EscapeToken};
+use vte::{Params, Parser, Perform};
 
 /// How many reported lines are remembered.
 const REMEMBERED: usize = 2000;
 /// A longer line is split.
 const LONGEST_LINE: usize = 64 * 1024;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct ScreenText {
-    escapes: EscapeParser,
-    line: Vec<u8>,
+    parser: Parser,
+    lines: Lines,
+}
+
+#[derive(Default)]
+struct Lines {
+    line: String,
     /// Hashes of the reported lines.
     reported: HashSet<u64>,
     /// The same hashes, oldest first.
     order: VecDeque<u64>,
 }
 
+/// The lines, and the function that receives those that end.
+struct LineReader<'a> {
+    lines: &'a mut Lines,
+    on_line: &'a mut dyn FnMut(&str),
+}
+
 impl ScreenText {
     pub(super) fn feed(&mut self, bytes: &[u8], mut on_line: impl FnMut(&str)) {
-        for byte in bytes {
-            match self.escapes.step(*byte) {
-                EscapeToken::Text(b'\n' | b'\r') | EscapeToken::Escape(b'D' | b'E' | b'M' | b'c') => {
-                    self.end_line(&mut on_line)
-                }
-                EscapeToken::Text(b'\t') => self.line.push(b' '),
-                EscapeToken::Text(byte @ (b' '..=b'~' | 0x80..)) => {
-                    self.line.push(byte);
-                    if self.line.len() >= LONGEST_LINE {
-                        self.end_line(&mut on_line);
-                    }
-                }
-                // Moves to another line, or erases.
-                EscapeToken::Csi(b'A' | b'B' | b'E' | b'F' | b'H' | b'f' | b'd' | b'J' | b'S' | b'T') => {
-                    self.end_line(&mut on_line);
-                }
-                // Moves within the line.
-                EscapeToken::Csi(b'C' | b'G' | b'`') if !self.line.ends_with(b" ") => self.line.push(b' '),
-                EscapeToken::Incomplete
-                | EscapeToken::Text(_)
-                | EscapeToken::Escape(_)
-                | EscapeToken::Csi(_) => {}
-            }
-        }
+        let mut reader = LineReader {
+            lines: &mut self.lines,
+            on_line: &mut on_line,
+        };
+        self.parser.advance(&mut reader, bytes);
     }
 
     pub(super) fn finish(&mut self, mut on_line: impl FnMut(&str)) {
-        self.end_line(&mut on_line);
+        self.lines.end_line(&mut on_line);
+    }
+}
+
+impl LineReader<'_> {
+    fn end_line(&mut self) {
+        self.lines.end_line(self.on_line);
+    }
+}
+
+impl Perform for LineReader<'_> {
+    fn print(&mut self, character: char) {
+        if character == '\x7f' {
+            return;
+        }
+        if self.lines.line.len() + character.len_utf8() > LONGEST_LINE {
+            self.end_line();
+        }
+        self.lines.line.push(character);
     }
 
+    fn execute(&mut self, control: u8) {
+        match control {
+            b'\n' | b'\r' => self.end_line(),
+            b'\t' => self.lines.line.push(' '),
+            _ => {}
+        }
+    }
+
+    fn esc_dispatch(&mut self, intermediates: &[u8], _ignored: bool, last: u8) {
+        if let ([], b'D' | b'E' | b'M' | b'c') = (intermediates, last) {
+            self.end_line();
+        }
+    }
+
+    fn csi_dispatch(&mut self, _: &Params, _intermediates: &[u8], _ignored: bool, last: char) {
+        match last {
+            // Moves to another line, or erases.
+            'A' | 'B' | 'E' | 'F' | 'H' | 'f' | 'd' | 'J' | 'S' | 'T' => self.end_line(),
+            // Moves within the line.
+            'C' | 'G' | '`' if !self.lines.line.ends_with(' ') => self.lines.line.push(' '),
+            _ => {}
+        }
+    }
+}
+
+impl Lines {
     fn end_line(&mut self, on_line: &mut dyn FnMut(&str)) {
-        let text = String::from_utf8_lossy(&self.line).trim().to_owned();
+        let text = self.line.trim().to_owned();
         self.line.clear();
         if !text.chars().any(char::is_alphanumeric) {
             // A frame or empty space.
@@ -111,7 +147,7 @@ mod tests {
             assert!(line.len() <= LONGEST_LINE)
         });
         assert_eq!(
-            (count, text.reported.len(), text.order.len()),
+            (count, text.lines.reported.len(), text.lines.order.len()),
             (10_000, REMEMBERED, REMEMBERED)
         );
     }

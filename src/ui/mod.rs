@@ -5,7 +5,6 @@
 //! The one exception is the thread that draws the TUI (`tui/render_loop.rs`), which reads the clock itself.
 
 pub mod clean;
-mod escapes;
 pub mod export;
 mod json;
 mod live_lines;
@@ -26,7 +25,6 @@ pub use crate::event::{
     PassedGates, Tone, Verdict, gate_failure, iteration_label, iteration_verdict, next_step, run_verdict,
     units, unknown_cost,
 };
-pub use escapes::{EscapeParser, EscapeToken};
 pub use json::{JsonLines, pretty_json};
 pub use live_lines::{LiveLines, LiveLinesOptions};
 pub use passthrough::{Passthrough, PassthroughEnd};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::escapes::{EscapeParser, EscapeToken};
+use vte::{Params, Parser, Perform};
 
 /// Private modes that are on by default: line wrapping and the cursor.
 const DEFAULT_ON: [u16; 2] = [7, 25];
@@ -10,9 +10,14 @@ const DEFAULT_ON: [u16; 2] = [7, 25];
 const ALTERNATE_SCREEN: [u16; 3] = [47, 1047, 1049];
 
 /// The modes that differ from the terminal's defaults.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct TerminalModes {
-    escapes: EscapeParser,
+    parser: Parser,
+    modes: Modes,
+}
+
+#[derive(Default)]
+struct Modes {
     on: BTreeSet<u16>,
     off: BTreeSet<u16>,
     /// Entries that the program pushed on the stack of the kitty keyboard protocol.
@@ -29,62 +34,60 @@ pub(super) struct TerminalModes {
 
 impl TerminalModes {
     pub(super) fn observe(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            if self.escapes.is_in_text() {
-                let end = memchr::memchr(0x1b, rest).unwrap_or(rest.len());
-                if let Some(last) = rest[..end].last() {
-                    self.mid_line = !matches!(last, b'\n' | b'\r');
-                }
-                rest = &rest[end..];
-            }
-            if let Some((byte, after)) = rest.split_first() {
-                match self.escapes.step(*byte) {
-                    EscapeToken::Incomplete | EscapeToken::Text(_) => {}
-                    EscapeToken::Escape(last) => self.escape(last),
-                    EscapeToken::Csi(last) => self.control_sequence(last),
-                }
-                rest = after;
-            }
+        self.parser.advance(&mut self.modes, bytes);
+    }
+
+    /// The bytes that restore the defaults and move the cursor to the start of a line.
+    pub(super) fn reset_sequence(&self) -> Vec<u8> {
+        self.modes.reset_sequence()
+    }
+}
+
+impl Perform for Modes {
+    fn print(&mut self, _: char) {
+        self.mid_line = true;
+    }
+
+    fn execute(&mut self, control: u8) {
+        if let b'\n' | b'\r' = control {
+            self.mid_line = false;
         }
     }
 
-    fn escape(&mut self, last: u8) {
-        match last {
-            b'=' => self.keypad = true,
-            b'>' => self.keypad = false,
-            b'c' => {
-                *self = Self::default();
-            }
+    fn esc_dispatch(&mut self, intermediates: &[u8], _ignored: bool, last: u8) {
+        match (intermediates, last) {
+            ([], b'=') => self.keypad = true,
+            ([], b'>') => self.keypad = false,
+            ([], b'c') => *self = Self::default(),
             _ => {}
         }
     }
 
-    fn control_sequence(&mut self, last: u8) {
-        let text = String::from_utf8_lossy(self.escapes.parameters()).into_owned();
-        let numbers = |text: &str| -> Vec<u16> { text.split(';').filter_map(|n| n.parse().ok()).collect() };
-        match (text.as_bytes().first(), last) {
-            (Some(b'?'), b'h') => numbers(&text[1..]).into_iter().for_each(|mode| self.enable(mode)),
-            (Some(b'?'), b'l') => numbers(&text[1..])
-                .into_iter()
-                .for_each(|mode| self.disable(mode)),
-            (Some(b'>'), b'u') => self.kitty_keyboard_pushes += 1,
-            (Some(b'<'), b'u') => {
-                let count = text[1..].parse().unwrap_or(1);
-                self.kitty_keyboard_pushes = self.kitty_keyboard_pushes.saturating_sub(count);
+    fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], _ignored: bool, last: char) {
+        // An absent parameter is 0.
+        let numbers: Vec<u16> = params
+            .iter()
+            .filter_map(|values| values.first().copied())
+            .collect();
+        match (intermediates, last) {
+            (b"?", 'h') => numbers.into_iter().for_each(|mode| self.enable(mode)),
+            (b"?", 'l') => numbers.into_iter().for_each(|mode| self.disable(mode)),
+            (b">", 'u') => self.kitty_keyboard_pushes += 1,
+            (b"<", 'u') => {
+                let count = numbers.first().copied().unwrap_or_default().max(1);
+                self.kitty_keyboard_pushes = self.kitty_keyboard_pushes.saturating_sub(count.into());
             }
-            (Some(b'='), b'u') => self.kitty_keyboard_set = !text.starts_with("=0"),
-            (Some(b'>'), b'm') => {
-                self.modify_other_keys = matches!(numbers(&text[1..])[..], [4, level] if level > 0)
-            }
-            (Some(b'?' | b'>' | b'<' | b'='), _) => {}
-            (_, b'm') => self.colored = !matches!(text.rsplit(';').next(), Some("" | "0")),
-            (_, b'r') => self.scroll_region = !text.is_empty(),
-            (_, b'q') if text.ends_with(' ') => self.cursor_shape = !matches!(text.trim(), "" | "0"),
+            (b"=", 'u') => self.kitty_keyboard_set = numbers.first() != Some(&0),
+            (b">", 'm') => self.modify_other_keys = matches!(numbers[..], [4, level] if level > 0),
+            (b"", 'm') => self.colored = numbers.last() != Some(&0),
+            (b"", 'r') => self.scroll_region = numbers != [0],
+            (b" ", 'q') => self.cursor_shape = numbers.first() != Some(&0),
             _ => {}
         }
     }
+}
 
+impl Modes {
     fn enable(&mut self, mode: u16) {
         self.off.remove(&mode);
         if !DEFAULT_ON.contains(&mode) {
@@ -102,8 +105,7 @@ impl TerminalModes {
         }
     }
 
-    /// The bytes that restore the defaults and move the cursor to the start of a line.
-    pub(super) fn reset_sequence(&self) -> Vec<u8> {
+    fn reset_sequence(&self) -> Vec<u8> {
         let mut out = String::new();
         let (screens, modes): (Vec<u16>, Vec<u16>) =
             self.on.iter().partition(|mode| ALTERNATE_SCREEN.contains(mode));
