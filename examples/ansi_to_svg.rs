@@ -1,4 +1,5 @@
-//! Converts a terminal screen with colors (the output of `tmux capture-pane -pe` on stdin) to SVG on stdout.
+//! Converts a terminal screen with colors (the output of `tmux capture-pane -pe` on stdin) to SVG on stdout. The argument is
+//! the number of columns (default 110).
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -18,7 +19,8 @@ fn main() -> std::io::Result<()> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     let rows = text.lines().count().max(1);
-    let columns = 110_usize;
+    let columns = std::env::args().nth(1).and_then(|columns| columns.parse().ok());
+    let columns: usize = columns.unwrap_or(110);
     let size =
         |number: usize| NonZeroU16::new(u16::try_from(number).unwrap_or(80)).unwrap_or(NonZeroU16::MIN);
     let mut parser = vt100::Parser::new(size(rows), size(columns), 0);
@@ -33,7 +35,7 @@ fn svg(screen: &vt100::Screen, rows: usize, columns: usize) -> String {
         rows as f32 * ROW + 2.0 * MARGIN,
     );
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\">\n<title>ralph demo</title>\n<rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"{BACKGROUND}\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\">\n<title>ralph</title>\n<rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"{BACKGROUND}\"/>\n"
     );
     for row in 0..rows {
         let mut column = 0;

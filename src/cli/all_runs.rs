@@ -49,7 +49,7 @@ pub(super) fn list(
     let text = if arguments.json {
         pretty_json(&all)
     } else {
-        text(&all, &zone, terminal)
+        text(&all, now, &zone, terminal)
     };
     terminal
         .print(&text)
@@ -67,7 +67,7 @@ fn rows_of(project: &Project, filter: &RunFilter) -> Vec<ProjectRow> {
     })
 }
 
-fn text(all: &AllRuns, zone: &TimeZone, terminal: &Terminal) -> String {
+fn text(all: &AllRuns, now: Timestamp, zone: &TimeZone, terminal: &Terminal) -> String {
     if all.totals.days.is_empty() {
         return "No matching runs. To start one: ralph run -p \"make the tests pass\"\n".to_owned();
     }
@@ -76,7 +76,7 @@ fn text(all: &AllRuns, zone: &TimeZone, terminal: &Terminal) -> String {
         run, "PROJECT", started, agent, outcome, iterations, time, tokens, cost,
     ]);
     for row in &all.runs {
-        let [run, started, agent, outcome, iterations, time, tokens, cost, _] = cells(&row.run, zone);
+        let [run, started, agent, outcome, iterations, time, tokens, cost, _] = cells(&row.run, now, zone);
         let project = Cell::new(&row.project, Tone::Plain);
         table.row([
             run, project, started, agent, outcome, iterations, time, tokens, cost,

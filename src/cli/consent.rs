@@ -47,7 +47,10 @@ pub(super) fn require_all(
         return Ok(());
     }
     if terminal.can_ask() {
-        let question = format!("{}\nAllow these commands?", describe(&unknown));
+        let question = format!(
+            "{}\nAllow these commands? The answer is remembered until the files change.",
+            describe(&unknown)
+        );
         let answer = terminal
             .confirm(&format!("{question} [y/N] "))
             .map_err(CliError::Output)?;

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use crate::event::{Secrets, Sink};
 use crate::files::{self, ReadRule};
-use crate::run::{RunDetails, facts};
+use crate::run::{Host, RunDetails, facts};
+use crate::snapshot::{SnapshotId, SnapshotStore};
 use crate::store::Journal;
-use crate::ui::Terminal;
 use crate::ui::export::{ExportHeader, Html, Markdown, Otlp};
+use crate::ui::{AttemptSummary, Terminal};
 
 use super::args::{ExportArguments, ExportFormat};
 use super::common::{Overwrite, ignore_broken_pipe, write_private_file};
@@ -19,17 +20,23 @@ use super::run_lookup::resolve_run;
 
 /// The version of the JSON document.
 const VERSION: u32 = 1;
+/// The part of each iteration's changes that is exported.
+const MAX_PATCH_BYTES: usize = 256 * 1024;
 
-pub(super) fn export(arguments: &ExportArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+pub(super) fn export(
+    arguments: &ExportArguments,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Exit, CliError> {
     let run = resolve_run(arguments.run.as_deref())?;
     let details = RunDetails::at(&run)?;
     let format = format(arguments);
     let Some(path) = &arguments.output else {
-        let written = write(&details, format, &mut terminal.writer())?;
+        let written = write(&details, format, host, &mut terminal.writer())?;
         return written.map(|()| Exit::Success).or_else(ignore_broken_pipe);
     };
     write_private_file(path, Overwrite::from_flag(arguments.force), |file| {
-        write(&details, format, file)
+        write(&details, format, host, file)
     })?;
     let text = format!("Wrote {}\n", path.display());
     terminal
@@ -55,6 +62,7 @@ fn format(arguments: &ExportArguments) -> ExportFormat {
 fn write(
     details: &RunDetails,
     format: ExportFormat,
+    host: &Host,
     writer: &mut dyn Write,
 ) -> Result<io::Result<()>, CliError> {
     let prompt = prompt(&details.directory);
@@ -67,6 +75,10 @@ fn write(
         prompt: prompt.as_deref(),
         attempts: &details.summary.attempts,
         final_message: &details.summary.final_message,
+        patches: match format {
+            ExportFormat::Html => patches(details, host),
+            ExportFormat::Md | ExportFormat::Otlp | ExportFormat::Json => Vec::new(),
+        },
     };
     Ok(match format {
         ExportFormat::Html => Html::begin(writer, &cover).and_then(|mut html| {
@@ -104,6 +116,32 @@ fn write(
             write()
         }
     })
+}
+
+/// The changes of each attempt as patches, redacted, as far as their snapshots still exist.
+fn patches(details: &RunDetails, host: &Host) -> Vec<((u64, u64), String)> {
+    // A run's directory is `projects/NAME/runs/ID`.
+    let Some(project) = details.directory.ancestors().nth(2) else {
+        return Vec::new();
+    };
+    let store = SnapshotStore::at(project.join("snapshots.git"), host.supervisors());
+    let secrets = Secrets::from_env(std::env::vars_os());
+    let patch = |attempt: &AttemptSummary| {
+        let changes = attempt.changes.as_ref().filter(|changes| changes.files > 0)?;
+        let (from, to) = changes.snapshots.as_ref()?;
+        let ids = SnapshotId::parse(from).zip(SnapshotId::parse(to))?;
+        let patch = crate::ok_or_log!(
+            store.diff(ids.0, ids.1, &[]),
+            "cannot read the changes of an iteration"
+        )?;
+        let mut text = String::from_utf8_lossy(&patch).into_owned();
+        if text.len() > MAX_PATCH_BYTES {
+            text.truncate(text.floor_char_boundary(MAX_PATCH_BYTES));
+            text.push_str("\n… the rest is not shown; see ralph diff\n");
+        }
+        Some(((attempt.iteration, attempt.attempt), secrets.redact_text(text)))
+    };
+    details.summary.attempts.iter().filter_map(patch).collect()
 }
 
 /// The first prompt, redacted: unlike the journal, prompt.md is stored unredacted.

@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::path::Path;
 
+use crate::config::{PartialSettings, Settings, ThemeName};
 use crate::process::ExitWatchdog;
 use crate::run::{FrontEnds, Host, TraceExport, TraceExportError};
-use crate::ui::tui::{self, OnEnd, Role, TerminalGuard};
+use crate::ui::tui::{self, OnEnd, Role, TerminalGuard, ThemeChoice};
 use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::{DisplayArguments, TuiArguments};
+use super::context::Context;
 use super::error::CliError;
 use super::run_files::StoredRunFiles;
 
@@ -59,6 +61,7 @@ pub(super) fn wants_tui(show: &DisplayArguments, terminal: &Terminal) -> Result<
 /// Creates the requested front ends.
 pub(super) fn front_ends_for(
     show: &DisplayArguments,
+    settings: &Settings,
     host: &Host,
     terminal: &Terminal,
 ) -> Result<FrontEnds, CliError> {
@@ -72,7 +75,7 @@ pub(super) fn front_ends_for(
         .map(|path| create_record_file(path, terminal))
         .transpose()?;
     let visible = if wants_tui(show, terminal)? {
-        driver_tui(OnEnd::Close, terminal, host)?
+        driver_tui(OnEnd::Close, theme_of(settings), terminal, host)?
     } else if show.json_on_stdout() {
         terminal.json_front_end()
     } else {
@@ -104,14 +107,29 @@ fn create_record_file(path: &Path, terminal: &Terminal) -> Result<Box<dyn FrontE
     Ok(terminal.record_file(file))
 }
 
+fn theme_of(settings: &Settings) -> ThemeChoice {
+    match settings.ui.theme {
+        ThemeName::Auto => ThemeChoice::Auto,
+        ThemeName::Dark => ThemeChoice::Dark,
+        ThemeName::Light => ThemeChoice::Light,
+    }
+}
+
+/// The theme that is configured here. A configuration with errors does not prevent looking at a run.
+pub(super) fn theme_here(host: &Host) -> ThemeChoice {
+    let loaded = Context::here(host).and_then(|context| context.load(PartialSettings::default(), None));
+    loaded.map_or(ThemeChoice::Auto, |loaded| theme_of(&loaded.settings))
+}
+
 /// Creates the TUI for a run that this process drives.
 pub(super) fn driver_tui(
     on_end: OnEnd,
+    theme: ThemeChoice,
     terminal: &Terminal,
     host: &Host,
 ) -> Result<Box<dyn FrontEnd>, CliError> {
-    let files = StoredRunFiles::of_header();
-    let tui = terminal.tui(Role::Driver, on_end, files, terminal_guard(host));
+    let files = StoredRunFiles::of_header(host);
+    let tui = terminal.tui(Role::Driver, on_end, theme, files, terminal_guard(host));
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 

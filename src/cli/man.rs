@@ -30,7 +30,14 @@ pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<Exit,
             .ok_or_else(|| unknown(word, if command.has_subcommands() { command } else { &root }))?;
     }
     let text = page(command).map_err(CliError::Output)?;
-    terminal.print(&text).map_err(CliError::Output)?;
+    if !terminal.page_manual(&text).map_err(CliError::Output)? {
+        let text = match terminal.is_interactive() {
+            // Without `man`, the help has the same contents.
+            true => command.clone().render_long_help().to_string(),
+            false => text,
+        };
+        terminal.page(&text).map_err(CliError::Output)?;
+    }
     Ok(Exit::Success)
 }
 

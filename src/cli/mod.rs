@@ -19,6 +19,7 @@ mod context;
 mod convert;
 mod demo;
 mod diff;
+mod docs;
 mod doctor;
 mod doctor_bundle;
 mod driver_check;
@@ -56,14 +57,17 @@ mod serve;
 mod setting_text;
 mod show;
 mod snapshots;
+mod suggest;
 mod tell;
 mod tools;
+mod top;
 mod transcript;
 mod transcript_format;
 mod trust;
 mod understand;
 mod undo_error;
 mod verify;
+mod viewer;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -78,7 +82,7 @@ use crate::ui::{ColorChoice, Terminal, tui};
 
 use args::{
     AgentsCommand, Arguments, CliCommand, ColorArgument, shorten_if_requested, with_command_groups,
-    with_examples,
+    with_examples, without_agent_options,
 };
 use error::CliError;
 use exit::Exit;
@@ -152,6 +156,7 @@ fn log_start(command: &CliCommand) -> LogStart {
             | CliCommand::Demo(_)
             | CliCommand::Bench(_)
             | CliCommand::Attach(_)
+            | CliCommand::Top(_)
             | CliCommand::Replay(_)
     );
     match may_use_terminal {
@@ -177,7 +182,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Logs(arguments) => logs::logs(arguments, terminal, host),
         CliCommand::Verify(arguments) => verify::verify(arguments, terminal),
         CliCommand::Clean(arguments) => clean::clean(arguments, terminal, host),
-        CliCommand::Export(arguments) => export::export(arguments, terminal),
+        CliCommand::Export(arguments) => export::export(arguments, terminal, host),
         CliCommand::Agents(arguments) => match &arguments.command {
             Some(AgentsCommand::Test(arguments)) => agents_test::test(arguments, terminal, host),
             Some(AgentsCommand::Report(arguments)) => agents_report::report(arguments, terminal),
@@ -194,23 +199,27 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Plan(arguments) => plan::plan(arguments, terminal, host),
         CliCommand::Demo(arguments) => demo::demo(arguments, terminal, host),
         CliCommand::Attach(arguments) => attach::attach(arguments, terminal, host),
+        CliCommand::Top(arguments) => top::top(arguments, terminal, host),
         CliCommand::Transcript(arguments) => transcript::transcript(arguments, terminal),
         CliCommand::Replay(arguments) => replay::replay(arguments, terminal, host),
         CliCommand::Serve(arguments) => serve::serve(arguments, terminal, host),
         CliCommand::Schema { of } => schema::schema(*of, terminal),
         CliCommand::Completions { shell } => completions::completions(*shell, terminal),
         CliCommand::Man(arguments) => man::man(arguments, terminal),
+        CliCommand::Docs(arguments) => docs::docs(arguments, terminal),
     }
 }
 
 /// Returns the clap command tree, for help, manual pages, completion and tests.
 pub fn command() -> clap::Command {
-    with_command_groups(with_examples(Arguments::command()))
+    without_agent_options(with_command_groups(with_examples(Arguments::command())))
 }
 
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut command = shorten_if_requested(command(), &words);
-    let mut matches = command.try_get_matches_from_mut(with_default_command(words))?;
+    let mut matches = command
+        .try_get_matches_from_mut(with_default_command(words))
+        .map_err(|error| suggest::improve(error, &command))?;
     let mut arguments =
         Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
     if let CliCommand::Run(run) = &mut arguments.command

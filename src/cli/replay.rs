@@ -61,10 +61,12 @@ fn viewer_tui(
         .and_then(Path::parent)
         .unwrap_or(Path::new("."))
         .to_owned();
-    let open_run_files = Box::new(move |_: &_| Box::new(StoredRunFiles::at(directory.clone())) as Box<_>);
+    let files = StoredRunFiles::at(directory, host);
+    let open_run_files = Box::new(move |_: &_| Box::new(files.clone()) as Box<_>);
     let tui = terminal.tui(
         Role::Viewer,
         OnEnd::StayOpen,
+        super::front_end::theme_here(host),
         open_run_files,
         super::front_end::terminal_guard(host),
     );

@@ -85,7 +85,7 @@ pub(super) fn resume(
         changed,
     };
     let show = agent_mode::force_line_output(&plan.settings, arguments.show.clone());
-    let mut front_ends = front_end::front_ends_for(&show, &context.host, terminal)?;
+    let mut front_ends = front_end::front_ends_for(&show, &plan.settings, &context.host, terminal)?;
     backfill(front_ends.visible.as_mut(), &run)?;
     let start = RunStart {
         run,

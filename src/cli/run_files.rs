@@ -6,24 +6,37 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use crate::event::{Record, RunHeader};
+use crate::process::Supervisors;
+use crate::run::Host;
+use crate::snapshot::{SnapshotId, SnapshotStore};
 use crate::store::{attempt_directory_name, record_seq};
 use crate::ui::tui::{AttemptId, OpenRunFiles, RunFiles};
 
 /// The files in a run directory.
+#[derive(Clone)]
 pub(super) struct StoredRunFiles {
     directory: PathBuf,
+    supervisors: Supervisors,
 }
 
 impl StoredRunFiles {
-    pub(super) fn at(directory: PathBuf) -> Self {
-        Self { directory }
+    pub(super) fn at(directory: PathBuf, host: &Host) -> Self {
+        let supervisors = host.supervisors().clone();
+        Self {
+            directory,
+            supervisors,
+        }
     }
 
     /// Opens the files of the run with a header.
-    pub(super) fn of_header() -> OpenRunFiles {
-        Box::new(|header: &RunHeader| {
+    pub(super) fn of_header(host: &Host) -> OpenRunFiles {
+        let supervisors = host.supervisors().clone();
+        Box::new(move |header: &RunHeader| {
             let directory = header.directory.as_deref().map(PathBuf::from);
-            Box::new(Self::at(directory.unwrap_or_default()))
+            Box::new(Self {
+                directory: directory.unwrap_or_default(),
+                supervisors: supervisors.clone(),
+            })
         })
     }
 
@@ -69,6 +82,16 @@ impl RunFiles for StoredRunFiles {
         let mut bytes = Vec::new();
         file.take(most as u64).read_to_end(&mut bytes)?;
         Ok((bytes, length))
+    }
+
+    fn patch(&self, from: &str, to: &str) -> io::Result<String> {
+        let ids = SnapshotId::parse(from).zip(SnapshotId::parse(to));
+        let (from, to) = ids.ok_or(io::ErrorKind::InvalidData)?;
+        // A run's directory is `projects/NAME/runs/ID`.
+        let project = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
+        let store = SnapshotStore::at(project.join("snapshots.git"), &self.supervisors);
+        let patch = store.diff(from, to, &[]).map_err(io::Error::other)?;
+        Ok(String::from_utf8_lossy(&patch).into_owned())
     }
 
     fn save(&self, name: &str, text: &str) -> io::Result<PathBuf> {

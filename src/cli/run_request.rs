@@ -76,7 +76,7 @@ impl RunRequest<'_> {
                 "no gates are configured, so ralph cannot verify that the work is done (see docs/gates.md)";
             terminal.warn(text).map_err(CliError::Output)?;
         }
-        let front_ends = front_end::front_ends_for(&show, &context.host, terminal)?;
+        let front_ends = front_end::front_ends_for(&show, &plan.settings, &context.host, terminal)?;
         plan.execute(&context, front_ends)
     }
 }

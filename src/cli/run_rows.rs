@@ -115,11 +115,17 @@ fn time_ago(now: Timestamp, span: jiff::Span, zone: &TimeZone) -> Timestamp {
     then.map_or(Timestamp::MIN, |then| then.timestamp())
 }
 
-pub(super) fn cells(row: &RunRow, zone: &TimeZone) -> [Cell; 9] {
+pub(super) fn cells(row: &RunRow, now: Timestamp, zone: &TimeZone) -> [Cell; 9] {
     let began = row.began.map(|began| date(began, zone));
     let totals = row.totals.as_ref();
     let (word, tone) = outcome_label(row.outcome);
-    let took = totals.map(|totals| units::duration(Duration::from_millis(totals.duration_ms)));
+    // The journal of a waiting run does not grow, but its time does.
+    let running_for = row.began.filter(|_| row.outcome == OutcomeName::Running);
+    let took = running_for.map(|began| units::since(began, now)).or_else(|| {
+        let totals = totals?;
+        Some(Duration::from_millis(totals.duration_ms))
+    });
+    let took = took.map(units::duration);
     let usage = totals.map(|totals| &totals.usage);
     [
         Cell::new(&row.id, Tone::Accent),

@@ -4,9 +4,10 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::event::Usage;
 use crate::run::RunRow;
 use crate::store::{RunIndex, par_map};
-use crate::ui::{Table, Terminal, pretty_json, units};
+use crate::ui::{Table, Terminal, Tone, pretty_json, units};
 
 use super::all_runs;
 use super::args::RunsArguments;
@@ -36,7 +37,12 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
     let text = if arguments.json {
         pretty_json(&rows)
     } else {
-        text(&rows, more, &index, &zone, terminal)
+        let found = Found {
+            rows: &rows,
+            more,
+            index: &index,
+        };
+        text(found, now, &zone, terminal)
     };
     terminal
         .print(&text)
@@ -44,7 +50,15 @@ pub(super) fn runs(arguments: &RunsArguments, terminal: &Terminal) -> Result<Exi
         .or_else(ignore_broken_pipe)
 }
 
-fn text(rows: &[RunRow], more: bool, index: &RunIndex, zone: &TimeZone, terminal: &Terminal) -> String {
+/// The runs that match, and whether there are more.
+struct Found<'a> {
+    rows: &'a [RunRow],
+    more: bool,
+    index: &'a RunIndex,
+}
+
+fn text(found: Found<'_>, now: Timestamp, zone: &TimeZone, terminal: &Terminal) -> String {
+    let Found { rows, more, index } = found;
     if index.is_empty() {
         return "No runs yet. To start one: ralph run -p \"make the tests pass\"\n".to_owned();
     }
@@ -53,10 +67,14 @@ fn text(rows: &[RunRow], more: bool, index: &RunIndex, zone: &TimeZone, terminal
         return format!("No matching runs (of {all}). To list all: ralph runs\n");
     }
     let mut table = Table::new(COLUMNS);
-    for cells in par_map(rows, |row| cells(row, zone)) {
+    for cells in par_map(rows, |row| cells(row, now, zone)) {
         table.row(cells);
     }
     let mut text = terminal.render(&table);
+    if rows.len() > 1 {
+        text.push_str(&terminal.styled(&totals_line(rows), Tone::Faint));
+        text.push('\n');
+    }
     if more {
         text.push_str(&format!(
             "\nShowing the newest {} of {} runs; -n 0 lists all.\n",
@@ -65,4 +83,24 @@ fn text(rows: &[RunRow], more: bool, index: &RunIndex, zone: &TimeZone, terminal
         ));
     }
     text
+}
+
+/// The totals of the listed runs.
+fn totals_line(rows: &[RunRow]) -> String {
+    let (mut iterations, mut usage) = (0, Usage::default());
+    for totals in rows.iter().filter_map(|row| row.totals.as_ref()) {
+        iterations += totals.iterations;
+        usage.add(&totals.usage);
+    }
+    let mut parts = vec![
+        units::count(rows.len() as u64, "run"),
+        units::count(iterations, "iteration"),
+    ];
+    parts.extend(
+        usage
+            .tokens()
+            .map(|tokens| format!("{} tokens", units::tokens(tokens))),
+    );
+    parts.extend(usage.cost_usd.map(units::dollars));
+    format!("total: {}", parts.join(" · "))
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use serde_json::Value;
 
 use crate::event::{GateResult, IterationOutcome};
 use crate::run::{RunDetails, facts};
@@ -23,7 +24,7 @@ use super::run_lookup::resolve_run;
 pub(super) fn show(arguments: &ShowRunArguments, terminal: &Terminal) -> Result<Exit, CliError> {
     let details = RunDetails::at(&resolve_run(arguments.run.as_deref())?)?;
     let text = if arguments.json {
-        pretty_json(&details)
+        pretty_json(&json(&details))
     } else {
         text(&details, terminal)
     };
@@ -31,6 +32,18 @@ pub(super) fn show(arguments: &ShowRunArguments, terminal: &Terminal) -> Result<
         .print(&text)
         .map(|()| Exit::Success)
         .or_else(ignore_broken_pipe)
+}
+
+/// The details as JSON, in which `iterations` is the list of iterations.
+fn json(details: &RunDetails) -> Value {
+    let mut json = serde_json::to_value(details).unwrap_or_default();
+    if let Some(fields) = json.as_object_mut()
+        && let Some(list) = fields.remove("turns")
+        && let Some(count) = fields.insert("iterations".to_owned(), list)
+    {
+        fields.insert("iteration_count".to_owned(), count);
+    }
+    json
 }
 
 fn text(details: &RunDetails, terminal: &Terminal) -> String {

@@ -60,6 +60,7 @@ impl EnvironmentLayer {
         read_section(&mut settings.hooks, get, set_by)?;
         read_section(&mut settings.driver, get, set_by)?;
         read_section(&mut settings.worktree, get, set_by)?;
+        read_section(&mut settings.ui, get, set_by)?;
         if let Some(text) = get(COMMAND) {
             read_command(text, settings).map_err(|problem| ConfigError::Variable {
                 variable: COMMAND.to_owned(),

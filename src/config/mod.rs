@@ -37,7 +37,7 @@ pub use prices::{PriceList, load_prices};
 pub use schema::schema;
 pub use settings::{
     AdapterSettings, Cli, EventLoop, Mode, OutputFormat, PartialAdapter, PartialCli, PartialEventLoop,
-    PartialSettings, PromptMode, Settings, SnapshotSettings,
+    PartialSettings, PromptMode, Settings, SnapshotSettings, ThemeName,
 };
 pub use shell_words::{SplitError, split_words};
 pub use suite::{CellLimits, Suite, SuiteAgent, SuiteTask, load_suite};

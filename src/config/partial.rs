@@ -62,6 +62,7 @@ impl PartialSettings {
         self.driver.apply_to(&mut settings.driver);
         self.snapshots.apply_to(&mut settings.snapshots);
         self.worktree.apply_to(&mut settings.worktree);
+        self.ui.apply_to(&mut settings.ui);
         override_with(self.pricing, &mut settings.pricing);
     }
 }

@@ -27,6 +27,7 @@ pub struct Settings {
     pub driver: DriverSettings,
     pub snapshots: SnapshotSettings,
     pub worktree: Worktree,
+    pub ui: UiSettings,
     /// The user's price list, as an absolute path.
     pub pricing: Option<PathBuf>,
 }
@@ -63,6 +64,9 @@ pub struct PartialSettings {
     /// Worktrees of the tasks of a plan (`ralph plan run --jobs`).
     #[serde(default, deserialize_with = "null_as_default")]
     pub worktree: PartialWorktree,
+    /// How runs are shown.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub ui: PartialUi,
     /// Path of a price list, for agents that do not report their cost.
     #[serde(default, serialize_with = "path_as_text")]
     #[schemars(length(min = 1), extend("format" = "path"))]
@@ -252,6 +256,39 @@ section! {
         /// Maximum size of a project's snapshots, in megabytes. Beyond it, a run continues without snapshots.
         #[check(range(min = 1, max = 1_048_576))]
         max_mb: u64 = 1024,
+    }
+}
+
+section! {
+    /// How runs are shown.
+    UiSettings, PartialUi, "ui" {
+        /// The colors of the TUI: for a `dark` or a `light` background. `auto` asks the terminal. Without colors: `--color
+        /// never` or `NO_COLOR`.
+        #[environment("RALPH_THEME")]
+        theme: ThemeName = ThemeName::default(),
+    }
+}
+
+/// The colors of the TUI.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThemeName {
+    #[default]
+    Auto,
+    Dark,
+    Light,
+}
+
+impl std::str::FromStr for ThemeName {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "dark" => Ok(Self::Dark),
+            "light" => Ok(Self::Light),
+            _ => Err(()),
+        }
     }
 }
 

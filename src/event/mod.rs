@@ -32,8 +32,8 @@ pub use outcome::{
     RunLimit, RunOutcome, TimeLimit,
 };
 pub use run::{
-    AgentChangeReason, GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, UnknownOutput,
-    WaitReason,
+    AgentChangeReason, GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, TEMPORARY_STATE,
+    UnknownOutput, WaitReason,
 };
 pub use secrets::Secrets;
 pub use snapshot::{ChangedFile, SnapshotMoment, SnapshotRecord};

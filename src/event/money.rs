@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An amount in US dollars: finite and not negative.
-#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Usd(f64);
+
+/// Amounts below this are written with six decimals, so that sums have no rounding errors in their last digits.
+const MAX_ROUNDED: f64 = 1e9;
 
 impl Usd {
     pub const ZERO: Self = Self(0.0);
@@ -37,6 +39,16 @@ impl Usd {
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let amount = match self.0 < MAX_ROUNDED {
+            true => (self.0 * 1e6).round() / 1e6,
+            false => self.0,
+        };
+        serializer.serialize_f64(amount)
     }
 }
 

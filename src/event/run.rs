@@ -237,6 +237,18 @@ pub struct RunHeader {
     pub settings_sha256: Option<String>,
 }
 
+/// The start of the name of a state directory that is deleted after its run, as that of the demo.
+pub const TEMPORARY_STATE: &str = "ralph-demo-state-";
+
+impl RunHeader {
+    /// The directory of the run's files, if it still exists after the run.
+    pub fn kept_directory(&self) -> Option<&str> {
+        let directory = self.directory.as_deref()?;
+        let is_temporary = directory.split('/').any(|name| name.starts_with(TEMPORARY_STATE));
+        (!is_temporary).then_some(directory)
+    }
+}
+
 /// An output stream of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -42,7 +42,7 @@ mod trace_export;
 mod trial;
 mod workspace;
 
-pub use activity::{ActivityFollower, LiveState};
+pub use activity::{Activity, ActivityFollower, LiveState};
 pub use broadcast::FrontEnds;
 pub use hooks::HookCommands;
 pub use host::Host;

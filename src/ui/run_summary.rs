@@ -86,6 +86,9 @@ pub struct ChangeTotals {
     pub files: u64,
     pub added: u64,
     pub removed: u64,
+    /// The names of the snapshots before and after the attempt.
+    #[serde(skip)]
+    pub snapshots: Option<(String, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -102,6 +105,7 @@ struct ScanState {
     message_ended: bool,
     /// Running calls that write a file: call id and path.
     pending_writes: VecDeque<(String, String)>,
+    last_snapshot: Option<String>,
 }
 
 /// How many bytes of the final message's end are stored.
@@ -154,9 +158,7 @@ impl RunSummary {
                 duration_ms,
                 ..
             } => self.gate_ended(name, *result, *duration_ms),
-            RunEvent::Snapshot(snapshot) if snapshot.moment == SnapshotMoment::End => {
-                self.snapshot_taken(snapshot);
-            }
+            RunEvent::Snapshot(snapshot) => self.snapshot_taken(snapshot),
             RunEvent::IterationEnded {
                 outcome,
                 duration_ms,
@@ -180,13 +182,17 @@ impl RunSummary {
 
     /// The snapshots are exact; what the agent reports is not.
     fn snapshot_taken(&mut self, snapshot: &SnapshotRecord) {
-        if let Some(attempt) = self.attempts.last_mut() {
+        let before = self.scan.last_snapshot.replace(snapshot.id.clone());
+        if snapshot.moment == SnapshotMoment::End
+            && let Some(attempt) = self.attempts.last_mut()
+        {
             let files = snapshot.changes.iter().map(|change| change.path.clone());
             attempt.files = files.collect();
             attempt.changes = Some(ChangeTotals {
                 files: snapshot.files,
                 added: snapshot.added,
                 removed: snapshot.removed,
+                snapshots: before.map(|before| (before, snapshot.id.clone())),
             });
         }
     }
@@ -206,6 +212,7 @@ impl RunSummary {
     fn attempt_started(&mut self, iteration: u64, attempt: u64, at: Timestamp) {
         self.scan = ScanState {
             message_ended: true,
+            last_snapshot: self.scan.last_snapshot.take(),
             ..ScanState::default()
         };
         self.attempts.push(AttemptSummary {

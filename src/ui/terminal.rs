@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::stdout::StdoutWriter;
-use super::tui::{OnEnd, OpenRunFiles, Role, TerminalGuard, Tui, TuiOptions};
+use super::tui::{ListScreen, OnEnd, OpenRunFiles, Role, TerminalGuard, ThemeChoice, Tui, TuiOptions};
 use super::{
     FrontEnd, JsonLines, LiveLines, LiveLinesOptions, Plain, PlainOptions, Table, Tone, UiHost, Verbosity,
     clean,
@@ -101,6 +101,7 @@ impl Terminal {
         &self,
         role: Role,
         on_end: OnEnd,
+        theme: ThemeChoice,
         open_run_files: OpenRunFiles,
         guard: Option<TerminalGuard>,
     ) -> io::Result<Tui> {
@@ -109,11 +110,17 @@ impl Terminal {
             color: self.colors(&stdout),
             role,
             on_end,
+            theme,
             width: width(&stdout),
             open_run_files,
             guard,
             host: self.host.clone(),
         })
+    }
+
+    /// A full-screen list to choose from.
+    pub fn list_screen(&self, theme: ThemeChoice, guard: Option<TerminalGuard>) -> io::Result<ListScreen> {
+        ListScreen::open(self.colors(&io::stdout()), theme, guard, &self.host)
     }
 
     /// A buffered writer of JSON lines to stdout. The caller must flush it.
@@ -127,6 +134,11 @@ impl Terminal {
         stdout.flush()
     }
 
+    /// Whether stdout is a terminal.
+    pub fn is_interactive(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Prints a long text, on a terminal with the user's pager if the text does not fit.
     pub fn page(&self, text: &str) -> io::Result<()> {
         let height = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_row));
@@ -135,6 +147,28 @@ impl Terminal {
             return self.print(text);
         }
         Ok(())
+    }
+
+    /// Shows a manual page in the troff format with `man`. Returns false if stdout is no terminal or `man` cannot do that.
+    pub fn page_manual(&self, roff: &str) -> io::Result<bool> {
+        if !io::stdout().is_terminal() {
+            return Ok(false);
+        }
+        let started = Command::new("man")
+            .args(["-l", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut program = match started {
+            Ok(program) => program,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        if let Some(mut stdin) = program.stdin.take() {
+            // The user may quit the pager before it has read everything.
+            let _ = stdin.write_all(roff.as_bytes());
+        }
+        Ok(program.wait()?.success())
     }
 
     fn page_with_program(&self, text: &str) -> io::Result<()> {

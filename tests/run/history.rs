@@ -287,12 +287,12 @@ fn show_lists_the_iterations_of_a_run() {
     ");
     let seen = parsed(&sandbox.ralph(&["show", "latest", "--json"]).exits_with(0).stdout);
     assert_eq!(seen["state"], "complete");
-    assert_eq!(seen["turns"][0]["rejected_by"], "proof");
+    assert_eq!(seen["iterations"][0]["rejected_by"], "proof");
     assert_eq!(
-        (&seen["turns"][0]["tools"], &seen["turns"][1]["tools"]),
+        (&seen["iterations"][0]["tools"], &seen["iterations"][1]["tools"]),
         (&json!(1), &json!(0))
     );
-    assert_eq!(seen["turns"][1]["gates"][0]["result"], "passed");
+    assert_eq!(seen["iterations"][1]["gates"][0]["result"], "passed");
     assert_eq!(seen["final_message"], "Now it is done.\n\nLOOP_COMPLETE");
     assert_eq!(seen["iterations"], 2);
 }

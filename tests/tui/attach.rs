@@ -52,7 +52,7 @@ fn viewer_pauses_messages_and_resumes_through_the_inbox() {
     viewer.keys("p");
     viewer.expect("Done, but unverified");
     driver.ends("exit status: 0");
-    viewer.keys("4");
+    viewer.keys("7");
     viewer.expect("use the old parser");
     viewer.keys("q");
     viewer.ends("exit status: 0");
@@ -74,7 +74,7 @@ fn viewer_stops_an_iteration_and_answers_a_question() {
     driver.expect("working");
     let viewer = Terminal::start(&sandbox, &["attach"], (100, 30));
     viewer.expect("s skip");
-    viewer.keys("s");
+    viewer.keys("sy");
     viewer.expect("c continue");
     viewer.keys("c");
     driver.ends("exit status: 0");
@@ -114,7 +114,7 @@ fn replay_shows_the_recorded_time() {
     ] {
         let viewer = Terminal::start(&sandbox, arguments, (100, 30));
         viewer.expect("Done, but unverified");
-        viewer.keys("4");
+        viewer.keys("7");
         viewer.expect("go");
         viewer.keys("q");
         viewer.ends("exit status: 0");

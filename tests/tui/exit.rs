@@ -34,7 +34,7 @@ fn screen_stays_open_for_a_user_who_is_reading() {
         .with_script("default", &script);
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (80, 24));
     terminal.expect("working");
-    terminal.keys("6");
+    terminal.keys("9");
     terminal.expect("iteration      time");
     std::fs::write(sandbox.path("agent").join("go"), "").expect("a file");
     terminal.expect("q quit");

@@ -21,26 +21,33 @@ fn demo_handles_pause_message_tabs_search_resize_and_quit() {
     terminal.expect("Done. All gates passed");
     terminal.expect("q quit");
 
+    // The end of the run: task, changes, gates, cost and what to do next.
+    terminal.expect("1 file, +2 −2: greet.sh");
+    terminal.expect("verified    ✓ test · sh test.sh");
     terminal.keys("\t");
+    terminal.expect("▾ M greet.sh");
+    terminal.expect("@@ line");
+    terminal.keys("4");
     terminal.expect("started      took");
     terminal.keys("\x1b[B\x1b[B\r");
     terminal.expect("│ path: greet.sh");
-    terminal.keys("3");
+    terminal.keys("6");
     terminal.expect("✗ gate test");
-    terminal.keys("4");
+    terminal.keys("7");
     terminal.expect("Make the project's test pass");
     terminal.expect("mind the empty name");
-    terminal.keys("5");
-    terminal.expect("This agent has no screen of its own");
-    terminal.keys("6");
+    terminal.keys("8");
+    terminal.expect("this agent has no screen of its own");
+    terminal.keys("9");
     terminal.expect("not reported by this agent");
     terminal.keys("?");
-    terminal.expect("a message for the next prompt");
+    terminal.expect("a message for the next prompt (Alt-Enter");
     terminal.keys("\x1b");
-    terminal.expect_not("a message for the next prompt");
+    terminal.expect_not("a message for the next prompt (Alt-Enter");
     terminal.keys("1\x1b[D");
     terminal.expect("viewing 1");
     terminal.keys("/comma\r");
+    terminal.expect(" of ");
     terminal.expect("n N next");
 
     let before = terminal.wait_until_stable();
@@ -167,6 +174,8 @@ fn keys_stop_an_iteration_and_end_a_wait() {
     let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (100, 30));
     terminal.expect("agent is running");
     terminal.keys("s");
+    terminal.expect("Stop this iteration?");
+    terminal.keys("y");
     terminal.expect("◷ waiting 59:");
     terminal.expect("w wake now");
     terminal.keys("w");
@@ -178,4 +187,58 @@ fn keys_stop_an_iteration_and_end_a_wait() {
         .map(|record| record["kind"].clone())
         .collect();
     assert_eq!(commands, ["stop_iteration", "wake"]);
+}
+
+#[test]
+fn message_line_is_edited_and_keeps_its_lines() {
+    let sandbox = hanging_agent();
+    let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (100, 30));
+    terminal.expect("agent is running");
+    terminal.keys("m");
+    terminal.expect("for the next prompt:");
+    // Ctrl-W deletes a word, Ctrl-A goes to the start, Alt-Enter starts a line.
+    terminal.keys("use parser wrongly\x17\x01please \x05now\x1b\rand test it\r");
+    terminal.expect("you: please use parser now");
+    // The earlier message is recalled.
+    terminal.keys("m\x1b[A");
+    terminal.expect("for the next prompt: please use parser now");
+    terminal.keys("\x1b");
+    terminal.keys("\x03");
+    terminal.ends("exit status: 130");
+    let messages: Vec<_> = sandbox
+        .records("told")
+        .iter()
+        .filter_map(|record| record["text"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(messages, ["please use parser now\nand test it"]);
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_takes_it_again() {
+    let sandbox = hanging_agent();
+    let terminal = Terminal::start(&sandbox, &["run", "-p", "go"], (100, 30));
+    terminal.expect("agent is running");
+    terminal.keys("\x1a");
+    let status = format!("/proc/{}/stat", terminal.pid());
+    let stopped = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains(") T "));
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !stopped() {
+        assert!(std::time::Instant::now() < deadline, "ralph was not stopped");
+        std::thread::yield_now();
+    }
+    let count = |sequence: &[u8]| {
+        let bytes = terminal.bytes();
+        bytes
+            .windows(sequence.len())
+            .filter(|bytes| *bytes == sequence)
+            .count()
+    };
+    assert_eq!(count(b"\x1b[?1049l"), 1, "the screen was left");
+    terminal.kill(rustix::process::Signal::CONT);
+    terminal.keys("?");
+    terminal.expect("suspend ralph; fg continues");
+    assert_eq!(count(b"\x1b[?1049h"), 2, "the screen was entered again");
+    terminal.keys("\x1b");
+    terminal.keys("\x03");
+    terminal.ends("exit status: 130");
 }

@@ -112,6 +112,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("bench list", &["ralph bench list --json"]),
     ("agents", &["ralph agents", "ralph agents test claude"]),
+    ("top", &["ralph top", "ralph top --json | jq '.[].id'"]),
+    ("docs", &["ralph docs", "ralph docs gates"]),
     (
         "agents test",
         &[

@@ -30,7 +30,7 @@ pub(super) use plan::{
     PlanArguments, PlanCheckArguments, PlanCommand, PlanRunArguments, PlanStatusArguments, PlanStopArguments,
     PlanTaskArguments, PlanTellArguments,
 };
-pub(super) use playback::{AttachArguments, ReplayArguments, TranscriptArguments};
+pub(super) use playback::{AttachArguments, ReplayArguments, TopArguments, TranscriptArguments};
 pub(super) use project::{
     AgentReportArguments, AgentTestArguments, AgentsArguments, AgentsCommand, ConfigCommand,
     DriversArguments, DriversCommand, GatesArguments, GatesCommand, HatsArguments, HatsCommand,
@@ -39,7 +39,7 @@ pub(super) use project::{
 pub(super) use run::{
     AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,
 };
-pub(super) use short_help::shorten_if_requested;
+pub(super) use short_help::{shorten_if_requested, without_agent_options};
 pub(super) use undo::{DiffArguments, RestoreArguments};
 
 /// Runs a headless coding agent in a loop until the work is verified as done.
@@ -113,6 +113,8 @@ pub(super) enum CliCommand {
     Demo(DemoArguments),
     /// Watch a run of this directory, whether it is running or has ended
     Attach(AttachArguments),
+    /// Show the active runs of all projects; Enter attaches to one
+    Top(TopArguments),
     /// Serve a web page with the runs of all projects
     Serve(ServeArguments),
     /// Print the events of an agent's raw output
@@ -134,6 +136,8 @@ pub(super) enum CliCommand {
     },
     /// Print a manual page, or write all pages to a directory
     Man(ManArguments),
+    /// Read the documentation: list its pages, or print one
+    Docs(DocsArguments),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -225,6 +229,13 @@ pub(super) struct ManArguments {
     /// Write every page to this directory (for packaging)
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(super) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DocsArguments {
+    /// The page, such as gates [default: list the pages]
+    #[arg(value_name = "PAGE")]
+    pub(super) page: Option<String>,
 }
 
 /// The documents that have a schema.

@@ -52,3 +52,13 @@ fn speed(text: &str) -> Result<f64, String> {
         _ => Err("expected a number greater than 0, such as 1 or 10".to_owned()),
     }
 }
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TopArguments {
+    /// Print the list once instead of showing it on the whole terminal
+    #[arg(long)]
+    pub(in crate::cli) once: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}

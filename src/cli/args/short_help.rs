@@ -52,3 +52,22 @@ fn hide_rare(path: &str, command: Command) -> Command {
         None => command,
     }
 }
+
+/// Commands about the configuration. They accept the options of the agent, which rarely matter there.
+const ABOUT_CONFIGURATION: [&str; 3] = ["config", "trust", "doctor"];
+/// The options that matter there too.
+const SHOWN: [&str; 2] = ["config", "trust"];
+
+/// Hides the options of the agent in the help of commands that are not about the agent.
+pub(in crate::cli) fn without_agent_options(mut root: Command) -> Command {
+    for name in ABOUT_CONFIGURATION {
+        root = root.mut_subcommand(name, |command| {
+            command.mut_args(|argument| {
+                let hidden = argument.get_help_heading() == Some("Agent")
+                    && !SHOWN.contains(&argument.get_id().as_str());
+                if hidden { argument.hide(true) } else { argument }
+            })
+        });
+    }
+    root
+}

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::event::{Json, Meta, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent, Usage};
+use crate::event::{
+    Json, Meta, PlanItem, PlanStatus, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TranscriptEvent, Usage,
+};
 
 /// The argument that starts this program as the demo's agent.
 pub(super) const AGENT_ARGUMENT: &str = "__demo-agent";
@@ -67,13 +69,17 @@ fn second_iteration(agent: &mut DemoAgent) -> io::Result<()> {
     agent.think(
         "The gate reports that a greeting without a name is still wrong. I did not run the test; let me run it now.",
     )?;
+    agent.plan([PlanStatus::Active, PlanStatus::Pending, PlanStatus::Pending])?;
     agent.shell("sh test.sh")?;
+    agent.plan([PlanStatus::Done, PlanStatus::Active, PlanStatus::Pending])?;
     agent.think("An empty name must become \"world\": a default in the expansion.")?;
     agent.write("greet.sh", COMPLETE_FIX)?;
+    agent.plan([PlanStatus::Done, PlanStatus::Done, PlanStatus::Active])?;
     agent.shell("sh test.sh")?;
+    agent.plan([PlanStatus::Done; 3])?;
     agent.usage(1630, 142)?;
     agent.message(
-        "A greeting without a name now falls back to \"world\", and the test passes.\n\nLOOP_COMPLETE",
+        "A greeting without a name now falls back to **world**:\n\n```sh\necho \"Hello, ${1:-world}!\"\n```\n\nThe test passes.\n\nLOOP_COMPLETE",
     )
 }
 
@@ -91,6 +97,21 @@ impl DemoAgent {
     fn message(&mut self, text: &str) -> io::Result<()> {
         thread::sleep(DELAY);
         self.emit(TranscriptEvent::message(Tag::Ai, text))
+    }
+
+    /// Reports the plan of the second iteration.
+    fn plan(&mut self, states: [PlanStatus; 3]) -> io::Result<()> {
+        let steps = [
+            "run the test",
+            "use a default for an empty name",
+            "run the test again",
+        ];
+        let items = steps.iter().zip(states).map(|(text, status)| PlanItem {
+            text: (*text).to_owned(),
+            status,
+        });
+        let items = items.collect();
+        self.emit(TranscriptEvent::meta(Meta::Plan { items }))
     }
 
     fn read(&mut self, path: &str) -> io::Result<()> {

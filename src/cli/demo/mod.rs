@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::event::TEMPORARY_STATE;
 use crate::run::{FrontEnds, Host};
 use crate::store::StateDirectory;
 use crate::ui::tui::OnEnd;
@@ -43,7 +44,7 @@ const PROMPT: &str = "Make the project's test pass: run `sh test.sh` and fix gre
 pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
     let project = crate::process::scratch("ralph-demo-").map_err(failed("create a directory"))?;
     // Without --keep, nothing remains of the demo's run either.
-    let state = crate::process::scratch("ralph-demo-state-").map_err(failed("create a directory"))?;
+    let state = crate::process::scratch(TEMPORARY_STATE).map_err(failed("create a directory"))?;
     let directory = project.path().to_owned();
     create_project(&directory)?;
     print(
@@ -64,7 +65,7 @@ pub(super) fn demo(arguments: &DemoArguments, terminal: &Terminal, host: &Host) 
     };
     let choice = TuiChoice::of(arguments.tui, arguments.no_tui).unless(arguments.verbose);
     let visible = match choice.use_tui(terminal)? {
-        true => front_end::driver_tui(OnEnd::StayOpen, terminal, host)?,
+        true => front_end::driver_tui(OnEnd::StayOpen, front_end::theme_here(host), terminal, host)?,
         false => terminal.plain_front_end(verbosity),
     };
     let front_ends = FrontEnds {

@@ -21,11 +21,14 @@ pub struct Html<W: Write> {
     writer: W,
     sections: SectionBuilder,
     attempts: Vec<AttemptSummary>,
+    patches: Vec<((u64, u64), String)>,
 }
 
 impl<W: Write> Html<W> {
     pub fn begin(mut writer: W, header: &ExportHeader) -> io::Result<Self> {
         let id = escaped(header.id);
+        let title = escaped(&title(header));
+        let zone = escaped(&time_zone(header));
         write!(
             writer,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -33,8 +36,8 @@ impl<W: Write> Html<W> {
              <meta name=\"referrer\" content=\"no-referrer\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>ralph · run {id}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-             <header>\n<p class=\"kind\">ralph run</p>\n<h1>{id}</h1>\n{}</header>\n",
+             <title>{title} · ralph</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+             <header>\n<p class=\"kind\">ralph run <code>{id}</code> · times in {zone}</p>\n<h1>{title}</h1>\n{}</header>\n",
             verdict_line(&header.verdict, "")
         )?;
         let mut text = String::from("<dl class=\"facts\">\n");
@@ -62,6 +65,7 @@ impl<W: Write> Html<W> {
             writer,
             sections: SectionBuilder::default(),
             attempts: header.attempts.to_vec(),
+            patches: header.patches.clone(),
         })
     }
 
@@ -94,6 +98,10 @@ impl<W: Write> Html<W> {
         for item in &section.items {
             text.push_str(&blocks::item(item, &attempt.map(figures).unwrap_or_default()));
         }
+        let patch = self.patches.iter().find(|(of, _)| Some(*of) == section.iteration);
+        if let Some((_, patch)) = patch {
+            text.push_str(&diff(patch, attempt.and_then(AttemptSummary::files_label)));
+        }
         text.push_str("</section>\n");
         self.writer.write_all(text.as_bytes())
     }
@@ -106,6 +114,49 @@ impl<W: Write> Sink for Html<W> {
             None => Ok(()),
         }
     }
+}
+
+/// The first line of the task, or the id of the run.
+fn title(header: &ExportHeader) -> String {
+    let lines = header.prompt.unwrap_or_default().lines();
+    let mut lines = lines.map(|line| line.trim().trim_start_matches('#').trim());
+    let line = lines.find(|line| !line.is_empty()).unwrap_or(header.id);
+    first_line(line)
+}
+
+/// The time zone of all times on the page: `CET (UTC+01)`.
+fn time_zone(header: &ExportHeader) -> String {
+    let at = header
+        .attempts
+        .first()
+        .map(|attempt| attempt.began)
+        .unwrap_or_default();
+    let at = at.to_zoned(crate::ui::local_time_zone());
+    at.strftime("%Z (UTC%:z)").to_string()
+}
+
+/// The changes of an attempt, folded.
+fn diff(patch: &str, label: Option<String>) -> String {
+    let mut lines = String::new();
+    let mut in_header = true;
+    for line in clean(patch).lines() {
+        in_header = (in_header && !line.starts_with("@@")) || line.starts_with("diff --git ");
+        let class = match line.as_bytes().first() {
+            Some(b'@') => "hunk",
+            _ if in_header => "file",
+            Some(b'+') => "add",
+            Some(b'-') => "del",
+            _ => "same",
+        };
+        lines.push_str(&format!("<span class=\"{class}\">{}</span>\n", escaped(line)));
+    }
+    let summary = escaped(&format!("files changed: {}", label.unwrap_or_default()));
+    foldable(
+        "DIFF",
+        &summary,
+        &format!("<pre class=\"diff\">{lines}</pre>\n"),
+        "diff",
+    )
 }
 
 fn anchor((iteration, attempt): (u64, u64)) -> String {
@@ -181,6 +232,7 @@ mod tests {
             facts: vec![("agent", "<b>'x'</b>".into())],
             prompt: Some("</pre><script src=//evil></script>"),
             attempts: &[],
+            patches: vec![((1, 1), "diff --git a/x b/x\n@@ -1 +1 @@\n-<b>\n+<script>".into())],
             final_message: "```\n</pre><style>*{}</style>",
         };
         let mut page = Vec::new();

@@ -26,6 +26,8 @@ pub struct ExportHeader<'a> {
     pub prompt: Option<&'a str>,
     pub attempts: &'a [AttemptSummary],
     pub final_message: &'a str,
+    /// The changes of the attempts as patches, by iteration and attempt.
+    pub patches: Vec<((u64, u64), String)>,
 }
 
 /// `12.3s · 5 tool calls · 2 files · 12.3k tokens · $0.02`; leaves out unknown figures.

@@ -56,6 +56,7 @@ pub(super) struct ExportedToolCall {
     pub(super) output: CappedText,
     pub(super) status: Option<ToolStatus>,
     pub(super) duration: Option<Duration>,
+    pub(super) began: Timestamp,
     pub(super) nested: bool,
 }
 
@@ -270,7 +271,7 @@ impl SectionBuilder {
                 flow,
                 parent,
             } => self.text(*tag, text, *flow, parent.is_some()),
-            TranscriptEvent::ToolStart { tool } => self.tool_started(tool),
+            TranscriptEvent::ToolStart { tool } => self.tool_started(tool, at),
             TranscriptEvent::ToolOutput { tool, text } => {
                 if let Some(open) = self.tool(&tool.id) {
                     open.output.push(text);
@@ -279,7 +280,9 @@ impl SectionBuilder {
             TranscriptEvent::ToolEnd { tool } => {
                 if let Some(open) = self.tool(&tool.id) {
                     open.status = Some(tool.status);
-                    open.duration = tool.duration_ms.map(Duration::from_millis);
+                    // Most agents do not report the duration.
+                    let measured = Some(units::since(open.began, at)).filter(|took| !took.is_zero());
+                    open.duration = tool.duration_ms.map(Duration::from_millis).or(measured);
                 }
                 self.open_tools.remove(&tool.id);
             }
@@ -309,7 +312,7 @@ impl SectionBuilder {
         }
     }
 
-    fn tool_started(&mut self, tool: &ToolStart) {
+    fn tool_started(&mut self, tool: &ToolStart, at: Timestamp) {
         let input = tool.input.as_ref();
         self.open_tools.insert(tool.id.clone(), self.section.items.len());
         self.push(SectionItem::ToolCall(ExportedToolCall {
@@ -319,6 +322,7 @@ impl SectionBuilder {
                 .unwrap_or_default(),
             input: CappedText::new(&input.map(format_input).unwrap_or_default()),
             nested: tool.parent.is_some(),
+            began: at,
             ..ExportedToolCall::default()
         }));
     }

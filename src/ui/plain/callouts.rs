@@ -10,10 +10,8 @@ use super::status::PlainActivity;
 use crate::event::{CostSource, IterationOutcome, PlanStatus, Usage};
 use crate::ui::{Tone, iteration_verdict, units};
 
-/// How many plan items are shown, and how much reasoning if there is no plan.
+/// How many plan items are shown.
 const PLAN_ITEMS: usize = 10;
-const REASONING_ROWS: usize = 2;
-const REASONING_SENTENCES: usize = 2;
 
 impl PlainRenderer {
     pub(super) fn iteration_ended(
@@ -43,15 +41,7 @@ impl PlainRenderer {
 
     fn plan_callout(&mut self) {
         if !self.iteration.plan.is_empty() {
-            return self.plan_items();
-        }
-        let reasoning = first_sentences(&self.iteration.reasoning, REASONING_SENTENCES);
-        if !reasoning.is_empty() {
-            let reasoning = reasoning.to_owned();
-            self.page.begin(labels::PLAN, None);
-            self.page.limit_rows(REASONING_ROWS);
-            self.page.text(Tone::Plain, &reasoning);
-            self.page.close();
+            self.plan_items();
         }
     }
 
@@ -71,55 +61,40 @@ impl PlainRenderer {
             self.page.end_row();
             label = Label::SAME;
         }
-        self.and_more(items.len().saturating_sub(PLAN_ITEMS) as u64, "");
+        self.and_more(items.len().saturating_sub(PLAN_ITEMS) as u64);
         self.iteration.plan = items;
     }
 
+    /// The number of calls of each tool. The calls themselves have been printed.
     fn actions_callout(&mut self) {
         let tools = std::mem::take(&mut self.iteration.tools);
-        let mut label = labels::ACTIONS;
-        if !tools.lists_all() {
-            let named: u64 = tools.by_name.iter().map(|(_, count)| count).sum();
-            let mut groups: Vec<String> = tools
-                .by_name
-                .iter()
-                .map(|(name, count)| format!("{name} ×{count}"))
-                .collect();
-            if named < tools.ended {
-                groups.push(format!("others ×{}", tools.ended - named));
-            }
-            let calls = units::count(tools.ended, "call");
-            self.page.begin(label, None);
-            let text = format!(
-                "{calls}, {} failed: {}",
-                units::grouped(tools.failed),
-                groups.join(" · ")
-            );
-            self.page.text(Tone::Plain, &text);
-            label = Label::SAME;
+        if tools.ended == 0 {
+            return;
         }
-        let shown = if tools.lists_all() {
-            &tools.listed
-        } else {
-            &tools.failures
-        };
-        for tool in shown {
-            self.page.line(label);
-            self.ended_tool(tool, true);
-            label = Label::SAME;
+        let named: u64 = tools.by_name.iter().map(|(_, count)| count).sum();
+        let groups = tools.by_name.iter().map(|(name, count)| match count {
+            1 => name.clone(),
+            count => format!("{name} ×{count}"),
+        });
+        let mut groups: Vec<String> = groups.collect();
+        if named < tools.ended {
+            groups.push(format!("others ×{}", tools.ended - named));
         }
-        if !tools.lists_all() {
-            self.and_more(tools.failed - tools.failures.len() as u64, " failed");
+        let mut text = units::count(tools.ended, "call");
+        if tools.failed > 0 {
+            text += &format!(", {} failed", units::grouped(tools.failed));
         }
+        self.page.begin(labels::ACTIONS, None);
+        self.page
+            .text(Tone::Plain, &format!("{text}: {}", groups.join(" · ")));
+        self.page.close();
     }
 
-    fn and_more(&mut self, count: u64, what: &str) {
+    fn and_more(&mut self, count: u64) {
         if count > 0 {
             self.page.line(Label::SAME);
-            self.page.put(
-                Tone::Faint,
-                &format!("… and {} more{what}", units::grouped(count)),
-            );
+            self.page
+                .put(Tone::Faint, &format!("… and {} more", units::grouped(count)));
             self.page.end_row();
         }
     }
@@ -170,33 +145,4 @@ pub(super) fn cost_source_label(usage: &Usage) -> Option<&'static str> {
         CostSource::Reported => "reported",
         CostSource::Priced => "priced",
     })
-}
-
-/// The first `sentences` sentences of a text.
-fn first_sentences(text: &str, sentences: usize) -> &str {
-    let text = text.trim();
-    let ends = text
-        .char_indices()
-        .zip(text.chars().skip(1))
-        .filter(|((_, c), next)| matches!(c, '.' | '!' | '?') && next.is_whitespace())
-        .map(|((at, _), _)| at + 1);
-    ends.take(sentences)
-        .nth(sentences - 1)
-        .map_or(text, |end| &text[..end])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_sentences;
-
-    #[test]
-    fn sentences_end_at_punctuation_before_white_space() {
-        assert_eq!(
-            first_sentences("Look at v1.2 first. Then fix! Then rest.", 2),
-            "Look at v1.2 first. Then fix!"
-        );
-        assert_eq!(first_sentences(" no stop at all", 2), "no stop at all");
-        assert_eq!(first_sentences("One. 日本", 2), "One. 日本");
-        assert_eq!(first_sentences("", 2), "");
-    }
 }

@@ -4,6 +4,7 @@
 
 mod argument;
 mod callouts;
+mod changes;
 mod commands;
 mod meta;
 mod one_line;

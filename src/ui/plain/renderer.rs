@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, tz::TimeZone};
 
+use super::changes::RunChanges;
 use super::output_buffer::{Label, Page};
 use super::status::PlainActivity;
 use super::tools::IterationTools;
@@ -70,6 +71,7 @@ pub(super) struct PlainRenderer {
     pub(super) used: Usage,
     pub(super) roles: UsageByRole,
     pub(super) gates: Vec<GateCounts>,
+    pub(super) changes: RunChanges,
     pub(super) passed_gates: PassedGates,
     pub(super) activity: PlainActivity,
 }
@@ -83,8 +85,6 @@ pub(super) struct IterationState {
     pub(super) usage: Usage,
     pub(super) tools: IterationTools,
     pub(super) plan: Vec<PlanItem>,
-    /// The start of the agent's reasoning.
-    pub(super) reasoning: String,
     /// The session line that was printed last.
     pub(super) session_line: String,
 }
@@ -109,6 +109,7 @@ impl PlainRenderer {
             used: Usage::default(),
             roles: UsageByRole::default(),
             gates: Vec::new(),
+            changes: RunChanges::default(),
             passed_gates: PassedGates::default(),
             activity: PlainActivity::Idle,
         }
@@ -130,6 +131,9 @@ impl PlainRenderer {
         let at = record.at;
         self.passed_gates.apply(&record.event);
         self.roles.apply(&record.event);
+        if let RunEvent::Snapshot(snapshot) = &record.event {
+            self.changes.apply(snapshot);
+        }
         match &record.event {
             RunEvent::RunStarted(header) => self.run_started(header, at),
             RunEvent::IterationStarted {

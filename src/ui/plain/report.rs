@@ -58,6 +58,9 @@ impl PlainRenderer {
         self.page
             .put_untruncated(Tone::Strong, &format!(" {}", verdict.sentence));
         self.page.end_row();
+        if let Some(changes) = self.changes.summary() {
+            self.field("changed", &changes);
+        }
         let of = header
             .as_ref()
             .map(|header| format!(" of {}", units::grouped(header.max_iterations)));
@@ -87,8 +90,14 @@ impl PlainRenderer {
         let gates = self.gate_summary();
         self.field("gates", &gates);
         if let Some(header) = &header {
-            if let Some(directory) = &header.directory {
+            if let Some(directory) = header.kept_directory() {
                 self.field("journal", directory);
+            }
+            if self.changes.any()
+                && header.kept_directory().is_some()
+                && matches!(outcome, RunOutcome::Complete { .. })
+            {
+                self.field("review", &format!("ralph diff {}", header.run_id));
             }
             if let Some(advice) = next_step(outcome, &header.run_id) {
                 self.field("next", &advice);

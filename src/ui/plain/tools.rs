@@ -20,6 +20,8 @@ pub(super) struct OpenTool {
     pub(super) printed_at: u64,
     newlines: u64,
     ends_mid_line: bool,
+    /// The end of the output.
+    tail: String,
 }
 
 impl OpenTool {
@@ -33,6 +35,7 @@ impl OpenTool {
             printed_at: 0,
             newlines: 0,
             ends_mid_line: false,
+            tail: String::new(),
         }
     }
 
@@ -40,7 +43,23 @@ impl OpenTool {
         if let Some(last) = text.as_bytes().last() {
             self.newlines += memchr_iter(b'\n', text.as_bytes()).count() as u64;
             self.ends_mid_line = *last != b'\n';
+            let start = text.ceil_char_boundary(text.len().saturating_sub(TAIL));
+            self.tail.push_str(&text[start..]);
+            if self.tail.len() > 2 * TAIL {
+                let excess = self.tail.ceil_char_boundary(self.tail.len() - TAIL);
+                self.tail.drain(..excess);
+            }
         }
+    }
+
+    /// The last lines of the output, and the number of lines before them.
+    pub(super) fn last_lines(&self, max: usize) -> (u64, Vec<&str>) {
+        let lines: Vec<&str> = self.tail.trim_end().lines().collect();
+        let shown = lines[lines.len().saturating_sub(max)..].to_vec();
+        let blank = self.tail[self.tail.trim_end().len()..].matches('\n').count();
+        let total = self.newlines + u64::from(self.ends_mid_line);
+        let above = total.saturating_sub(shown.len() as u64 + blank.saturating_sub(1) as u64);
+        (above, shown)
     }
 
     fn ended(&self, status: ToolStatus, duration: Option<Duration>) -> EndedTool {
@@ -55,7 +74,7 @@ impl OpenTool {
 }
 
 /// A call that has ended.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct EndedTool {
     pub(super) status: ToolStatus,
     pub(super) name: String,
@@ -75,16 +94,13 @@ impl EndedTool {
 }
 
 const MAX_OPEN: usize = 64;
-const MAX_LISTED: usize = 8;
-const MAX_FAILURES: usize = 5;
+/// Bytes of each output's end that are stored.
+const TAIL: usize = 4096;
 const MAX_NAMES: usize = 12;
 
 #[derive(Debug, Default)]
 pub(super) struct IterationTools {
     pub(super) open: Vec<OpenTool>,
-    /// The first calls that ended.
-    pub(super) listed: Vec<EndedTool>,
-    pub(super) failures: Vec<EndedTool>,
     pub(super) failed: u64,
     pub(super) ended: u64,
     /// Calls per tool, in order of the first call. Tools beyond `MAX_NAMES` are not counted.
@@ -117,18 +133,18 @@ impl IterationTools {
             }
             None => OpenTool::new(&end.id, "tool", String::new(), now).ended(end.status, reported),
         };
-        self.record(ended.clone());
+        self.record(&ended);
         (open, ended)
     }
 
     /// Ends all running calls with an unknown status.
     pub(super) fn end_all(&mut self) {
         for open in std::mem::take(&mut self.open) {
-            self.record(open.ended(ToolStatus::Unknown, None));
+            self.record(&open.ended(ToolStatus::Unknown, None));
         }
     }
 
-    fn record(&mut self, tool: EndedTool) {
+    fn record(&mut self, tool: &EndedTool) {
         self.ended += 1;
         let known = self.by_name.iter().position(|(name, _)| *name == tool.name);
         match known {
@@ -136,19 +152,6 @@ impl IterationTools {
             None if self.by_name.len() < MAX_NAMES => self.by_name.push((tool.name.clone(), 1)),
             None => {}
         }
-        if tool.status == ToolStatus::Fail {
-            self.failed += 1;
-            if self.failures.len() < MAX_FAILURES {
-                self.failures.push(tool.clone());
-            }
-        }
-        if self.listed.len() < MAX_LISTED {
-            self.listed.push(tool);
-        }
-    }
-
-    /// True if `listed` contains all calls.
-    pub(super) fn lists_all(&self) -> bool {
-        self.listed.len() as u64 == self.ended
+        self.failed += u64::from(tool.status == ToolStatus::Fail);
     }
 }

@@ -3,17 +3,17 @@
 use jiff::Timestamp;
 
 use super::argument::{fields, main_argument};
-use super::one_line::{head, one_line};
+use super::one_line::one_line;
 use super::output_buffer::Label;
 use super::renderer::{PlainRenderer, labels};
 use super::tools::{EndedTool, OpenTool};
 use crate::event::{Flow, Json, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent};
-use crate::ui::Tone;
+use crate::ui::{Tone, units};
 
 /// How many rows of reasoning, echoed prompts and unassigned tool output are shown.
 const EXCERPT_ROWS: usize = 3;
-/// How much reasoning is stored for the PLAN callout.
-const MAX_REASONING_BYTES: usize = 600;
+/// Lines of a failed call's output that are shown.
+const FAILURE_LINES: usize = 5;
 const MAX_NAME_COLUMNS: usize = 60;
 
 impl PlainRenderer {
@@ -55,21 +55,7 @@ impl PlainRenderer {
         } else if flow == Flow::Line {
             self.page.text(tone, "\n");
         }
-        self.store_text(tag, text, continues, parent);
         self.page.text(tone, text);
-    }
-
-    fn store_text(&mut self, tag: Tag, text: &str, continues: bool, parent: Option<&str>) {
-        if parent.is_some() {
-            return;
-        }
-        let reasoning = &mut self.iteration.reasoning;
-        if tag == Tag::Think && reasoning.len() < MAX_REASONING_BYTES {
-            if !continues && !reasoning.is_empty() {
-                reasoning.push(' ');
-            }
-            reasoning.push_str(head(text, MAX_REASONING_BYTES - reasoning.len()));
-        }
     }
 
     fn tool_start(&mut self, tool: &ToolStart, at: Timestamp) {
@@ -159,13 +145,34 @@ impl PlainRenderer {
             self.page.is_open(labels::TOOL, Some(&open.id))
                 || (open.printed_at == self.page.lines && self.page.column == 0)
         });
-        let nested = open.is_some_and(|open| open.nested);
+        let nested = open.as_ref().is_some_and(|open| open.nested);
         self.tool_line(nested, if follows { Label::SAME } else { labels::TOOL });
         self.ended_tool(&ended, !follows);
+        // With --verbose, the whole output has been printed.
+        if let Some(open) = open.filter(|_| end.status == ToolStatus::Fail && !self.is_verbose()) {
+            self.failure_output(&open);
+        }
+    }
+
+    /// The end of a failed call's output.
+    fn failure_output(&mut self, tool: &OpenTool) {
+        let (above, lines) = tool.last_lines(FAILURE_LINES);
+        if lines.is_empty() {
+            return;
+        }
+        self.page.begin(Label::SAME, None);
+        if above > 0 {
+            let above = units::count(above, "line");
+            self.page.text(Tone::Faint, &format!("  … {above} above\n"));
+        }
+        for line in lines {
+            self.page.text(Tone::Plain, &format!("  {line}\n"));
+        }
+        self.page.close();
     }
 
     /// Completes a line with the status of a call, and with its name if `named`.
-    pub(super) fn ended_tool(&mut self, tool: &EndedTool, named: bool) {
+    fn ended_tool(&mut self, tool: &EndedTool, named: bool) {
         let (mark, tone) = match tool.status {
             ToolStatus::Ok => ("✓", Tone::Good),
             ToolStatus::Fail => ("✗", Tone::Bad),

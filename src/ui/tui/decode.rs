@@ -2,6 +2,8 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
+use super::theme::Background;
+
 const ESCAPE: u8 = 0x1b;
 const PASTE_END: &[u8] = b"\x1b[201~";
 /// Longer escape sequences are discarded.
@@ -14,12 +16,15 @@ pub(super) struct KeyDecoder {
     /// The start of an incomplete sequence.
     pending: Vec<u8>,
     pasted: Option<Vec<u8>>,
+    background: Option<Background>,
 }
 
 /// The first element of the pending bytes.
 enum Decoded {
     /// A key and its length in bytes.
     Key(KeyEvent, usize),
+    /// The terminal's background and the length of the reply.
+    Background(Background, usize),
     /// Bytes to skip.
     Ignored(usize),
     PasteStart(usize),
@@ -52,6 +57,10 @@ impl KeyDecoder {
                     out.push(Event::Key(key));
                     at += count;
                 }
+                Decoded::Background(background, count) => {
+                    self.background = Some(background);
+                    at += count;
+                }
                 Decoded::Ignored(count) => at += count,
                 Decoded::PasteStart(count) => {
                     self.pasted = Some(Vec::new());
@@ -62,6 +71,11 @@ impl KeyDecoder {
             }
         }
         self.pending.drain(..at);
+    }
+
+    /// The background that the terminal has reported since the last call.
+    pub(super) fn take_background(&mut self) -> Option<Background> {
+        self.background.take()
     }
 
     /// Whether the last bytes are an incomplete sequence.
@@ -129,8 +143,9 @@ fn escape(bytes: &[u8]) -> Decoded {
             None => Decoded::Incomplete,
             Some(last) => arrow(*last).map_or(Decoded::Ignored(3), |code| Decoded::Key(code.into(), 3)),
         },
-        // Replies to terminal queries, which ralph never sends.
+        // Replies to terminal queries.
         Some(b']' | b'P' | b'_' | b'^' | b'X') => string(bytes),
+        Some(b'\r') => Decoded::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT), 2),
         Some(_) => Decoded::Key(KeyCode::Esc.into(), 1),
     }
 }
@@ -146,6 +161,7 @@ fn control_sequence(bytes: &[u8]) -> Decoded {
         b'~' => match first {
             b"1" | b"7" => Some(KeyCode::Home),
             b"4" | b"8" => Some(KeyCode::End),
+            b"3" => Some(KeyCode::Delete),
             b"5" => Some(KeyCode::PageUp),
             b"6" => Some(KeyCode::PageDown),
             b"200" => return Decoded::PasteStart(length),
@@ -175,7 +191,17 @@ fn string(bytes: &[u8]) -> Decoded {
     match (bell, terminator) {
         (None, None) => Decoded::Incomplete,
         (bell, terminator) => {
-            Decoded::Ignored(bell.unwrap_or(usize::MAX).min(terminator.unwrap_or(usize::MAX)))
+            let length = bell.unwrap_or(usize::MAX).min(terminator.unwrap_or(usize::MAX));
+            let reply = bytes[..length].strip_prefix(b"\x1b]11;");
+            match reply.and_then(|reply| std::str::from_utf8(reply).ok()) {
+                Some(reply) => {
+                    let reply = reply.trim_end_matches(['\x07', '\x1b', '\\']);
+                    Background::of_reply(reply).map_or(Decoded::Ignored(length), |background| {
+                        Decoded::Background(background, length)
+                    })
+                }
+                None => Decoded::Ignored(length),
+            }
         }
     }
 }
@@ -234,6 +260,23 @@ mod tests {
         assert_eq!(decode(&[b"\x1b\x1b"]), keys(&[KeyCode::Esc, KeyCode::Esc]));
         let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         assert_eq!(decode(&[b"\x03"]), [Event::Key(ctrl_c)]);
+    }
+
+    #[test]
+    fn reply_to_the_query_for_the_background_is_no_key() {
+        for end in ["\x07", "\x1b\\"] {
+            let (mut decoder, mut out) = (KeyDecoder::default(), Vec::new());
+            decoder.feed(format!("a\x1b]11;rgb:ffff/ffff/ffff{end}b").as_bytes(), &mut out);
+            assert_eq!(out, keys(&[KeyCode::Char('a'), KeyCode::Char('b')]));
+            assert_eq!(decoder.take_background(), Some(Background::Light));
+            assert_eq!(decoder.take_background(), None);
+        }
+    }
+
+    #[test]
+    fn alt_enter_is_one_key() {
+        let alt_enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT);
+        assert_eq!(decode(&[b"\x1b\r"]), [Event::Key(alt_enter)]);
     }
 
     #[test]

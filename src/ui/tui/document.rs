@@ -32,6 +32,14 @@ impl Scroll {
     pub(super) const START: Self = Self::At { item: 0, row: 0 };
 }
 
+/// A search match: its row, and its number among all matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) row: usize,
+    pub(super) number: usize,
+    pub(super) total: usize,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Up,
@@ -117,6 +125,12 @@ impl Document {
             .take(count)
     }
 
+    /// The item that contains a row.
+    pub(super) fn item_at(&self, row: usize) -> Option<u64> {
+        let (id, _) = self.rows(row.min(self.total.saturating_sub(1)), 1).next()?;
+        Some(id)
+    }
+
     /// Start and end row of an item.
     pub(super) fn row_range(&self, id: u64) -> Option<(usize, usize)> {
         let index = self.items.iter().position(|item| item.id == id)?;
@@ -155,7 +169,7 @@ impl Document {
     }
 
     /// The next row that contains `wanted`, wrapping around at the ends.
-    pub(super) fn find(&self, wanted: &str, from: usize, direction: Direction) -> Option<usize> {
+    pub(super) fn find(&self, wanted: &str, from: usize, direction: Direction) -> Option<Found> {
         if wanted.is_empty() || self.total == 0 {
             return None;
         }
@@ -165,11 +179,16 @@ impl Document {
             .filter(|(_, (_, row))| !matches(&row.line.to_string(), wanted).is_empty())
             .map(|(index, _)| index)
             .collect();
-        match direction {
-            Direction::Down => found.iter().find(|row| **row > from).or(found.first()),
-            Direction::Up => found.iter().rev().find(|row| **row < from).or(found.last()),
-        }
-        .copied()
+        let last = found.len().checked_sub(1)?;
+        let index = match direction {
+            Direction::Down => found.iter().position(|row| *row > from).unwrap_or(0),
+            Direction::Up => found.iter().rposition(|row| *row < from).unwrap_or(last),
+        };
+        Some(Found {
+            row: found[index],
+            number: index + 1,
+            total: found.len(),
+        })
     }
 }
 
@@ -247,10 +266,16 @@ mod tests {
         assert_eq!(document.neighbor(Some(7), 0, Direction::Down), Some(7));
         assert_eq!(document.neighbor(None, 1, Direction::Up), Some(3));
         assert_eq!(document.neighbor(None, 4, Direction::Up), Some(7));
-        assert_eq!(document.find("7.", 2, Direction::Down), Some(3));
-        assert_eq!(document.find("7.", 4, Direction::Down), Some(2));
-        assert_eq!(document.find("3.1", 4, Direction::Up), Some(1));
-        assert_eq!(document.find("nothing", 4, Direction::Up), None);
+        let find = |wanted: &str, from: usize, direction: Direction| {
+            let found = document.find(wanted, from, direction)?;
+            Some((found.row, found.number, found.total))
+        };
+        assert_eq!(find("7.", 2, Direction::Down), Some((3, 2, 3)));
+        assert_eq!(find("7.", 4, Direction::Down), Some((2, 1, 3)));
+        assert_eq!(find("3.1", 4, Direction::Up), Some((1, 1, 1)));
+        assert_eq!(find("nothing", 4, Direction::Up), None);
+        assert_eq!(document.item_at(1), Some(3));
+        assert_eq!(document.item_at(99), Some(7));
     }
 
     #[test]

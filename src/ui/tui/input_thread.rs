@@ -109,6 +109,7 @@ fn run(to_renderer: &Sender<RenderMsg>, closed: &UnixStream, panics: &PanicScope
             terminal_closed |= read(&mut decoder, &mut events).is_err();
         }
         let mut messages: Vec<RenderMsg> = events.drain(..).map(RenderMsg::Key).collect();
+        messages.extend(decoder.take_background().map(RenderMsg::Background));
         if terminal_closed {
             messages.push(RenderMsg::TerminalClosed);
         }

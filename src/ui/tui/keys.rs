@@ -3,10 +3,14 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::document::{Direction, Scroll};
-use super::model::{RunActivity, Transcript, TuiState};
+use super::layout::LayoutSource;
+use super::line_editor::{LineCount, LineEditor};
+use super::loaded_files::LoadedFiles;
+use super::model::{BlockBody, RunActivity, Transcript, TuiState};
+use super::tab::Tab;
 use super::text::{Fold, Thinking, block_text};
-use super::view::{CommandAccess, Overlay, Role, Tab, ToolOrder, View, block};
-use crate::event::{Answer, Command, Interrupt};
+use super::view::{BlockId, CommandAccess, Overlay, Role, ToolOrder, View, block, block_of};
+use crate::event::{Answer, Command, Interrupt, PlanStatus};
 
 /// An effect of a key outside the view.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,41 +20,65 @@ pub(super) enum KeyAction {
     Copy(String),
     /// Save the displayed transcript as a file.
     Export,
+    /// Stop the process until it is continued, as Ctrl-Z does in a shell.
+    Suspend,
+    /// Show this text in the footer.
+    Notify(&'static str),
     /// Close the screen.
     Close,
 }
 
 /// The data that keys act on.
+#[derive(Clone, Copy)]
 pub(super) struct KeyContext<'a> {
     pub(super) state: &'a TuiState,
-    /// The displayed transcript.
-    pub(super) transcript: &'a Transcript,
+    pub(super) files: &'a LoadedFiles,
+}
+
+impl<'a> KeyContext<'a> {
+    fn source(self) -> LayoutSource<'a> {
+        let Self { state, files } = self;
+        LayoutSource { state, files }
+    }
+
+    /// The transcript of the displayed iteration.
+    fn transcript(self, view: &View) -> &'a Transcript {
+        self.files.transcript(view, self.state)
+    }
 }
 
 /// At least the number of lines in the list of keys.
-const MAX_HELP_SCROLL: usize = 20;
-/// Limit for a typed text, in bytes.
-const MAX_INPUT: usize = 4000;
+const MAX_HELP_SCROLL: usize = 60;
+/// Earlier messages and searches that can be recalled.
+const MAX_HISTORY: usize = 50;
 
 impl View {
-    pub(super) fn on_event(&mut self, event: &Event, context: &KeyContext<'_>) -> Option<KeyAction> {
+    pub(super) fn on_event(&mut self, event: &Event, context: KeyContext<'_>) -> Option<KeyAction> {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
-                self.lay_out_all(context.transcript);
+                self.lay_out_all(context.source());
                 self.press(*key, context)
             }
             Event::Paste(text) => {
-                self.type_in(text);
+                if let Overlay::Search(editor) | Overlay::Message(editor) = &mut self.overlay {
+                    editor.insert(text);
+                }
                 None
             }
             _ => None,
         }
     }
 
-    fn press(&mut self, key: KeyEvent, context: &KeyContext<'_>) -> Option<KeyAction> {
+    fn press(&mut self, key: KeyEvent, context: KeyContext<'_>) -> Option<KeyAction> {
         self.flash = None;
-        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Some(self.stop(Interrupt::Int, context));
+        match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return Some(self.stop(Interrupt::Int, context.state));
+            }
+            KeyCode::Char('z') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return Some(KeyAction::Suspend);
+            }
+            _ => {}
         }
         match &self.overlay {
             Overlay::None => self.command(key, context),
@@ -65,26 +93,32 @@ impl View {
             Overlay::ConfirmStop => {
                 self.overlay = Overlay::None;
                 let confirmed = matches!(key.code, KeyCode::Char('y' | 'Y' | 'q') | KeyCode::Enter);
-                confirmed.then(|| self.stop(Interrupt::Quit, context))
+                confirmed.then(|| self.stop(Interrupt::Quit, context.state))
             }
-            Overlay::Search(_) | Overlay::Message(_) => self.type_key(key),
+            Overlay::ConfirmSkip => {
+                self.overlay = Overlay::None;
+                let confirmed = matches!(key.code, KeyCode::Char('y' | 'Y' | 's') | KeyCode::Enter);
+                (confirmed && context.state.is_working()).then_some(KeyAction::Send(Command::StopIteration))
+            }
+            Overlay::Search(_) | Overlay::Message(_) => self.type_key(key, context),
         }
     }
 
     /// Stops the run. A viewer only closes the screen.
-    fn stop(&mut self, by: Interrupt, context: &KeyContext<'_>) -> KeyAction {
-        if self.role == Role::Viewer || context.state.is_over() {
+    fn stop(&mut self, by: Interrupt, state: &TuiState) -> KeyAction {
+        if self.role == Role::Viewer || state.is_over() {
             return KeyAction::Close;
         }
         self.stop_requested = true;
         KeyAction::Send(Command::Stop { by })
     }
 
-    fn command(&mut self, key: KeyEvent, context: &KeyContext<'_>) -> Option<KeyAction> {
+    fn command(&mut self, key: KeyEvent, context: KeyContext<'_>) -> Option<KeyAction> {
         let page = isize::try_from(self.height.saturating_sub(2)).unwrap_or(1).max(1);
+        let selects = matches!(self.tab, Tab::Tools | Tab::Changes | Tab::Gates);
         match key.code {
-            KeyCode::Up if self.tab == Tab::Tools => self.select(Direction::Up),
-            KeyCode::Down if self.tab == Tab::Tools => self.select(Direction::Down),
+            KeyCode::Up if selects => self.select(Direction::Up),
+            KeyCode::Down if selects => self.select(Direction::Down),
             KeyCode::Up => self.scroll_by(-1),
             KeyCode::Down => self.scroll_by(1),
             KeyCode::PageUp => self.scroll_by(-page),
@@ -93,12 +127,21 @@ impl View {
             KeyCode::End | KeyCode::Char('G') => self.follow(),
             KeyCode::Char('k') => self.select(Direction::Up),
             KeyCode::Char('j') => self.select(Direction::Down),
-            KeyCode::Left => self.step_iteration(Direction::Up, context.state),
-            KeyCode::Right => self.step_iteration(Direction::Down, context.state),
-            KeyCode::Tab => self.step_tab(1),
-            KeyCode::BackTab => self.step_tab(Tab::ALL.len() - 1),
-            KeyCode::Char(digit @ '1'..='6') => self.show(Tab::ALL[digit as usize - '1' as usize]),
-            KeyCode::Enter if self.selected.is_none() && self.tab == Tab::Transcript => {
+            KeyCode::Left => {
+                self.step_iteration(Direction::Up, context.state);
+                return None;
+            }
+            KeyCode::Right => {
+                self.step_iteration(Direction::Down, context.state);
+                return None;
+            }
+            KeyCode::Tab => self.step_tab(1, context),
+            KeyCode::BackTab => self.step_tab(Tab::COUNT - 1, context),
+            KeyCode::Char(digit @ '1'..='9') => {
+                let tab = Tab::ALL[digit as usize - '1' as usize];
+                return self.show_if_any(tab, context);
+            }
+            KeyCode::Enter if self.selected().is_none() && self.tab == Tab::Transcript => {
                 let answer = self.request('c', context.state);
                 if answer.is_some() {
                     return answer;
@@ -108,16 +151,33 @@ impl View {
             KeyCode::Enter => self.enter(context),
             KeyCode::Esc => self.step_back(),
             KeyCode::Char(c) => return self.letter(c, context),
-            _ => {}
+            _ => return None,
         }
+        self.follow_position(context.state);
         None
     }
 
-    fn letter(&mut self, letter: char, context: &KeyContext<'_>) -> Option<KeyAction> {
+    fn show_if_any(&mut self, tab: Tab, context: KeyContext<'_>) -> Option<KeyAction> {
+        if self.visible_tabs(context.state, context.files).contains(&tab) {
+            self.show(tab);
+            return None;
+        }
+        Some(KeyAction::Notify(match tab {
+            Tab::Changes => "no files have changed in this iteration",
+            Tab::Plan => "the agent has reported no plan in this iteration",
+            Tab::Tools => "no tool calls in this iteration",
+            Tab::Gates => "no gates have run in this iteration",
+            Tab::Terminal => "this agent has no screen of its own",
+            Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Usage => "no iteration has started",
+        }))
+    }
+
+    fn letter(&mut self, letter: char, context: KeyContext<'_>) -> Option<KeyAction> {
         match letter {
-            '/' => self.overlay = Overlay::Search(String::new()),
-            'n' => self.search(Direction::Down),
-            'N' => self.search(Direction::Up),
+            '/' => self.overlay = Overlay::Search(LineEditor::new(LineCount::One)),
+            'n' => self.search(Direction::Down, context.state),
+            'N' => self.search(Direction::Up, context.state),
+            'v' => self.step_pane(context),
             't' => {
                 self.thinking = match self.thinking {
                     Thinking::Brief => Thinking::Full,
@@ -140,12 +200,12 @@ impl View {
             '<' => self.pan = self.pan.saturating_sub(20),
             '>' => self.pan = (self.pan + 20).min(400),
             '?' => self.overlay = Overlay::Help(0),
-            'y' => return self.copy(context.transcript),
+            'y' => return self.copy(context),
             'e' => return Some(KeyAction::Export),
             'q' if self.role == Role::Viewer || context.state.is_over() => return Some(KeyAction::Close),
             // The confirmation prompt is already open, and `q` is one of its answers.
             'q' if matches!(context.state.activity, RunActivity::AwaitingConfirmation { .. }) => {
-                return Some(self.stop(Interrupt::Quit, context));
+                return Some(self.stop(Interrupt::Quit, context.state));
             }
             'q' => self.overlay = Overlay::ConfirmStop,
             command => return self.request(command, context.state),
@@ -168,10 +228,13 @@ impl View {
             },
             'p' if state.pausing => Command::Resume,
             'p' => Command::Pause,
-            's' if state.is_working() => Command::StopIteration,
+            's' if state.is_working() => {
+                self.overlay = Overlay::ConfirmSkip;
+                return None;
+            }
             'w' if waiting => Command::Wake,
             'm' => {
-                self.overlay = Overlay::Message(String::new());
+                self.overlay = Overlay::Message(LineEditor::new(LineCount::Several));
                 return None;
             }
             _ => return None,
@@ -181,7 +244,7 @@ impl View {
 
     fn follow(&mut self) {
         if self.tab == Tab::Transcript {
-            self.selected = None;
+            self.set_selected(None);
         }
         self.set_scroll(Scroll::End);
     }
@@ -191,8 +254,8 @@ impl View {
         if !self.query.is_empty() {
             self.query.clear();
             self.found = None;
-        } else if self.selected.is_some() {
-            self.selected = None;
+        } else if self.selected().is_some() {
+            self.set_selected(None);
         } else {
             self.show(Tab::Transcript);
             self.entry = None;
@@ -200,91 +263,173 @@ impl View {
         }
     }
 
-    fn step_tab(&mut self, steps: usize) {
-        let index = Tab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
-        self.show(Tab::ALL[(index + steps) % Tab::ALL.len()]);
+    fn step_tab(&mut self, steps: usize, context: KeyContext<'_>) {
+        let tabs = self.visible_tabs(context.state, context.files);
+        let index = tabs.iter().position(|tab| *tab == self.tab).unwrap_or(0);
+        // Backwards is one step less than all tabs.
+        let steps = if steps == 1 { 1 } else { tabs.len() - 1 };
+        self.show(tabs[(index + steps) % tabs.len()]);
     }
 
-    fn enter(&mut self, context: &KeyContext<'_>) {
-        match (self.tab, self.tool) {
-            (Tab::Transcript, _) => self.toggle_selected(context.transcript),
-            (Tab::Tools, Some(tool)) => {
-                self.show(Tab::Transcript);
-                self.set_scroll(Scroll::At { item: tool, row: 0 });
-                if block(context.transcript, tool).is_some_and(|block| self.fold_of(block) == Fold::Closed) {
-                    self.toggle(tool);
-                }
-                self.selected = Some(tool);
+    /// Shows the next page in the right pane.
+    fn step_pane(&mut self, context: KeyContext<'_>) {
+        let tabs = self.pane_tabs(context.state, context.files);
+        let shown = self.pane_tab(context.state, context.files);
+        let index = tabs.iter().position(|tab| Some(*tab) == shown);
+        self.pane = index.map(|index| tabs[(index + 1) % tabs.len()]);
+    }
+
+    fn enter(&mut self, context: KeyContext<'_>) {
+        let entry = self.entry_index(context.state);
+        match (self.tab, self.selected(), entry) {
+            (Tab::Transcript, _, _) => {
+                self.toggle_selected(context.state, context.files);
+                self.lay_out_again(context.source());
             }
-            (Tab::Tools | Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage, _) => {}
+            (Tab::Tools | Tab::Gates, Some(id), Some(entry)) => {
+                let item = BlockId::in_section(entry + 1, id).item();
+                self.show(Tab::Transcript);
+                self.set_section_fold(entry, Fold::Open);
+                self.set_scroll(Scroll::At { item, row: 0 });
+                let found = block(context.state, context.files, item);
+                if found.is_some_and(|block| self.fold_of(item, block) == Fold::Closed) {
+                    self.toggle(item);
+                }
+                self.set_selected(Some(item));
+                self.lay_out_again(context.source());
+            }
+            (Tab::Changes, Some(file), Some(entry)) => self.toggle_file(entry, file),
+            _ => {}
         }
     }
 
-    fn copy(&mut self, transcript: &Transcript) -> Option<KeyAction> {
-        let selected = match self.tab {
-            Tab::Tools => self.tool,
-            Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => self.selected,
+    /// The selected item of this tab, or all of it where nothing can be selected.
+    fn copy(&mut self, context: KeyContext<'_>) -> Option<KeyAction> {
+        let text = match (self.tab, self.selected()) {
+            (Tab::Transcript, Some(item)) => {
+                block(context.state, context.files, item).map(|block| block_text(&block.body))
+            }
+            (Tab::Tools | Tab::Gates, Some(id)) => {
+                block_of(context.transcript(self), id).map(|block| block_text(&block.body))
+            }
+            (Tab::Events, Some(id)) => {
+                let event = context.state.events.iter().find(|event| event.id == id);
+                event.map(|event| block_text(&BlockBody::Note(event.note.clone())))
+            }
+            (Tab::Changes, Some(file)) => self.changed_file(file, context),
+            (Tab::Prompt, _) => context.files.prompt().map(str::to_owned),
+            (Tab::Plan, _) => Some(plan_text(context.transcript(self))),
+            _ => None,
         };
-        let text = selected
-            .and_then(|id| block(transcript, id))
-            .map(|block| block_text(&block.body));
-        text.filter(|text| !text.is_empty()).map(KeyAction::Copy)
+        match text.filter(|text| !text.trim().is_empty()) {
+            Some(text) => Some(KeyAction::Copy(text)),
+            None => Some(KeyAction::Notify("nothing is selected; j and k select")),
+        }
     }
 
-    fn type_key(&mut self, key: KeyEvent) -> Option<KeyAction> {
-        let (Overlay::Search(text) | Overlay::Message(text)) = &mut self.overlay else {
-            return None;
-        };
+    /// The changes of a file, or its name.
+    fn changed_file(&self, file: u64, context: KeyContext<'_>) -> Option<String> {
+        let entry = context.state.entries.get(self.entry_index(context.state)?)?;
+        let index = usize::try_from(file.checked_sub(1)?).ok()?;
+        let path = &entry.changes.as_ref()?.files.get(index)?.path;
+        let patch = context.files.patch().and_then(|patch| patch.file(path));
+        Some(patch.map_or_else(|| path.clone(), |patch| patch.lines.join("\n")))
+    }
+
+    fn type_key(&mut self, key: KeyEvent, context: KeyContext<'_>) -> Option<KeyAction> {
+        let several_lines = matches!(self.overlay, Overlay::Message(_));
         match key.code {
             KeyCode::Esc => self.overlay = Overlay::None,
-            KeyCode::Backspace => {
-                text.pop();
+            KeyCode::Enter if !(several_lines && key.modifiers.contains(KeyModifiers::ALT)) => {
+                return self.submit_input(context);
             }
-            KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => text.clear(),
-            KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
-                self.type_in(c.encode_utf8(&mut [0; 4]));
-            }
-            KeyCode::Enter => return self.submit_input(),
-            _ => {}
+            _ => match &mut self.overlay {
+                Overlay::Search(editor) => editor.press(key, &self.searches),
+                Overlay::Message(editor) => editor.press(key, &self.messages),
+                Overlay::None | Overlay::Help(_) | Overlay::ConfirmStop | Overlay::ConfirmSkip => {}
+            },
         }
         None
     }
 
-    fn type_in(&mut self, more: &str) {
-        if let Overlay::Search(text) | Overlay::Message(text) = &mut self.overlay {
-            let more = more.replace(['\r', '\n'], " ");
-            let capacity = MAX_INPUT.saturating_sub(text.len());
-            text.push_str(&more[..more.floor_char_boundary(capacity)]);
+    fn submit_input(&mut self, context: KeyContext<'_>) -> Option<KeyAction> {
+        match std::mem::replace(&mut self.overlay, Overlay::None) {
+            Overlay::Search(editor) => {
+                self.query = editor.into_text();
+                remember(&mut self.searches, &self.query);
+                self.found = None;
+                self.unfold_matching_iterations(context);
+                self.search(Direction::Up, context.state);
+                None
+            }
+            Overlay::Message(editor) => {
+                let text = editor.into_text().trim().to_owned();
+                remember(&mut self.messages, &text);
+                (!text.is_empty()).then_some(KeyAction::Send(Command::Message { text }))
+            }
+            Overlay::None | Overlay::Help(_) | Overlay::ConfirmStop | Overlay::ConfirmSkip => None,
         }
     }
 
-    fn submit_input(&mut self) -> Option<KeyAction> {
-        match std::mem::replace(&mut self.overlay, Overlay::None) {
-            Overlay::Search(text) => {
-                self.query = text;
-                self.found = None;
-                self.search(Direction::Up);
-                None
-            }
-            Overlay::Message(text) => {
-                let text = text.trim().to_owned();
-                (!text.is_empty()).then_some(KeyAction::Send(Command::Message { text }))
-            }
-            Overlay::None | Overlay::Help(_) | Overlay::ConfirmStop => None,
+    /// Unfolds the iterations in memory that contain the text, so that the search covers them.
+    fn unfold_matching_iterations(&mut self, context: KeyContext<'_>) {
+        if self.tab != Tab::Transcript || self.query.is_empty() {
+            return;
         }
+        let contains = |transcript: &Transcript| {
+            let texts = transcript.blocks.iter().map(|block| block_text(&block.body));
+            texts
+                .into_iter()
+                .any(|text| !super::document::matches(&text, &self.query).is_empty())
+        };
+        let state = context.state;
+        let matching: Vec<usize> = state
+            .earlier
+            .iter()
+            .filter(|(index, transcript)| {
+                self.section_fold(*index, state) == Fold::Closed && contains(transcript)
+            })
+            .map(|(index, _)| index)
+            .collect();
+        for index in matching {
+            self.set_section_fold(index, Fold::Open);
+        }
+        self.lay_out_again(context.source());
     }
 
     /// Moves to the next match. A new search starts at the bottom of the window.
-    fn search(&mut self, direction: Direction) {
+    fn search(&mut self, direction: Direction, state: &TuiState) {
         let top = self.document.top(self.scroll(), self.height);
-        let from = self.found.unwrap_or(top + self.height);
+        let from = self.found.map_or(top + self.height, |found| found.row);
         self.found = self.document.find(&self.query, from, direction);
-        if let Some(row) = self.found {
-            let visible = row >= top && row < top + self.height;
+        if let Some(found) = self.found {
+            let visible = found.row >= top && found.row < top + self.height;
             if !visible {
                 let above = self.height / 3;
-                self.set_scroll(self.document.anchor(row.saturating_sub(above)));
+                self.set_scroll(self.document.anchor(found.row.saturating_sub(above)));
+                self.follow_position(state);
             }
         }
     }
+}
+
+/// Adds a text to the history, unless it is the newest one already.
+fn remember(history: &mut Vec<String>, text: &str) {
+    if text.is_empty() || history.last().is_some_and(|last| last == text) {
+        return;
+    }
+    if history.len() >= MAX_HISTORY {
+        history.remove(0);
+    }
+    history.push(text.to_owned());
+}
+
+/// The plan as a Markdown list.
+fn plan_text(transcript: &Transcript) -> String {
+    let line = |item: &crate::event::PlanItem| match item.status {
+        PlanStatus::Done => format!("- [x] {}", item.text),
+        PlanStatus::Active | PlanStatus::Pending => format!("- [ ] {}", item.text),
+    };
+    let lines: Vec<String> = transcript.plan.iter().map(line).collect();
+    lines.join("\n")
 }

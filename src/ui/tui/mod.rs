@@ -15,10 +15,14 @@ mod guard;
 mod input_thread;
 mod keys;
 mod layout;
+mod line_editor;
+mod list_screen;
 mod loaded_files;
 mod model;
+mod patch;
 mod render_loop;
 mod run_files;
+mod tab;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -27,7 +31,9 @@ mod tty;
 mod view;
 
 pub use guard::{CLEAN_EXIT, GUARD_ARGUMENT, run_guard_if_requested};
+pub use list_screen::{ListEvent, ListPage, ListScreen};
 pub use run_files::{AttemptId, OpenRunFiles, RunFiles};
+pub use theme::ThemeChoice;
 pub use tty::{RESTORE_TERMINAL, TerminalGuard};
 pub use view::Role;
 
@@ -64,6 +70,7 @@ pub struct TuiOptions {
     pub color: bool,
     pub role: Role,
     pub on_end: OnEnd,
+    pub theme: ThemeChoice,
     /// Columns of the report that is printed on the main screen afterwards.
     pub width: u16,
     pub open_run_files: OpenRunFiles,
@@ -136,13 +143,22 @@ impl Tui {
             let render_loop = RenderLoop {
                 shared: for_renderer,
                 tty,
-                view: View::new(Theme::new(ColorMode::of(options.color)), role),
+                view: View::new(
+                    Theme::new(ColorMode::of(options.color)).on(options.theme.background()),
+                    role,
+                ),
                 files: LoadedFiles::default(),
                 open_run_files: options.open_run_files,
                 run_files: None,
                 commands: None,
                 on_close: None,
                 on_end: options.on_end,
+                // Without colors, the background does not matter.
+                theme: if options.color {
+                    options.theme
+                } else {
+                    ThemeChoice::Dark
+                },
                 records_ended: false,
                 panics,
             };

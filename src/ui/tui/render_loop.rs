@@ -17,6 +17,7 @@ use super::keys::{KeyAction, KeyContext};
 use super::loaded_files::LoadedFiles;
 use super::model::{RunActivity, TuiState};
 use super::run_files::{OpenRunFiles, RunFiles};
+use super::theme::{Background, ThemeChoice};
 use super::tty::Tty;
 use super::view::{CommandAccess, Role, View};
 use super::{OnEnd, clipboard, export};
@@ -41,6 +42,8 @@ pub(super) enum RenderMsg {
     /// The state has changed.
     Changed,
     Key(Event),
+    /// The terminal has reported its background.
+    Background(Background),
     SetCommands(CommandSender),
     SetOnClose(OnClose),
     /// No more records will arrive.
@@ -88,6 +91,7 @@ pub(super) struct RenderLoop {
     pub(super) commands: Option<CommandSender>,
     pub(super) on_close: Option<OnClose>,
     pub(super) on_end: OnEnd,
+    pub(super) theme: ThemeChoice,
     /// No more records will arrive.
     pub(super) records_ended: bool,
     pub(super) panics: PanicScope,
@@ -110,6 +114,9 @@ impl RenderLoop {
     }
 
     fn process(&mut self, messages: &Receiver<RenderMsg>) -> io::Result<LoopStep> {
+        if self.theme == ThemeChoice::Auto {
+            self.tty.ask_for_background()?;
+        }
         let mut state = self.shared.snapshot();
         let mut redraw = true;
         let mut last_frame: Option<Instant> = None;
@@ -157,6 +164,11 @@ impl RenderLoop {
             RenderMsg::Changed => {}
             RenderMsg::Key(Event::Resize(..)) => self.tty.resize()?,
             RenderMsg::Key(event) => return self.key(&event, state),
+            RenderMsg::Background(background) => {
+                if self.theme == ThemeChoice::Auto {
+                    self.view.theme = self.view.theme.on(background);
+                }
+            }
             RenderMsg::SetCommands(commands) => {
                 // A signal may have arrived before the run handled signals.
                 if self.view.role == Role::Driver && self.shared.shutdown_requested.load(Ordering::SeqCst) {
@@ -197,14 +209,16 @@ impl RenderLoop {
     }
 
     fn key(&mut self, event: &Event, state: &TuiState) -> io::Result<LoopStep> {
-        let transcript = self.files.transcript(&self.view, state);
-        let action = self.view.on_event(event, &KeyContext { state, transcript });
+        let files = &self.files;
+        let action = self.view.on_event(event, KeyContext { state, files });
         match action {
             None => {}
             Some(KeyAction::Close) => return Ok(LoopStep::UserClosed),
             Some(KeyAction::Send(command)) => self.send(command),
             Some(KeyAction::Copy(text)) => self.copy(&text)?,
             Some(KeyAction::Export) => self.export(state),
+            Some(KeyAction::Suspend) => self.tty.suspend()?,
+            Some(KeyAction::Notify(text)) => self.flash(text.to_owned()),
         }
         Ok(LoopStep::Continue)
     }
@@ -276,7 +290,7 @@ impl RenderLoop {
             self.run_files = state.header.as_ref().map(|header| (self.open_run_files)(header));
         }
         if let Some(run_files) = &self.run_files {
-            self.files.load(&self.view, state, &**run_files);
+            self.files.load(&mut self.view, state, &**run_files);
         }
         let (files, view) = (&self.files, &mut self.view);
         let context = DrawContext { state, files, now };

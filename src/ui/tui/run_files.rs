@@ -24,6 +24,9 @@ pub trait RunFiles: Send {
     /// At most `limit` bytes of the agent's output, starting at `from`, and the total length.
     fn output(&self, id: AttemptId, from: u64, limit: usize) -> io::Result<(Vec<u8>, u64)>;
 
+    /// The differences between two snapshots, as a patch.
+    fn patch(&self, from: &str, to: &str) -> io::Result<String>;
+
     /// Saves a text in the run directory and returns its path.
     fn save(&self, name: &str, text: &str) -> io::Result<PathBuf>;
 }

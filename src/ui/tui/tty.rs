@@ -3,11 +3,13 @@
 
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use crate::panic_hook::{CleanupGuard, PanicScope, Severity};
@@ -24,6 +26,7 @@ const WRITE_TIMEOUT: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
 };
+const STOP_DELAY: Duration = Duration::from_millis(100);
 const BUFFER_BYTES: usize = 64 * 1024;
 const DEFAULT_SIZE: Rect = Rect::new(0, 0, 80, 24);
 
@@ -86,6 +89,28 @@ impl Tty {
         }
         self.writer().write_all(REAPPLY)?;
         self.terminal.resize(size())
+    }
+
+    /// Gives the terminal back and stops this process group, as Ctrl-Z does in a shell. Returns after it was continued.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        let Some(before) = self.modes.lock().clone() else {
+            return Ok(());
+        };
+        self.writer().write_all(RESTORE_TERMINAL.as_bytes())?;
+        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before)?;
+        let stopped = kill_current_process_group(Signal::TSTP);
+        crate::ok_or_log!(stopped, "cannot stop the process group");
+        // The signal stops all threads within this time. Without a shell that would continue the process, the system
+        // ignores it.
+        std::thread::sleep(STOP_DELAY);
+        set_raw(&before)?;
+        self.writer().write_all(TAKE_OVER)?;
+        self.terminal.resize(size())
+    }
+
+    /// Asks the terminal for the color of its background. Terminals that do not know the query ignore it.
+    pub(super) fn ask_for_background(&mut self) -> io::Result<()> {
+        self.send("\x1b]11;?\x07")
     }
 
     /// Writes an escape sequence.

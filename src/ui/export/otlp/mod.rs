@@ -58,6 +58,7 @@ mod tests {
             facts: Vec::new(),
             prompt: None,
             attempts: &[],
+            patches: Vec::new(),
             final_message: "",
         };
         let mut bytes = Vec::new();

@@ -127,8 +127,7 @@ fn status_line_is_drawn_and_removed() {
        TOOL │ ▸ Bash cargo test
     ⠴ 1:23 · running Bash cargo test␍␛[K⠴ 1:23 · running Bash cargo test · 46.2k tokens · $0.12␍␛[K   TOOL │ ▸ Read a
     ⠴ 1:23 · running Read a +1 · 46.2k tokens · $0.12␍␛[K        │
-    ACTIONS │ ? Bash cargo test
-            │ ? Read a
+    ACTIONS │ 2 calls: Bash · Read
      REPORT │ → not done yet
             │ 1m05s
        WAIT │ rate limit: waiting 12m34s, until 08:13

@@ -26,14 +26,13 @@ fn single_iteration_with_tools() {
             │ ✓ 12ms · 3 lines
        TOOL │ ▸ Bash cargo test --workspace --all-features -- --test-threads=1 --n…
             │ ✗ 48.1s · 2 lines
+            │   running 3 tests
+            │   failed
          AI │ Fixed.
             │
             │ LOOP_COMPLETE
             │
-       PLAN │ The parser drops the last line when it has no newline. I should look
-            │ at the reader first.
-    ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
-            │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
+    ACTIONS │ 2 calls, 1 failed: Read · Bash
      REPORT │ ✓ done: the agent printed LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
@@ -72,14 +71,13 @@ fn terminal_output_is_wrapped() {
             │ ✓ 12ms · 3 lines
        TOOL │ ▸ Bash cargo test --workspace --all-features -- --test-threads=1 --n…
             │ ✗ 48.1s · 2 lines
+            │   running 3 tests
+            │   failed
          AI │ Fixed.
             │
             │ LOOP_COMPLETE
             │
-       PLAN │ The parser drops the last line when it has no newline. I should look
-            │ at the reader first.
-    ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
-            │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
+    ACTIONS │ 2 calls, 1 failed: Read · Bash
      REPORT │ ✓ done: the agent printed LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
@@ -120,15 +118,14 @@ fn output_fits_40_columns() {
             │ ✓ 12ms · 3 lines
        TOOL │ ▸ Bash cargo test --workspac…
             │ ✗ 48.1s · 2 lines
+            │   running 3 tests
+            │   failed
          AI │ Fixed.
             │
             │ LOOP_COMPLETE
             │
-       PLAN │ The parser drops the last
-            │ line when it has no newline.
-            │ …
-    ACTIONS │ ✓ Read src… · 12ms · 3 lines
-            │ ✗ Bash ca… · 48.1s · 2 lines
+    ACTIONS │ 2 calls, 1 failed: Read ·
+            │ Bash
      REPORT │ ✓ done: the agent printed
             │ LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k
@@ -189,10 +186,7 @@ fn verbose_shows_input_output_and_reasoning_in_full() {
             │ LOOP_COMPLETE
         SYS │ the agent ended with exit code 0 after 1m01s
             │
-       PLAN │ The parser drops the last line when it has no newline. I should look
-            │ at the reader first.
-    ACTIONS │ ✓ Read src/lib.rs · 12ms · 3 lines
-            │ ✗ Bash cargo test --workspace --all-features -- -… · 48.1s · 2 lines
+    ACTIONS │ 2 calls, 1 failed: Read · Bash
      REPORT │ ✓ done: the agent printed LOOP_COMPLETE
             │ 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
             │ so far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00
@@ -249,14 +243,13 @@ fn colors_do_not_change_the_text() {
            ␛[2m │␛[0m ␛[32m✓␛[0m ␛[2m12ms · 3 lines␛[0m
        ␛[36mTOOL␛[0m␛[2m │␛[0m ▸ ␛[36mBash␛[0m cargo test --workspace --all-features -- --test-threads=1 --n…
            ␛[2m │␛[0m ␛[1m␛[31m✗␛[0m ␛[2m48.1s · 2 lines␛[0m
+           ␛[2m │␛[0m   running 3 tests
+           ␛[2m │␛[0m   failed
          ␛[1mAI␛[0m␛[2m │␛[0m Fixed.
            ␛[2m │␛[0m
            ␛[2m │␛[0m LOOP_COMPLETE
            ␛[2m │␛[0m
-       ␛[1mPLAN␛[0m␛[2m │␛[0m The parser drops the last line when it has no newline. I should look
-           ␛[2m │␛[0m at the reader first.
-    ␛[1mACTIONS␛[0m␛[2m │␛[0m ␛[32m✓␛[0m ␛[36mRead␛[0m src/lib.rs ␛[2m· 12ms · 3 lines␛[0m
-           ␛[2m │␛[0m ␛[1m␛[31m✗␛[0m ␛[36mBash␛[0m cargo test --workspace --all-features -- -… ␛[2m· 48.1s · 2 lines␛[0m
+    ␛[1mACTIONS␛[0m␛[2m │␛[0m 2 calls, 1 failed: Read · Bash
      ␛[1mREPORT␛[0m␛[2m │␛[0m ␛[32m✓␛[0m done: the agent printed LOOP_COMPLETE
            ␛[2m │␛[0m 1m05s · 46.2k tokens (38.0k cached) · $0.12 (reported)
            ␛[2m │␛[0m ␛[2mso far: 48.0s · 46.2k tokens (38.0k cached) · $0.12 of $20.00␛[0m

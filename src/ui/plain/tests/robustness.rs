@@ -62,7 +62,7 @@ fn hostile_text_is_cleaned() {
     ⠦ 0:04 · working␍␛[K   PLAN │ 0 of 1 done · next: fine overtxt.exe
     ⠦ 0:04 · working␍␛[K        │
        PLAN │ ▸ fine overtxt.exe
-    ACTIONS │ ✗ fine overtxt.exe fine overtxt.exe
+    ACTIONS │ 1 call, 1 failed: fine overtxt.exe
      REPORT │ ✗ the agent is not logged in: fine
             │ overtxt.exe
             │ 1m05s
@@ -276,7 +276,6 @@ fn memory_is_bounded_for_long_streams() {
     }
     let renderer = &scenario.front_end.renderer;
     assert!(renderer.page.out.len() <= crate::ui::plain::MAX_BUFFERED_BYTES);
-    assert!(renderer.iteration.reasoning.len() <= 600);
     assert!(renderer.iteration.tools.open.len() <= 64);
     assert!(
         renderer

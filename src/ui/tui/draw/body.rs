@@ -12,10 +12,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
-use super::{DrawContext, pages, spinner};
+use super::{DrawContext, changes, pages, spinner};
 use crate::ui::tui::document::{Document, matches};
+use crate::ui::tui::layout::LayoutSource;
+use crate::ui::tui::tab::Tab;
 use crate::ui::tui::text::Row;
-use crate::ui::tui::view::{Tab, View};
+use crate::ui::tui::view::View;
 use crate::ui::{Tone, units};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, view: &mut View) {
@@ -24,25 +26,35 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>,
     let area = match view.tab {
         Tab::Tools => heading(frame, area, pages::tools_heading(), view),
         Tab::Usage => heading(frame, area, pages::usage_heading(width), view),
-        Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal => area,
+        _ => area,
     };
     view.height = usize::from(area.height);
     let document = match view.tab {
         Tab::Transcript => {
-            let id = context.entry(view).map(|entry| entry.id).unwrap_or_default();
-            view.lay_out(context.transcript(view), id, width)
+            let (state, files) = (context.state, context.files);
+            view.lay_out(LayoutSource { state, files }, width)
         }
-        Tab::Tools => pages::tools(context.transcript(view), view, width),
-        Tab::Events => pages::events(context.state, view, width),
-        Tab::Prompt => pages::prompt(context.files.prompt(), view, width),
-        Tab::Usage => pages::usage(context.state, view, width),
-        Tab::Terminal => Document::default(),
+        tab => page(tab, context, view, width),
     };
     view.document = Rc::new(document);
     match context.files.screen().filter(|_| view.tab == Tab::Terminal) {
         Some(screen) => screen.draw(frame, area, view.pan, view.theme),
         None if view.document.total() == 0 => placeholder(frame, area, context, view),
         None => rows(frame.buffer_mut(), area, context.now, view),
+    }
+}
+
+/// The document of every tab but the transcript and the terminal. The right pane shows some of them too.
+pub(super) fn page(tab: Tab, context: &DrawContext<'_>, view: &View, width: usize) -> Document {
+    match tab {
+        Tab::Changes => changes::changes(context, view, width),
+        Tab::Plan => pages::plan(context.transcript(view), view, width),
+        Tab::Tools => pages::tools(context, view, width),
+        Tab::Gates => pages::gates(context.transcript(view), view, width),
+        Tab::Events => pages::events(context.state, view, width),
+        Tab::Prompt => pages::prompt(context.files.prompt(), view, width),
+        Tab::Usage => pages::usage(context.state, view, width),
+        Tab::Transcript | Tab::Terminal => Document::default(),
     }
 }
 
@@ -60,6 +72,9 @@ fn placeholder(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, vie
     let text = match view.tab {
         Tab::Transcript => "No output yet.",
         Tab::Tools => "No tool calls in this iteration.",
+        Tab::Changes => "No files have changed in this iteration.",
+        Tab::Plan => "The agent has reported no plan in this iteration.",
+        Tab::Gates => "No gates have run in this iteration.",
         Tab::Events => "No events yet.",
         Tab::Prompt => context.files.error().unwrap_or("No prompt sent yet."),
         Tab::Terminal => context
@@ -80,11 +95,7 @@ fn placeholder(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, vie
 
 fn rows(buffer: &mut Buffer, area: Rect, now: Timestamp, view: &View) {
     let top = view.document.top(view.scroll(), view.height);
-    let selected = match view.tab {
-        Tab::Tools => view.tool,
-        Tab::Transcript => view.selected,
-        Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => None,
-    };
+    let selected = view.selected();
     for (index, (id, row)) in view.document.rows(top, view.height).enumerate() {
         let y = area.y + u16::try_from(index).unwrap_or(u16::MAX);
         let line = Rect { y, height: 1, ..area };
@@ -98,7 +109,7 @@ fn rows(buffer: &mut Buffer, area: Rect, now: Timestamp, view: &View) {
 }
 
 /// Adds the spinner and the elapsed time to the row of a running tool or gate.
-fn live<'a>(row: &'a Row, now: Timestamp, width: u16, view: &View) -> Cow<'a, Line<'static>> {
+pub(super) fn live<'a>(row: &'a Row, now: Timestamp, width: u16, view: &View) -> Cow<'a, Line<'static>> {
     let Some(since) = row.live else {
         return Cow::Borrowed(&row.line);
     };

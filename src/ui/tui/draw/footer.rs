@@ -7,13 +7,22 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{DrawContext, both_ends};
 use crate::ui::Tone;
+use crate::ui::tui::line_editor::LineEditor;
 use crate::ui::tui::model::RunActivity;
-use crate::ui::tui::view::{CommandAccess, Overlay, Role, Tab, View};
+use crate::ui::tui::tab::Tab;
+use crate::ui::tui::view::{CommandAccess, Overlay, Role, View};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, view: &View) {
     let line = match &view.overlay {
-        Overlay::Search(text) => return input(frame, area, " search: ", text, view),
-        Overlay::Message(text) => return input(frame, area, " message for the next prompt: ", text, view),
+        Overlay::Search(editor) => return input(frame, area, " search: ", editor, view),
+        Overlay::Message(editor) => {
+            return input(frame, area, " message for the next prompt: ", editor, view);
+        }
+        Overlay::ConfirmSkip => Line::styled(
+            " Stop this iteration?  y: stop it, the run continues with the next   any other key: no"
+                .to_owned(),
+            view.theme.tone(Tone::Warning),
+        ),
         Overlay::ConfirmStop => Line::styled(
             " Stop the run?  y: stop the agent and end the run   any other key: continue".to_owned(),
             view.theme.tone(Tone::Warning),
@@ -31,7 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>,
 }
 
 fn keys_line(width: u16, context: &DrawContext<'_>, view: &View) -> Line<'static> {
-    let mut left = vec![Span::raw(" ")];
+    let mut left = vec![search_status(view)];
     for (key, word) in keys(context, view) {
         left.push(Span::styled(key, view.theme.tone(Tone::Strong)));
         left.push(Span::styled(format!(" {word}  "), view.theme.tone(Tone::Faint)));
@@ -61,6 +70,19 @@ fn keys_line(width: u16, context: &DrawContext<'_>, view: &View) -> Line<'static
     both_ends(&left, right, width)
 }
 
+/// The number of the match, and of all matches.
+fn search_status(view: &View) -> Span<'static> {
+    let text = match view.found {
+        _ if view.query.is_empty() => return Span::raw(" "),
+        Some(found) => format!(" {} of {}  ", found.number, found.total),
+        None => format!(
+            " no match for {:?}  ",
+            crate::ui::plain::one_line(&view.query, 30).0
+        ),
+    };
+    Span::styled(text, view.theme.tone(Tone::Warning))
+}
+
 /// The keys that have an effect now.
 fn keys(context: &DrawContext<'_>, view: &View) -> Vec<(&'static str, &'static str)> {
     let state = context.state;
@@ -77,17 +99,22 @@ fn keys(context: &DrawContext<'_>, view: &View) -> Vec<(&'static str, &'static s
         keys.push(("w", "wake now"));
     }
     if !view.query.is_empty() {
-        keys.push(("n N", "next, previous match"));
+        keys.push(("n N", "next, previous"));
     }
     keys.push(("Tab", "view"));
     match view.tab {
         Tab::Transcript => keys.extend([("j k", "select"), ("Enter", "unfold")]),
         Tab::Tools => keys.extend([("↑↓", "select"), ("Enter", "open"), ("o", "sort")]),
+        Tab::Changes => keys.extend([("↑↓", "file"), ("Enter", "show the diff")]),
+        Tab::Gates => keys.extend([("↑↓", "select"), ("Enter", "open")]),
         Tab::Terminal => keys.extend([("< >", "scroll sideways")]),
-        Tab::Events | Tab::Prompt | Tab::Usage => {}
+        Tab::Plan | Tab::Events | Tab::Prompt | Tab::Usage => {}
     }
     if state.entries.len() > 1 {
         keys.push(("←→", "iteration"));
+    }
+    if view.pane_visible {
+        keys.push(("v", "pane"));
     }
     if accepts_commands && !state.pausing {
         keys.push(("p", "pause"));
@@ -104,7 +131,7 @@ fn keys(context: &DrawContext<'_>, view: &View) -> Vec<(&'static str, &'static s
     keys.push(("/", "search"));
     if view.tab == Tab::Transcript {
         keys.extend([("t", "thinking"), ("o", "outputs")]);
-        if view.selected.is_some() {
+        if view.selected().is_some() {
             keys.push(("y", "copy"));
         }
     }
@@ -112,18 +139,50 @@ fn keys(context: &DrawContext<'_>, view: &View) -> Vec<(&'static str, &'static s
     keys
 }
 
-fn input(frame: &mut Frame<'_>, area: Rect, label: &'static str, text: &str, view: &View) {
+/// The text being typed, with as many rows as it has lines. The line with the cursor is visible.
+fn input(frame: &mut Frame<'_>, area: Rect, label: &'static str, editor: &LineEditor, view: &View) {
+    const MAX_ROWS: usize = 8;
+    let (before, after) = editor.split();
+    let cursor_row = before.matches('\n').count();
+    let (before, after) = (before.rsplit('\n').next(), after.split('\n').next());
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let lines: Vec<&str> = editor.text().split('\n').collect();
+    let rows = lines.len().min(MAX_ROWS);
+    let first = (cursor_row + 1).saturating_sub(rows);
+    let top = area.y.saturating_sub(u16::try_from(rows - 1).unwrap_or(0));
+    let box_area = Rect {
+        y: top,
+        height: area.bottom() - top,
+        ..area
+    };
+    frame.render_widget(ratatui::widgets::Clear, box_area);
     let available = usize::from(area.width).saturating_sub(label.width() + 2);
-    // Show the end of the text, where the cursor is.
-    let mut shown = crate::ui::clean::clean(text).into_owned();
-    while shown.width() > available {
-        shown.remove(0);
+    for (index, y) in (first..).zip(top..area.bottom()) {
+        let has_cursor = index == cursor_row;
+        let text = match has_cursor {
+            true => format!("{before}{after}"),
+            false => lines.get(index).copied().unwrap_or_default().to_owned(),
+        };
+        let mut shown = crate::ui::clean::clean(&text).into_owned();
+        let mut column = before.width();
+        // Show the part of the line that contains the cursor.
+        while has_cursor && column > available && !shown.is_empty() {
+            column = column.saturating_sub(shown.chars().next().map_or(1, |c| c.to_string().width()));
+            shown.remove(0);
+        }
+        let heading = if index == 0 {
+            label.to_owned()
+        } else {
+            " ".repeat(label.width())
+        };
+        let line = Line::from(vec![
+            Span::styled(heading, view.theme.tone(Tone::Accent)),
+            Span::raw(shown),
+        ]);
+        frame.buffer_mut().set_line(area.x, y, &line, area.width);
+        if has_cursor {
+            let x = area.x + u16::try_from(label.width() + column).unwrap_or(0);
+            frame.set_cursor_position((x.min(area.right().saturating_sub(1)), y));
+        }
     }
-    let column = area.x + u16::try_from(label.width() + shown.width()).unwrap_or(0);
-    let line = Line::from(vec![
-        Span::styled(label, view.theme.tone(Tone::Accent)),
-        Span::raw(shown),
-    ]);
-    frame.render_widget(line, area);
-    frame.set_cursor_position((column.min(area.right().saturating_sub(1)), area.y));
 }

@@ -5,13 +5,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{DrawContext, both_ends, is_per_iteration, spinner};
+use super::{DrawContext, both_ends, spinner};
 use crate::event::Usage;
 use crate::event::pause_label;
 use crate::ui::plain::one_line;
 use crate::ui::tui::document::Scroll;
 use crate::ui::tui::model::{RunActivity, TuiState};
-use crate::ui::tui::view::{Tab, View};
+use crate::ui::tui::tab::Tab;
+use crate::ui::tui::view::View;
 use crate::ui::{Tone, run_verdict, units};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, view: &View) {
@@ -130,7 +131,7 @@ fn iteration(context: &DrawContext<'_>, view: &View) -> Vec<Span<'static>> {
     let mut spans = vec![Span::raw(text)];
     if let Some(entry) = context
         .entry(view)
-        .filter(|_| view.entry.is_some() && is_per_iteration(view.tab))
+        .filter(|_| view.entry.is_some() && view.tab.is_per_iteration())
     {
         spans.push(Span::styled(
             format!("  viewing {} ", entry.id.iteration),
@@ -189,22 +190,21 @@ fn cost(used: &Usage, budget: Option<f64>) -> Option<String> {
 
 pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>, view: &View) {
     let mut spans = vec![Span::raw(" ")];
-    let narrow = area.width < 70;
-    for tab in Tab::ALL {
-        let count = match tab {
-            Tab::Tools => context.transcript(view).tool_calls,
-            Tab::Transcript | Tab::Events | Tab::Prompt | Tab::Terminal | Tab::Usage => 0,
-        };
-        let name = if narrow && tab != view.tab {
-            &tab.name()[..4]
-        } else {
-            tab.name()
-        };
-        let name = if count > 0 && !narrow {
-            format!(" {name} {count} ")
-        } else {
-            format!(" {name} ")
-        };
+    let shown = view.visible_tabs(context.state, context.files);
+    let names = |style: TabNames| -> Vec<String> {
+        let name = |tab: &Tab| tab_name(*tab, style, context, view);
+        shown.iter().map(name).collect()
+    };
+    let available = usize::from(area.width).saturating_sub(14);
+    let fits =
+        |names: &Vec<String>| names.iter().map(|name| name.chars().count()).sum::<usize>() <= available;
+    let styles = [TabNames::Counts, TabNames::Full, TabNames::Short];
+    let names = styles
+        .map(names)
+        .into_iter()
+        .find(fits)
+        .unwrap_or_else(|| names(TabNames::Short));
+    for (tab, name) in shown.into_iter().zip(names) {
         let style = if tab == view.tab {
             view.theme.highlighted()
         } else {
@@ -214,6 +214,24 @@ pub(super) fn tabs(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>,
     }
     let line: Line<'_> = both_ends(&spans, position(context, view), area.width);
     frame.render_widget(line, area);
+}
+
+/// How the tabs are named, depending on the room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TabNames {
+    Counts,
+    Full,
+    Short,
+}
+
+fn tab_name(tab: Tab, names: TabNames, context: &DrawContext<'_>, view: &View) -> String {
+    let count = tab.count(view, context.state, context.files).unwrap_or(0);
+    match names {
+        TabNames::Counts if count > 0 => format!(" {} {count} ", tab.name()),
+        TabNames::Counts | TabNames::Full => format!(" {} ", tab.name()),
+        TabNames::Short if tab == view.tab => format!(" {} ", tab.name()),
+        TabNames::Short => format!(" {} ", &tab.name()[..4]),
+    }
 }
 
 /// The scroll position in the document.

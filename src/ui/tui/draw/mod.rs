@@ -1,13 +1,18 @@
 //! Draws a frame from the state and the view. Pure: time and files are arguments.
 
 mod body;
+mod changes;
+mod end;
 mod footer;
 mod header;
 mod help;
 mod pages;
+mod section;
 mod side;
 
+pub(super) use end::end_items;
 pub(super) use pages::dropped_blocks_item;
+pub(super) use section::section_heading;
 
 use jiff::Timestamp;
 use ratatui::Frame;
@@ -17,12 +22,12 @@ use ratatui::widgets::Paragraph;
 
 use super::loaded_files::LoadedFiles;
 use super::model::{AttemptEntry, Transcript, TuiState};
-use super::view::{Overlay, Tab, View};
+use super::view::{Overlay, View};
 use crate::ui::Tone;
 
 /// Minimum size in columns and rows.
 const MIN_SIZE: (u16, u16) = (40, 10);
-/// Minimum width for the list of iterations.
+/// Minimum width for the right column: the list of iterations and a pane.
 const SIDE_MIN_WIDTH: u16 = 100;
 
 /// The data that a frame shows.
@@ -57,6 +62,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, context: &DrawContext<'_>, view: &mut 
     let (head, tabs, rule) = (band(0, 2), band(2, 1), band(3, 1));
     let (middle, foot) = (band(4, area.height - 5), band(area.height - 1, 1));
     let side_width = side_width(area.width);
+    view.pane_visible = side_width > 0;
     let width = middle.width - side_width;
     let main = Rect { width, ..middle };
     let side = Rect {
@@ -80,8 +86,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, context: &DrawContext<'_>, view: &mut 
 fn side_width(width: u16) -> u16 {
     match width {
         0..SIDE_MIN_WIDTH => 0,
-        SIDE_MIN_WIDTH..160 => 32,
-        _ => 40,
+        SIDE_MIN_WIDTH..120 => 36,
+        120..160 => 46,
+        _ => width * 2 / 5,
     }
 }
 
@@ -115,7 +122,7 @@ fn too_small(frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// A line with left- and right-aligned parts. The left part is clipped first.
-fn both_ends(left: &[Span<'static>], right: Vec<Span<'static>>, width: u16) -> Line<'static> {
+pub(super) fn both_ends(left: &[Span<'static>], right: Vec<Span<'static>>, width: u16) -> Line<'static> {
     let width = usize::from(width);
     let right = super::text::clip(&right, width);
     let right_width: usize = right.iter().map(Span::width).sum();
@@ -131,12 +138,4 @@ fn spinner(now: Timestamp) -> &'static str {
     const STEPS: [&str; 4] = ["◐", "◓", "◑", "◒"];
     let half_seconds = now.as_millisecond() / 500;
     STEPS[usize::try_from(half_seconds.rem_euclid(4)).unwrap_or(0)]
-}
-
-/// Whether this tab shows a single iteration.
-fn is_per_iteration(tab: Tab) -> bool {
-    match tab {
-        Tab::Transcript | Tab::Tools | Tab::Prompt | Tab::Terminal => true,
-        Tab::Events | Tab::Usage => false,
-    }
 }

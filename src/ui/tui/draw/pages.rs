@@ -7,33 +7,42 @@ use std::time::Duration;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::event::ToolStatus;
+use super::DrawContext;
+use crate::event::{PlanStatus, ToolStatus};
 use crate::ui::clean::clean;
 use crate::ui::plain::one_line;
 use crate::ui::tui::document::{Document, DocumentItem};
 use crate::ui::tui::model::{ToolCall, ToolState, Transcript, TranscriptBlock, TuiState};
-use crate::ui::tui::text::{Margin, Row, clip, markdown, note_rows};
+use crate::ui::tui::text::{
+    Fold, LayoutOptions, LineBreak, Margin, Row, clip, lay_out, markdown, note_rows, wrap,
+};
 use crate::ui::tui::theme::Theme;
 use crate::ui::tui::view::{ToolOrder, View};
 use crate::ui::{Tone, units};
+
+/// Narrower pages omit the less important columns.
+const NARROW: usize = 60;
+const MEDIUM: usize = 76;
 
 fn item(id: u64, rows: Vec<Row>) -> Rc<DocumentItem> {
     Rc::new(DocumentItem { id, rows })
 }
 
 /// The first line of a transcript from which blocks were dropped.
-pub(in crate::ui::tui) fn dropped_blocks_item(count: u64, theme: Theme) -> Rc<DocumentItem> {
+pub(in crate::ui::tui) fn dropped_blocks_item(id: u64, count: u64, theme: Theme) -> Rc<DocumentItem> {
     let blocks = units::count(count, "earlier block");
     let text = format!("   … {blocks} omitted; see the journal for the full transcript");
-    item(0, vec![Row::from(Line::styled(text, theme.tone(Tone::Faint)))])
+    item(id, vec![Row::from(Line::styled(text, theme.tone(Tone::Faint)))])
 }
 
 pub(super) fn tools_heading() -> String {
     "   started      took   lines  tool".to_owned()
 }
 
-pub(super) fn tools(transcript: &Transcript, view: &View, width: usize) -> Document {
-    let first = transcript.tools().next().map(|(_, tool)| tool.started);
+/// The tool calls of an iteration. Their start counts from the start of the iteration.
+pub(super) fn tools(context: &DrawContext<'_>, view: &View, width: usize) -> Document {
+    let transcript = context.transcript(view);
+    let first = context.entry(view).map(|entry| entry.started);
     let mut tools: Vec<(&TranscriptBlock, &ToolCall)> = transcript.tools().collect();
     match view.order {
         ToolOrder::Started => {}
@@ -55,21 +64,89 @@ pub(super) fn tools(transcript: &Transcript, view: &View, width: usize) -> Docum
             0 => String::new(),
             lines => units::grouped(lines),
         };
+        let start = start.unwrap_or_default();
+        let figures = match width < NARROW {
+            true => format!(" {took:>7}  "),
+            false => format!(" {start:>7}  {took:>8}  {lines:>6}  "),
+        };
         let spans = [
             Span::raw(" "),
             Span::styled(mark, view.theme.tone(tone)),
-            Span::raw(format!(
-                " {:>7}  {took:>8}  {lines:>6}  ",
-                start.unwrap_or_default()
-            )),
+            Span::raw(figures),
             Span::styled(tool.name.clone(), view.theme.tone(Tone::Accent)),
             Span::raw(format!("  {}", tool.argument)),
         ];
-        let mut row = Row::from(Line::from(clip(&spans, width.saturating_sub(8))));
+        let mut row = Row::from(Line::from(clip(&spans, width.saturating_sub(1))));
         row.live = (tool.state == ToolState::Running).then_some(tool.started);
-        item(block.id, vec![row])
+        let mut rows = vec![row];
+        rows.extend(failure_line(tool, width, view.theme));
+        item(block.id, rows)
     };
     Document::new(tools.into_iter().map(row).collect())
+}
+
+/// The first line of a failed call's output.
+fn failure_line(tool: &ToolCall, width: usize, theme: Theme) -> Option<Row> {
+    let failed = matches!(
+        tool.state,
+        ToolState::Ended {
+            status: ToolStatus::Fail,
+            ..
+        }
+    );
+    let text = tool.output.text();
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .filter(|_| failed)?;
+    let indent = if width < NARROW {
+        "     "
+    } else {
+        "                             "
+    };
+    let text = format!("{indent}{}", clean(first));
+    let line = clip(
+        &[Span::styled(text, theme.diff_line(Tone::Bad))],
+        width.saturating_sub(1),
+    );
+    Some(Row::from(Line::from(line)))
+}
+
+/// The gates of an iteration with their results and the end of a failed one's output.
+pub(super) fn gates(transcript: &Transcript, view: &View, width: usize) -> Document {
+    let items = transcript.gates().map(|(block, _)| {
+        let options = LayoutOptions {
+            width,
+            theme: view.theme,
+            thinking: view.thinking,
+            fold: Fold::Closed,
+        };
+        item(block.id, lay_out(block, options).rows)
+    });
+    Document::new(items.collect())
+}
+
+/// The steps of the agent's plan.
+pub(super) fn plan(transcript: &Transcript, view: &View, width: usize) -> Document {
+    let items = transcript.plan.iter().zip(1..).map(|(step, id)| {
+        let (mark, tone, style) = match step.status {
+            PlanStatus::Done => ("✓", Tone::Good, view.theme.tone(Tone::Faint)),
+            PlanStatus::Active => ("▸", Tone::Accent, view.theme.tone(Tone::Strong)),
+            PlanStatus::Pending => ("·", Tone::Faint, Style::new()),
+        };
+        let margin = Margin {
+            first: vec![
+                Span::raw(" "),
+                Span::styled(mark, view.theme.tone(tone)),
+                Span::raw(" "),
+            ],
+            rest: vec![Span::raw("   ")],
+        };
+        let text = clean(&step.text).replace('\n', " ");
+        let lines = wrap(&[(text, style)], &margin, width, LineBreak::Words);
+        item(id, lines.into_iter().map(Row::from).collect())
+    });
+    Document::new(items.collect())
 }
 
 fn took(tool: &ToolCall) -> Option<Duration> {
@@ -106,7 +183,7 @@ pub(super) fn prompt(text: Option<&str>, view: &View, width: usize) -> Document 
 }
 
 pub(super) fn usage_heading(width: usize) -> String {
-    if width < 76 {
+    if width < MEDIUM {
         "   iteration      time   tokens       cost".to_owned()
     } else {
         "   iteration      time   tokens       in   cached      out    think       cost".to_owned()
@@ -125,7 +202,7 @@ pub(super) fn usage(state: &TuiState, view: &View, width: usize) -> Document {
     for (index, entry) in state.entries.iter().enumerate() {
         let (mark, tone, took) = match &entry.end {
             Some(end) => (end.mark, end.tone, units::duration(end.took)),
-            None => ("▸", Tone::Accent, "…".to_owned()),
+            None => ("▸", Tone::Accent, "running".to_owned()),
         };
         let usage = &entry.usage;
         let attempt = if entry.id.attempt > 1 {
@@ -136,7 +213,7 @@ pub(super) fn usage(state: &TuiState, view: &View, width: usize) -> Document {
         let name = format!("{}{attempt}", entry.id.iteration);
         let cost = usage.cost_usd.map_or_else(|| "–".to_owned(), units::dollars);
         let mut text = format!(" {name:>9}  {took:>8} {:>8}", figure(usage.tokens()));
-        if width >= 76 {
+        if width >= MEDIUM {
             let parts = [
                 usage.prompt_tokens,
                 usage.cached_tokens,

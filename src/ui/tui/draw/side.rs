@@ -1,13 +1,13 @@
-//! Draws the side list: iterations, tokens per iteration, and the agent's plan.
+//! Draws the right column: the list of iterations, and below it a page such as the changes or the plan.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{DrawContext, spinner};
-use crate::event::{PlanItem, PlanStatus};
+use super::{DrawContext, body, spinner};
 use crate::ui::plain::one_line;
 use crate::ui::tui::model::AttemptEntry;
+use crate::ui::tui::tab::Tab;
 use crate::ui::tui::text::clip;
 use crate::ui::tui::view::View;
 use crate::ui::{Tone, units};
@@ -23,22 +23,95 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>,
         ..area
     };
     let width = usize::from(inner.width);
-    let plan = plan(
-        &context.transcript(view).plan,
-        width,
-        usize::from(inner.height) / 3,
-        view,
-    );
-    let spark = sparkline(&context.state.entries, width, view);
-    let below = plan.len() + spark.len();
-    let available = usize::from(inner.height).saturating_sub(below + 1);
-    let mut lines = vec![Line::styled("iterations", faint)];
-    lines.extend(entries(context, view, width, available));
-    lines.extend(spark);
-    lines.extend(plan);
+    let pane = view.pane_tab(context.state, context.files);
+    let available = match pane {
+        Some(_) => usize::from(inner.height) / 3,
+        None => usize::from(inner.height).saturating_sub(1),
+    };
+    let mut lines = vec![Line::styled(columns_heading(width), faint)];
+    lines.extend(entries(context, view, width, available.max(1)));
+    lines.extend(sparkline(&context.state.entries, width, view));
     for (line, y) in lines.iter().zip(inner.top()..inner.bottom()) {
         frame.buffer_mut().set_line(inner.x, y, line, inner.width);
     }
+    let used = u16::try_from(lines.len())
+        .unwrap_or(inner.height)
+        .min(inner.height);
+    let below = Rect {
+        y: inner.y + used,
+        height: inner.height - used,
+        ..inner
+    };
+    if let Some(pane) = pane.filter(|_| below.height >= 3) {
+        frame.buffer_mut().set_string(area.x, below.y, "├", faint);
+        frame
+            .buffer_mut()
+            .set_string(area.x + 1, below.y, "─".repeat(width + 2), faint);
+        draw_pane(frame, below, pane, context, view);
+    }
+}
+
+/// A page with the names of all pages above it.
+fn draw_pane(frame: &mut Frame<'_>, area: Rect, pane: Tab, context: &DrawContext<'_>, view: &View) {
+    let mut names = Vec::new();
+    for tab in view.pane_tabs(context.state, context.files) {
+        let style = match tab == pane {
+            true => view.theme.highlighted(),
+            false => view.theme.tone(Tone::Faint),
+        };
+        let count = tab
+            .count(view, context.state, context.files)
+            .filter(|count| *count > 0);
+        let count = count.map(|count| format!(" {count}")).unwrap_or_default();
+        names.push(Span::styled(format!(" {}{count} ", tab.name()), style));
+    }
+    let line = Line::from(clip(&names, usize::from(area.width)));
+    frame.buffer_mut().set_line(area.x, area.y + 1, &line, area.width);
+    let rows = usize::from(area.height.saturating_sub(2));
+    let document = body::page(pane, context, view, usize::from(area.width));
+    // Tools and events are added at the end; the rest is read from the start.
+    let top = match pane {
+        Tab::Tools => document.total().saturating_sub(rows),
+        _ => 0,
+    };
+    for ((_, row), y) in document.rows(top, rows).zip(area.y + 2..area.bottom()) {
+        let shown = body::live(row, context.now, area.width, view);
+        frame.buffer_mut().set_line(area.x, y, &shown, area.width);
+    }
+    if top == 0 && document.total() > rows {
+        let more = format!(" {} more (Tab) ", document.total() - rows);
+        let x = area
+            .right()
+            .saturating_sub(u16::try_from(more.chars().count()).unwrap_or(0));
+        let style = view.theme.tone(Tone::Faint);
+        frame
+            .buffer_mut()
+            .set_string(x, area.bottom().saturating_sub(1), more, style);
+    }
+}
+
+/// Columns of the figures at the right of the list.
+const TIME_COLUMNS: usize = 7;
+const CHANGE_COLUMNS: usize = 9;
+const COST_COLUMNS: usize = 7;
+
+/// The figures that fit: time; changes; cost.
+fn figures(width: usize, time: &str, changes: &str, cost: &str) -> String {
+    let mut text = format!("{time:>TIME_COLUMNS$}");
+    if width >= 32 {
+        text += &format!(" {changes:>CHANGE_COLUMNS$}");
+    }
+    if width >= 50 {
+        text += &format!(" {cost:>COST_COLUMNS$}");
+    }
+    text
+}
+
+fn columns_heading(width: usize) -> String {
+    let right = figures(width, "time", "lines", "cost");
+    let left = "   iteration";
+    let gap = width.saturating_sub(left.len() + right.chars().count());
+    format!("{left}{}{right}", " ".repeat(gap))
 }
 
 /// The iterations, newest first, scrolled so that the displayed one is visible.
@@ -75,91 +148,48 @@ fn entry_line(
             units::countdown(units::since(entry.started, context.now)),
         ),
     };
-    let attempt = if entry.id.attempt > 1 {
-        format!(".{}", entry.id.attempt)
-    } else {
-        String::new()
-    };
-    let cost = entry.usage.cost_usd.map(units::dollars);
-    let tokens = entry.usage.tokens().map(units::tokens);
-    let figure = cost.or(tokens).unwrap_or_default();
-    let name = format!("{}{attempt}", entry.id.iteration);
-    let hat = entry
-        .hat
-        .as_ref()
-        .map(|hat| one_line(hat, 10).0)
-        .unwrap_or_default();
+    let reason = entry.end.as_ref().map(|end| end.reason.clone());
+    let reason = reason.or_else(|| entry.hat.clone()).unwrap_or_default();
+    let changes = entry.changes_label().unwrap_or_default();
+    let cost = entry.usage.cost_usd.map(units::dollars).unwrap_or_default();
+    let right = figures(width, &took, &changes, &cost);
+    let right_columns = right.chars().count();
     let left = [
         Span::styled(if selected { "▌" } else { " " }, view.theme.tone(Tone::Accent)),
         Span::styled(mark, view.theme.tone(tone)),
-        Span::raw(format!(" {name:<5} {hat}")),
+        Span::raw(format!(" {:<3} {}", entry.name(), one_line(&reason, 40).0)),
     ];
-    let right = format!("{took:>7} {figure:>8}");
-    let used: usize = left.iter().map(Span::width).sum();
-    let mut spans = clip(&left, width.saturating_sub(right.len()));
-    spans.push(Span::raw(" ".repeat(width.saturating_sub(used + right.len()))));
+    let mut spans = clip(&left, width.saturating_sub(right_columns + 1));
+    let used: usize = spans.iter().map(Span::width).sum();
+    spans.push(Span::raw(" ".repeat(width.saturating_sub(used + right_columns))));
     spans.push(Span::raw(right));
     Line::from(spans)
 }
 
 /// Tokens per iteration as a sparkline.
-fn sparkline(entries: &[AttemptEntry], width: usize, view: &View) -> Vec<Line<'static>> {
+fn sparkline(entries: &[AttemptEntry], width: usize, view: &View) -> Option<Line<'static>> {
     const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-    let shown = &entries[entries.len().saturating_sub(width)..];
+    let shown = &entries[entries.len().saturating_sub(width / 2)..];
     let tokens: Vec<u64> = shown
         .iter()
         .map(|entry| entry.usage.tokens().unwrap_or(0))
         .collect();
     let max = tokens.iter().copied().max().unwrap_or(0);
-    if max == 0 || tokens.len() < 2 {
-        return Vec::new();
+    if max == 0 || tokens.len() < 4 {
+        return None;
     }
     let height = |tokens: &u64| {
         let index = tokens.saturating_mul(7) / max;
         HEIGHTS[usize::try_from(index).unwrap_or(0).min(7)]
     };
-    let max = units::tokens(max);
-    let long = format!("tokens per iteration (max {max})");
-    let heading = if long.len() <= width {
-        long
-    } else {
-        format!("tokens (max {max})")
-    };
-    vec![
-        Line::default(),
-        Line::styled(heading, view.theme.tone(Tone::Faint)),
-        Line::styled(
+    Some(Line::from(vec![
+        Span::styled(
+            format!("   tokens (max {}) ", units::tokens(max)),
+            view.theme.tone(Tone::Faint),
+        ),
+        Span::styled(
             tokens.iter().map(height).collect::<String>(),
             view.theme.tone(Tone::Accent),
         ),
-    ]
-}
-
-fn plan(items: &[PlanItem], width: usize, height: usize, view: &View) -> Vec<Line<'static>> {
-    if items.is_empty() || height < 3 {
-        return Vec::new();
-    }
-    let done = items
-        .iter()
-        .filter(|item| item.status == PlanStatus::Done)
-        .count();
-    let heading = format!("plan ({done} of {} done)", items.len());
-    let mut lines = vec![
-        Line::default(),
-        Line::styled(heading, view.theme.tone(Tone::Faint)),
-    ];
-    let first = done.saturating_sub(1).min(items.len().saturating_sub(height - 2));
-    for item in items.iter().skip(first).take(height - 2) {
-        let (mark, tone) = match item.status {
-            PlanStatus::Done => ("✓", Tone::Good),
-            PlanStatus::Active => ("▸", Tone::Accent),
-            PlanStatus::Pending => ("·", Tone::Faint),
-        };
-        let text = one_line(&item.text, width.saturating_sub(3)).0;
-        lines.push(Line::from(vec![
-            Span::styled(mark, view.theme.tone(tone)),
-            Span::raw(format!(" {text}")),
-        ]));
-    }
-    lines
+    ]))
 }

@@ -2,11 +2,15 @@
 //!
 //! A clone costs a few reference counts, so the render thread works on a snapshot and never blocks the fold.
 
+mod attempt;
 mod block;
 mod notes;
 mod transcript;
 
-pub(super) use block::{BlockBody, GateBlock, Note, TextBlock, ToolCall, ToolState, TranscriptBlock};
+pub(super) use attempt::{AttemptChanges, AttemptEnd, AttemptEntry, EarlierTranscripts};
+pub(super) use block::{
+    BlockBody, GateBlock, Note, OutputExcerpt, TextBlock, ToolCall, ToolState, TranscriptBlock,
+};
 pub(super) use transcript::{Transcript, TranscriptContext};
 
 use std::collections::VecDeque;
@@ -18,9 +22,9 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::run_files::AttemptId;
 use crate::event::{
     Command, Detail, IterationOutcome, Meta, Record, Resumption, RunEvent, RunHeader, RunOutcome,
-    TranscriptEvent, Usage, WaitReason, later,
+    SnapshotMoment, SnapshotRecord, TranscriptEvent, Usage, WaitReason, later,
 };
-use crate::ui::{Tone, iteration_verdict, units};
+use crate::ui::{iteration_verdict, units};
 
 /// Older events are only in the journal.
 const MAX_EVENTS: usize = 2000;
@@ -35,8 +39,14 @@ pub(super) struct TuiState {
     pub(super) pausing: bool,
     /// Every attempt of every iteration, in order.
     pub(super) entries: Arc<Vec<AttemptEntry>>,
-    /// The transcript of the newest attempt. The others are read from the journal on demand.
+    /// What happened before the first attempt.
+    pub(super) prelude: Arc<Transcript>,
+    /// Transcripts of earlier attempts. Those that do not fit in memory are read from the journal on demand.
+    pub(super) earlier: Arc<EarlierTranscripts>,
+    /// The transcript of the newest attempt.
     pub(super) transcript: Arc<Transcript>,
+    /// The names of the first and of the newest snapshot.
+    pub(super) snapshots: [Option<Arc<str>>; 2],
     pub(super) events: Arc<VecDeque<EventLine>>,
     /// Usage of the ended iterations.
     used: Usage,
@@ -80,30 +90,6 @@ pub(super) enum RunActivity {
     Died,
 }
 
-/// One attempt of one iteration, as shown in the list of iterations.
-#[derive(Debug, Clone)]
-pub(super) struct AttemptEntry {
-    pub(super) id: AttemptId,
-    pub(super) hat: Option<String>,
-    /// The agent, if the run has several.
-    pub(super) agent: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) started: Timestamp,
-    /// Sequence numbers of its first and last record.
-    pub(super) first_seq: u64,
-    pub(super) last_seq: u64,
-    pub(super) usage: Usage,
-    pub(super) tool_calls: u64,
-    pub(super) end: Option<AttemptEnd>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct AttemptEnd {
-    pub(super) mark: &'static str,
-    pub(super) tone: Tone,
-    pub(super) took: Duration,
-}
-
 /// A line of the events tab.
 #[derive(Debug, Clone)]
 pub(super) struct EventLine {
@@ -124,7 +110,10 @@ impl TuiState {
             activity: RunActivity::Starting,
             pausing: false,
             entries: Arc::default(),
+            prelude: Arc::default(),
+            earlier: Arc::default(),
             transcript: Arc::default(),
+            snapshots: [None, None],
             events: Arc::default(),
             used: Usage::default(),
         }
@@ -137,6 +126,14 @@ impl TuiState {
             used.add(&entry.usage);
         }
         used
+    }
+
+    /// The transcript of an attempt, if it is in memory.
+    pub(super) fn transcript_of(&self, index: usize) -> Option<&Transcript> {
+        if index + 1 == self.entries.len() {
+            return Some(&self.transcript);
+        }
+        self.earlier.get(index)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -184,7 +181,17 @@ impl TuiState {
                     since: at,
                 };
             }
-            RunEvent::GateEnded { .. } => self.activity = RunActivity::Working { since: at },
+            RunEvent::GateEnded {
+                name,
+                result,
+                details,
+                ..
+            } => {
+                self.activity = RunActivity::Working { since: at };
+                let failed_tests = details.report.as_ref().map_or(0, |report| report.failed);
+                self.update_entry(|entry| entry.gate_ended(name, *result, failed_tests));
+            }
+            RunEvent::Snapshot(snapshot) => self.snapshot_taken(snapshot),
             RunEvent::IterationEnded {
                 outcome,
                 duration_ms,
@@ -267,21 +274,27 @@ impl TuiState {
 
     fn iteration_started(&mut self, id: AttemptId, [hat, agent]: [Option<String>; 2], record: &Record) {
         self.activity = RunActivity::Working { since: record.at };
-        self.transcript = Arc::default();
+        let before = std::mem::take(&mut self.transcript);
+        match self.entries.len().checked_sub(1) {
+            None => self.prelude = before,
+            Some(index) => Arc::make_mut(&mut self.earlier).push(index, before),
+        }
         // Records between two iterations belong to the earlier one.
         self.update_entry(|entry| entry.last_seq = record.seq.saturating_sub(1));
-        Arc::make_mut(&mut self.entries).push(AttemptEntry {
-            id,
-            hat,
-            agent,
-            model: None,
-            started: record.at,
-            first_seq: record.seq,
-            last_seq: record.seq,
-            usage: Usage::default(),
-            tool_calls: 0,
-            end: None,
-        });
+        let entry = AttemptEntry::new(id, [hat, agent], record);
+        Arc::make_mut(&mut self.entries).push(entry);
+    }
+
+    /// The changes of an attempt are those since the snapshot before it.
+    fn snapshot_taken(&mut self, snapshot: &SnapshotRecord) {
+        let id: Arc<str> = Arc::from(snapshot.id.as_str());
+        let [first, last] = &mut self.snapshots;
+        let before = last.replace(Arc::clone(&id));
+        first.get_or_insert(id);
+        if let (SnapshotMoment::End, Some(before)) = (snapshot.moment, before) {
+            let changes = Arc::new(AttemptChanges::new(before, snapshot));
+            self.update_entry(|entry| entry.changes = Some(changes));
+        }
     }
 
     fn iteration_ended(
@@ -298,6 +311,7 @@ impl TuiState {
             entry.end = Some(AttemptEnd {
                 mark: verdict.mark,
                 tone: verdict.tone,
+                reason: entry.reason(outcome),
                 took: Duration::from_millis(duration_ms),
             });
         });

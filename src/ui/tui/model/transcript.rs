@@ -96,6 +96,8 @@ impl Transcript {
             } => {
                 self.end_gate(*result, Duration::from_millis(*duration_ms), output);
             }
+            // The view shows the end of the run itself.
+            RunEvent::RunEnded { .. } => {}
             event => {
                 if let RunEvent::AgentEnded { .. } | RunEvent::IterationEnded { .. } = event {
                     self.close_open_tools();
@@ -123,6 +125,27 @@ impl Transcript {
             BlockBody::Tool(tool) => Some((&**block, tool)),
             BlockBody::Text(_) | BlockBody::Gate(_) | BlockBody::Note(_) => None,
         })
+    }
+
+    /// The gates that were not dropped, in order.
+    pub(in crate::ui::tui) fn gates(&self) -> impl Iterator<Item = (&TranscriptBlock, &GateBlock)> {
+        self.blocks.iter().filter_map(|block| match &block.body {
+            BlockBody::Gate(gate) => Some((&**block, gate)),
+            BlockBody::Text(_) | BlockBody::Tool(_) | BlockBody::Note(_) => None,
+        })
+    }
+
+    /// Approximate memory use.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_size(bytes: usize) -> Self {
+        Self {
+            bytes,
+            ..Self::default()
+        }
     }
 
     /// The newest running tool call.

@@ -12,9 +12,9 @@ use ratatui::backend::TestBackend;
 use serde_json::json;
 
 use crate::event::{
-    Command, FORMAT_VERSION, GateResult, IterationOutcome, Json, Meta, PlanItem, PlanStatus, ProcessEnd,
-    Record, Resumption, RunEvent, RunHeader, Tag, ToolEnd, ToolRef, ToolStart, ToolStatus, TopicEvent,
-    TranscriptEvent, Usage,
+    ChangedFile, Command, FORMAT_VERSION, FileChangeKind, GateResult, IterationOutcome, Json, Meta, PlanItem,
+    PlanStatus, ProcessEnd, Record, Resumption, RunEvent, RunHeader, SnapshotMoment, SnapshotRecord, Tag,
+    ToolEnd, ToolRef, ToolStart, ToolStatus, TopicEvent, TranscriptEvent, Usage,
 };
 use crate::ui::tui::draw::{self, DrawContext};
 use crate::ui::tui::keys::{KeyAction, KeyContext};
@@ -46,7 +46,7 @@ impl RunFixture {
             transcript: "claude".into(),
             workspace: "/w".into(),
             project_root: None,
-            directory: None,
+            directory: Some("/state/runs/20261115-204501-k3f9".into()),
             max_iterations: 10,
             max_runtime_seconds: None,
             max_tokens: None,
@@ -130,14 +130,44 @@ impl RunFixture {
         })
     }
 
+    /// A snapshot before the first iteration, or after one that changed two files.
+    pub(super) fn snapshot(&mut self, iteration: u64, moment: SnapshotMoment) -> &mut Self {
+        let changed = |path: &str, change, added, removed| ChangedFile {
+            path: path.into(),
+            change,
+            added: Some(added),
+            removed: Some(removed),
+        };
+        let changes = match moment {
+            SnapshotMoment::Start => Vec::new(),
+            SnapshotMoment::End => vec![
+                changed("notes.md", FileChangeKind::Added, 1, 0),
+                changed("src/parser.rs", FileChangeKind::Modified, 2, 1),
+            ],
+        };
+        self.record(RunEvent::Snapshot(Box::new(SnapshotRecord {
+            iteration,
+            moment,
+            id: format!("{iteration:064}"),
+            files: changes.len() as u64,
+            added: 3,
+            removed: 1,
+            bytes: 100,
+            total_files: 9,
+            changes,
+        })))
+    }
+
     /// A run whose first iteration was rejected by a gate and whose second one is running a tool.
     pub(super) fn running() -> Self {
         let mut run = Self::new();
-        run.start_iteration(1, 1)
+        run.snapshot(0, SnapshotMoment::Start)
+            .start_iteration(1, 1)
             .text(Tag::Think, "Let me look at the tests.");
         run.start_tool("a", "Read", json!({"file_path": "/w/src/lib.rs"}))
             .end_tool("a", "fn one() {}\nfn two() {}\n", ToolStatus::Ok);
         run.text(Tag::Ai, "All done.\n\nLOOP_COMPLETE")
+            .snapshot(1, SnapshotMoment::End)
             .gate("test", 101)
             .end_iteration(
                 1,
@@ -320,7 +350,7 @@ impl<'a> TestTui<'a> {
         let run_files = FixtureFiles {
             records: &self.run.records,
         };
-        self.files.load(&self.view, &state, &run_files);
+        self.files.load(&mut self.view, &state, &run_files);
         let mut terminal = Terminal::new(TestBackend::new(self.size.0, self.size.1)).expect("a screen");
         let (files, view) = (&self.files, &mut self.view);
         let context = DrawContext {
@@ -351,18 +381,15 @@ impl<'a> TestTui<'a> {
 
     pub(super) fn send(&mut self, event: &Event) -> Option<KeyAction> {
         let state = self.run.state();
-        let transcript = self.files.transcript(&self.view, &state);
-        let action = self.view.on_event(
-            event,
-            &KeyContext {
-                state: &state,
-                transcript,
-            },
-        );
+        let (state, files) = (&state, &self.files);
+        let action = self.view.on_event(event, KeyContext { state, files });
         self.screen();
         action
     }
 }
+
+/// The changes of the first iteration.
+const PATCH: &str = "diff --git a/src/parser.rs b/src/parser.rs\nindex 1..2 100644\n--- a/src/parser.rs\n+++ b/src/parser.rs\n@@ -10,3 +10,4 @@ fn parse(text: &str) {\n // Finds the end.\n-let end = text.find('\"');\n+let end = text.rfind('\"');\n+let rest = &text[end..];\ndiff --git a/notes.md b/notes.md\nnew file mode 100644\n--- /dev/null\n+++ b/notes.md\n@@ -0,0 +1 @@\n+# Notes\n";
 
 struct FixtureFiles<'a> {
     records: &'a [Record],
@@ -388,6 +415,10 @@ impl RunFiles for FixtureFiles<'_> {
         let bytes = b"\x1b]0;evil\x07\x1b]52;c;AAAA\x07\x1b[6n\x1b[2J\x1b[HHello\n\x1b[1;32mgreen\x1b[0m and\r\nplain \xe6\x97\xa5";
         let from = usize::try_from(from).expect("a small number").min(bytes.len());
         Ok((bytes[from..].to_vec(), bytes.len() as u64))
+    }
+
+    fn patch(&self, _from: &str, _to: &str) -> io::Result<String> {
+        Ok(PATCH.to_owned())
     }
 
     fn save(&self, name: &str, _text: &str) -> io::Result<PathBuf> {

@@ -6,7 +6,9 @@ use super::fixture::{RunFixture, TestTui};
 use crate::event::{Answer, Command, Interrupt, IterationOutcome, RunEvent, RunOutcome, Tag, Usage};
 use crate::ui::tui::document::Scroll;
 use crate::ui::tui::keys::{KeyAction, KeyContext};
-use crate::ui::tui::view::{CommandAccess, Overlay, Role, Tab, ToolOrder};
+use crate::ui::tui::loaded_files::LoadedFiles;
+use crate::ui::tui::tab::Tab;
+use crate::ui::tui::view::{CommandAccess, Overlay, Role, ToolOrder};
 
 fn answer(answer: Answer) -> Command {
     Command::Answer { answer }
@@ -50,7 +52,10 @@ fn commands_are_offered_only_if_they_can_be_sent() {
     let run = RunFixture::running();
     let mut tui = TestTui::of(&run, 80, 24);
     assert_eq!(tui.type_text("p"), Some(KeyAction::Send(Command::Pause)));
-    assert_eq!(tui.type_text("s"), Some(KeyAction::Send(Command::StopIteration)));
+    assert_eq!(tui.type_text("s"), None);
+    assert_eq!(tui.view.overlay, Overlay::ConfirmSkip);
+    assert_eq!(tui.type_text("n"), None, "any other key cancels");
+    assert_eq!(tui.type_text("sy"), Some(KeyAction::Send(Command::StopIteration)));
     assert_eq!(tui.type_text("w"), None, "the run is not waiting");
     tui.type_text("m");
     tui.send(&Event::Paste("use\nthe old parser ".into()));
@@ -58,7 +63,7 @@ fn commands_are_offered_only_if_they_can_be_sent() {
     assert_eq!(
         sent,
         Some(KeyAction::Send(Command::Message {
-            text: "use the old parser".into()
+            text: "use\nthe old parser".into()
         }))
     );
     tui.view.commands = CommandAccess::Unavailable;
@@ -146,7 +151,7 @@ fn scrolling_stops_and_resumes_following() {
     tui.press(&[KeyCode::Down]);
     assert!(!tui.view.is_reading(), "it follows the end again");
     tui.type_text("g");
-    assert!(tui.screen().contains("session 0a1b2c3d"));
+    assert!(tui.screen().contains("All done."), "the whole run scrolls");
     tui.press(&[KeyCode::PageDown, KeyCode::PageDown, KeyCode::PageDown]);
     assert_eq!(tui.view.scroll(), Scroll::End);
 }
@@ -175,13 +180,14 @@ fn selected_tool_unfolds_and_can_be_copied() {
 fn tools_tab_sorts_and_opens_the_transcript() {
     let run = RunFixture::running();
     let mut tui = TestTui::of(&run, 80, 24);
-    tui.press(&[KeyCode::Tab, KeyCode::Down, KeyCode::Down]);
+    tui.type_text("4");
+    tui.press(&[KeyCode::Down, KeyCode::Down]);
     tui.type_text("o");
     assert_eq!(tui.view.order, ToolOrder::Longest);
     tui.type_text("o");
     tui.press(&[KeyCode::Enter]);
     assert_eq!(tui.view.tab, Tab::Transcript);
-    assert!(tui.screen().contains("new_string: rfind"), "{}", tui.screen());
+    assert!(tui.screen().contains("│ + rfind"), "{}", tui.screen());
 }
 
 #[test]
@@ -191,7 +197,9 @@ fn search_wraps_around() {
     tui.type_text("/quote");
     tui.press(&[KeyCode::Enter]);
     let first = tui.view.found;
-    assert!(first.is_some());
+    let found = first.expect("a match");
+    let status = format!(" {} of {}", found.number, found.total);
+    assert!(tui.screen().contains(&status), "{}", tui.screen());
     tui.type_text("n");
     let second = tui.view.found;
     assert_ne!(first, second);
@@ -199,6 +207,17 @@ fn search_wraps_around() {
     assert_eq!(tui.view.found, first);
     tui.press(&[KeyCode::Esc]);
     assert!(tui.view.query.is_empty());
+    tui.type_text("/nowhere");
+    tui.press(&[KeyCode::Enter]);
+    assert!(
+        tui.screen().contains("no match for \"nowhere\""),
+        "{}",
+        tui.screen()
+    );
+    // The search before is recalled.
+    tui.type_text("/");
+    tui.press(&[KeyCode::Up, KeyCode::Up, KeyCode::Enter]);
+    assert_eq!(tui.view.query, "quote");
 }
 
 /// A run with one iteration of `messages` messages.
@@ -232,14 +251,15 @@ fn search_finds_rows_that_no_frame_has_laid_out() {
     let mut tui = TestTui::of(&run, 80, 24);
     tui.screen();
     let state = run.state();
-    let transcript = &state.transcript;
-    let context = KeyContext {
-        state: &state,
-        transcript,
-    };
+    let files = LoadedFiles::default();
     for key in "/message 7.".chars().map(KeyCode::Char).chain([KeyCode::Enter]) {
-        tui.view
-            .on_event(&Event::Key(KeyEvent::new(key, KeyModifiers::NONE)), &context);
+        tui.view.on_event(
+            &Event::Key(KeyEvent::new(key, KeyModifiers::NONE)),
+            KeyContext {
+                state: &state,
+                files: &files,
+            },
+        );
     }
     let screen = tui.screen();
     assert!(screen.contains("message 7."), "{screen}");
@@ -251,7 +271,22 @@ fn search_finds_rows_that_no_frame_has_laid_out() {
 fn tabs_are_reached_by_number_and_by_tab_key() {
     let run = RunFixture::running();
     let mut tui = TestTui::of(&run, 80, 24);
-    for (digit, tab) in ('1'..='6').zip(Tab::ALL) {
+    // The newest iteration has no changes and no gates yet; the earlier one has.
+    for (digit, tab) in [
+        ('3', Tab::Plan),
+        ('4', Tab::Tools),
+        ('6', Tab::Events),
+        ('7', Tab::Prompt),
+        ('9', Tab::Usage),
+    ] {
+        tui.press(&[KeyCode::Char(digit)]);
+        assert_eq!(tui.view.tab, tab);
+    }
+    let notified = |action| matches!(action, Some(KeyAction::Notify(_)));
+    assert!(notified(tui.press(&[KeyCode::Char('2')])));
+    assert!(!tui.screen().contains("Changes"), "{}", tui.screen());
+    tui.press(&[KeyCode::Left]);
+    for (digit, tab) in [('2', Tab::Changes), ('5', Tab::Gates), ('9', Tab::Usage)] {
         tui.press(&[KeyCode::Char(digit)]);
         assert_eq!(tui.view.tab, tab);
     }
@@ -297,4 +332,96 @@ fn random_keys_do_not_panic() {
         };
         tui.press(&[key]);
     }
+}
+
+#[test]
+fn changed_file_unfolds_to_its_diff_and_can_be_copied() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
+    tui.press(&[KeyCode::Left]);
+    tui.type_text("2");
+    assert!(!tui.screen().contains("rfind"), "{}", tui.screen());
+    tui.press(&[KeyCode::Down, KeyCode::Down, KeyCode::Enter]);
+    let screen = tui.screen();
+    assert!(screen.contains("▾ M src/parser.rs"), "{screen}");
+    assert!(screen.contains("+let end = text.rfind('\"');"), "{screen}");
+    let Some(KeyAction::Copy(text)) = tui.type_text("y") else {
+        panic!("nothing was copied");
+    };
+    assert!(text.starts_with("@@ -10,3 +10,4 @@"), "{text}");
+}
+
+#[test]
+fn unfolding_belongs_to_its_entry() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 100, 60);
+    // The gate of the first iteration.
+    tui.press(&[KeyCode::Left]);
+    tui.type_text("5");
+    tui.press(&[KeyCode::Down, KeyCode::Enter]);
+    let unfolded = |tui: &mut TestTui<'_>| tui.screen().matches("running 12 tests").count();
+    let before = unfolded(&mut tui);
+    tui.press(&[KeyCode::Right, KeyCode::Left]);
+    assert_eq!(unfolded(&mut tui), before);
+    // The block at the same place in the other iteration is still folded.
+    assert!(!tui.screen().contains("old_string"), "{}", tui.screen());
+}
+
+#[test]
+fn iteration_folds_to_one_line_with_its_verdict() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 100, 60);
+    assert!(tui.screen().contains("All done."), "{}", tui.screen());
+    tui.press(&[KeyCode::Left, KeyCode::Enter]);
+    let screen = tui.screen();
+    assert!(
+        screen.contains("▸ ✗ iteration 1 · builder · test failed"),
+        "{screen}"
+    );
+    assert!(!screen.contains("All done."), "{screen}");
+    tui.press(&[KeyCode::Enter]);
+    assert!(tui.screen().contains("All done."));
+}
+
+#[test]
+fn search_unfolds_iterations_that_match() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 100, 60);
+    tui.press(&[KeyCode::Left, KeyCode::Enter]);
+    tui.type_text("/All done");
+    tui.press(&[KeyCode::Enter]);
+    assert!(tui.screen().contains("All done."), "{}", tui.screen());
+    assert!(tui.view.found.is_some());
+}
+
+#[test]
+fn ctrl_z_suspends() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 80, 24);
+    let key = KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL);
+    assert_eq!(tui.send(&Event::Key(key)), Some(KeyAction::Suspend));
+}
+
+#[test]
+fn right_pane_cycles_through_the_pages_with_content() {
+    let run = RunFixture::running();
+    let mut tui = TestTui::of(&run, 120, 40);
+    let pane = |tui: &mut TestTui<'_>| {
+        let state = tui.run.state();
+        tui.view.pane_tab(&state, &tui.files)
+    };
+    tui.screen();
+    assert_eq!(pane(&mut tui), Some(Tab::Plan), "there are no changes yet");
+    tui.type_text("v");
+    assert_eq!(pane(&mut tui), Some(Tab::Tools));
+    tui.type_text("vv");
+    assert_eq!(pane(&mut tui), Some(Tab::Plan));
+    tui.press(&[KeyCode::Left]);
+    tui.type_text("v");
+    tui.view.pane = Some(Tab::Changes);
+    assert!(
+        tui.screen().contains("+let rest = &text[end..];"),
+        "{}",
+        tui.screen()
+    );
 }

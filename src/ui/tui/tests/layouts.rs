@@ -4,8 +4,8 @@ use crossterm::event::KeyCode;
 
 use super::fixture::{RunFixture, TestTui};
 use crate::event::{Command, Interrupt, IterationOutcome, RunEvent, RunOutcome, Tag, Usage, WaitReason};
+use crate::ui::tui::tab::Tab;
 use crate::ui::tui::theme::{ColorMode, Theme};
-use crate::ui::tui::view::Tab;
 
 #[test]
 fn tabs_in_all_sizes() {
@@ -173,25 +173,25 @@ fn states_in_header_and_footer() {
     iteration 0/10 · 0:01     no tokens yet · cost not reported yet · budget $5.00
     Tab view  j k select  Enter unfold  p pause  m message          ? help  q stop
     ralph   claude · hat builder · opus   20261115-204501-…  ◐ working · Bash 0:25
-    iteration 2/10 · 0:35                           101.3k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:37                           101.3k tokens · $2.50 of $5.00
     Tab view  j k select  Enter unfold  ←→ iteration  p pause       ? help  q stop
     ralph   claude · hat builder · opus   2026…  ◑ working · Bash 0:26, then pause
-    iteration 2/10 · 0:36                           101.3k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:38                           101.3k tokens · $2.50 of $5.00
     Tab view  j k select  Enter unfold  ←→ iteration  p unpause     ? help  q stop
     ralph   claude · hat builder · opus   20261115-204501-k3f9    ◐ gate test 0:06
-    iteration 2/10 · 0:41                           101.3k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:43                           101.3k tokens · $2.50 of $5.00
     Tab view  j k select  Enter unfold  ←→ iteration  p pause       ? help  q stop
     ralph   claude · hat builder · opus   20261115-…  ◷ waiting 12:34 · rate limit
-    iteration 2/10 · 0:37                           107.0k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:39                           107.0k tokens · $2.50 of $5.00
     w wake now  Tab view  j k select  Enter unfold  ←→ iteration    ? help  q stop
     ralph   claude · hat builder · opus   20261115-204501-k3f9     ◑ stopping 0:01
-    iteration 2/10 · 0:36                           101.3k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:38                           101.3k tokens · $2.50 of $5.00
     Tab view  j k select  Enter unfold  ←→ iteration  p pause       ? help  q stop
     ralph   claude · hat builder · opus   20261115-204501-k3f9       ‖ paused 0:01
-    iteration 2/10 · 0:39                           107.0k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:41                           107.0k tokens · $2.50 of $5.00
     p resume  Tab view  j k select  Enter unfold  ←→ iteration      ? help  q stop
     ralph   claude · hat builder · opus   20261115-204501-k3f9    ? continue? 0:01
-    iteration 2/10 · 0:37                           107.0k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:39                           107.0k tokens · $2.50 of $5.00
     c continue  a continue without asking  Tab view  j k select     ? help  q stop
     ralph   claude · hat builder · opus   20261115-2045…  ! Interrupted by Ctrl-C.
     iteration 2/10 · 1:40                           101.3k tokens · $2.50 of $5.00
@@ -200,7 +200,7 @@ fn states_in_header_and_footer() {
     iteration 2/10 · 1:40                           107.0k tokens · $2.50 of $5.00
     Tab view  j k select  Enter unfold  ←→ iteration  / search      ? help  q quit
     ralph   claude · hat builder · 2.1.197   20261115-204501-k3f9   ◐ working 0:02
-    iteration 2/10 · attempt 2 · 0:22                49.0k tokens · $1.25 of $5.00
+    iteration 2/10 · attempt 2 · 0:24                49.0k tokens · $1.25 of $5.00
     Tab view  j k select  Enter unfold  ←→ iteration  p pause       ? help  q stop
     ");
 }
@@ -213,13 +213,13 @@ fn overlays() {
     all += &header_and_footer(&run, |tui| drop(tui.type_text("m keep it small")));
     insta::assert_snapshot!(all, @"
     ralph   claude · hat builder · opus   20261115-204501-…  ◐ working · Bash 0:25
-    iteration 2/10 · 0:35                           101.3k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:37                           101.3k tokens · $2.50 of $5.00
     Stop the run?  y: stop the agent and end the run   any other key: continue
     ralph   claude · hat builder · opus   20261115-204501-…  ◐ working · Bash 0:25
-    iteration 2/10 · 0:35                           101.3k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:37                           101.3k tokens · $2.50 of $5.00
     search: quo
     ralph   claude · hat builder · opus   20261115-204501-…  ◐ working · Bash 0:25
-    iteration 2/10 · 0:35                           101.3k tokens · $2.50 of $5.00
+    iteration 2/10 · 0:37                           101.3k tokens · $2.50 of $5.00
     message for the next prompt:  keep it small
     ");
     let mut tui = TestTui::of(&run, 80, 24);

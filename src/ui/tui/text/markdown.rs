@@ -5,6 +5,7 @@
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::highlight::Language;
 use super::wrap::{LineBreak, Margin, wrap};
 use crate::ui::Tone;
 use crate::ui::tui::theme::Theme;
@@ -34,7 +35,14 @@ pub(super) struct MarkdownLayout<'a> {
 pub(in crate::ui::tui) struct LayoutCheckpoint {
     bytes: usize,
     rows: usize,
-    fence: Option<&'static str>,
+    fence: Option<Fence>,
+}
+
+/// An open code block.
+#[derive(Debug, Clone, Copy)]
+struct Fence {
+    mark: &'static str,
+    language: Option<Language>,
 }
 
 impl LayoutCheckpoint {
@@ -80,26 +88,29 @@ impl MarkdownLayout<'_> {
     }
 
     /// The rows of one line. The line may open or close a fence.
-    fn line(&self, line: &str, is_first: bool, fence: &mut Option<&'static str>) -> Vec<Line<'static>> {
+    fn line(&self, line: &str, is_first: bool, fence: &mut Option<Fence>) -> Vec<Line<'static>> {
         let (width, theme) = (self.width, self.theme);
         let margin = match is_first {
             true => self.margin.clone(),
             false => self.margin.continuation(),
         };
         let trimmed = line.trim_start();
-        if let Some(mark) = *fence {
+        if let Some(Fence { mark, language }) = *fence {
             if trimmed.starts_with(mark) && trimmed.trim_end().bytes().all(|byte| byte == mark.as_bytes()[0])
             {
                 *fence = None;
                 return Vec::new();
             }
-            return code(line, &margin, width, theme);
+            return code(line, language, &margin, width, theme);
         }
         let Some(mark) = fence_mark(trimmed) else {
             return paragraph(line, &margin, width, theme);
         };
-        *fence = Some(mark);
         let language = trimmed.trim_start_matches(mark.as_bytes()[0] as char).trim();
+        *fence = Some(Fence {
+            mark,
+            language: Language::named(language),
+        });
         if language.is_empty() && !is_first {
             return Vec::new();
         }
@@ -112,15 +123,20 @@ fn fence_mark(line: &str) -> Option<&'static str> {
     ["```", "~~~"].into_iter().find(|mark| line.starts_with(mark))
 }
 
-fn code(line: &str, margin: &Margin, width: usize, theme: Theme) -> Vec<Line<'static>> {
+fn code(
+    line: &str,
+    language: Option<Language>,
+    margin: &Margin,
+    width: usize,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let bar = Span::styled("│ ", theme.tone(Tone::Faint));
     let margin = margin.with(bar.clone(), bar);
-    wrap(
-        &[(line.to_owned(), theme.code())],
-        &margin,
-        width,
-        LineBreak::Anywhere,
-    )
+    let text = match language {
+        Some(language) => language.highlight(line, Style::new(), theme),
+        None => vec![(line.to_owned(), theme.code())],
+    };
+    wrap(&text, &margin, width, LineBreak::Anywhere)
 }
 
 fn paragraph(line: &str, margin: &Margin, width: usize, theme: Theme) -> Vec<Line<'static>> {

@@ -10,7 +10,9 @@ use super::markdown::{LayoutCheckpoint, MarkdownLayout};
 use super::wrap::{LineBreak, Margin, wrap};
 use crate::event::{Json, Tag, ToolStatus};
 use crate::ui::plain::{fields, one_line};
-use crate::ui::tui::model::{BlockBody, GateBlock, Note, TextBlock, ToolCall, ToolState, TranscriptBlock};
+use crate::ui::tui::model::{
+    BlockBody, GateBlock, Note, OutputExcerpt, TextBlock, ToolCall, ToolState, TranscriptBlock,
+};
 use crate::ui::tui::theme::Theme;
 use crate::ui::{Tone, clean::clean, gate_failure, units};
 
@@ -43,6 +45,16 @@ pub(in crate::ui::tui) enum Fold {
     #[default]
     Closed,
     Open,
+}
+
+impl Fold {
+    #[must_use]
+    pub(in crate::ui::tui) fn opposite(self) -> Self {
+        match self {
+            Self::Closed => Self::Open,
+            Self::Open => Self::Closed,
+        }
+    }
 }
 
 /// The parameters of a block layout.
@@ -263,18 +275,11 @@ fn tool_rows(tool: &ToolCall, indent: usize, options: LayoutOptions) -> Vec<Row>
     );
     match options.fold {
         Fold::Open => {
-            let faint = theme.tone(Tone::Faint);
-            let input = input_lines(&tool.input).join("\n");
-            rows.extend(output_rows(&input, faint, indent, options));
+            rows.extend(input_rows(&tool.input, indent, options));
             rows.extend(output_rows(&tool.output.text(), Style::new(), indent, options));
         }
         Fold::Closed if failed => {
-            let output = tool.output.text();
-            rows.extend(last_rows(
-                output_rows(&output, Style::new(), indent, options),
-                FAILURE_ROWS,
-                theme,
-            ));
+            rows.extend(last_lines(&tool.output, FAILURE_ROWS, indent, options));
         }
         Fold::Closed => {}
     }
@@ -304,10 +309,9 @@ fn gate_rows(gate: &GateBlock, indent: usize, options: LayoutOptions) -> Vec<Row
     let mut head = Row::from(headline(&margin, &title, &figures, options));
     head.live = gate.end.is_none().then_some(gate.started);
     let mut rows = vec![head];
-    let output = output_rows(&gate.output.text(), Style::new(), indent, options);
     match (options.fold, tone) {
-        (Fold::Open, _) => rows.extend(output),
-        (Fold::Closed, Tone::Bad) => rows.extend(last_rows(output, GATE_ROWS, theme)),
+        (Fold::Open, _) => rows.extend(output_rows(&gate.output.text(), Style::new(), indent, options)),
+        (Fold::Closed, Tone::Bad) => rows.extend(last_lines(&gate.output, GATE_ROWS, indent, options)),
         (Fold::Closed, _) => {}
     }
     rows
@@ -384,14 +388,80 @@ fn output_rows(text: &str, style: Style, indent: usize, options: LayoutOptions) 
     into_rows(rows.collect())
 }
 
-fn last_rows(mut rows: Vec<Row>, limit: usize, theme: Theme) -> Vec<Row> {
-    let hidden = rows.len().saturating_sub(limit);
-    if hidden > 1 {
-        rows.drain(..hidden);
-        let above = units::count(hidden as u64, "line");
-        rows.insert(0, faint(format!("   │ … {above} above"), theme));
+/// The last lines of an output, at most `limit` rows, and the number of lines above them.
+fn last_lines(output: &OutputExcerpt, limit: usize, indent: usize, options: LayoutOptions) -> Vec<Row> {
+    let text = output.text();
+    let mut shown: Vec<Vec<Row>> = Vec::new();
+    let mut count = 0;
+    let mut rest = text.trim_end();
+    let blank = text[rest.len()..].matches('\n').count().saturating_sub(1) as u64;
+    while !rest.is_empty() {
+        let start = rest.rfind('\n').map_or(0, |at| at + 1);
+        let rows = output_rows(&rest[start..], Style::new(), indent, options);
+        // A blank line is a row too.
+        let rows = if rows.is_empty() {
+            vec![bar_row(indent, options)]
+        } else {
+            rows
+        };
+        count += rows.len();
+        if count > limit && !shown.is_empty() {
+            break;
+        }
+        shown.push(rows.into_iter().take(limit).collect());
+        rest = rest[..start].strip_suffix('\n').unwrap_or(&rest[..start]);
+    }
+    let hidden = output.lines().saturating_sub(shown.len() as u64 + blank);
+    let mut rows: Vec<Row> = shown.into_iter().rev().flatten().collect();
+    if hidden > 0 && !rows.is_empty() {
+        let above = units::count(hidden, "line");
+        rows.insert(0, faint(format!("   │ … {above} above"), options.theme));
     }
     rows
+}
+
+fn bar_row(indent: usize, options: LayoutOptions) -> Row {
+    faint(format!("{}│", " ".repeat(indent + 2)), options.theme)
+}
+
+/// The input of a tool call; a replacement of text as a diff.
+fn input_rows(input: &str, indent: usize, options: LayoutOptions) -> Vec<Row> {
+    let theme = options.theme;
+    let Some((others, old, new)) = replacement(input) else {
+        let input = input_lines(input).join("\n");
+        return output_rows(&input, theme.tone(Tone::Faint), indent, options);
+    };
+    let mut rows = output_rows(&others.join("\n"), theme.tone(Tone::Faint), indent, options);
+    for (mark, text, tone) in [("-", old, Tone::Bad), ("+", new, Tone::Good)] {
+        let lines: Vec<String> = text.lines().map(|line| format!("{mark} {line}")).collect();
+        rows.extend(output_rows(
+            &lines.join("\n"),
+            theme.diff_line(tone),
+            indent,
+            options,
+        ));
+    }
+    rows
+}
+
+/// The other fields, the old and the new text of a call that replaces text in a file.
+fn replacement(input: &str) -> Option<(Vec<String>, String, String)> {
+    let json: serde_json::Value = serde_json::from_str(input).ok()?;
+    let text = |keys: [&str; 2]| {
+        keys.iter()
+            .find_map(|key| json.get(*key)?.as_str().map(str::to_owned))
+    };
+    let (old, new) = (text(["old_string", "oldText"])?, text(["new_string", "newText"])?);
+    let is_text = |line: &String| {
+        ["old_string:", "oldText:", "new_string:", "newText:"]
+            .iter()
+            .any(|key| line.starts_with(key))
+    };
+    let others = input_lines(input)
+        .into_iter()
+        .filter(|line| !is_text(line))
+        .collect();
+    Some((others, old, new))
 }
 
 /// The fields of a tool's input, one or more lines each.
