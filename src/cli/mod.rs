@@ -212,11 +212,11 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
 
 /// Returns the clap command tree, for help, manual pages, completion and tests.
 pub fn command() -> clap::Command {
-    without_agent_options(with_command_groups(with_examples(Arguments::command())))
+    with_command_groups(with_examples(Arguments::command()))
 }
 
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
-    let mut command = shorten_if_requested(command(), &words);
+    let mut command = shorten_if_requested(without_agent_options(command()), &words);
     let mut matches = command
         .try_get_matches_from_mut(with_default_command(words))
         .map_err(|error| suggest::improve(error, &command))?;

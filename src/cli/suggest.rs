@@ -42,7 +42,7 @@ fn similar(word: &str, names: impl Iterator<Item = String>) -> Vec<String> {
                 true => 0,
                 false => strsim::damerau_levenshtein(&word, &name),
             };
-            let allowed = MAX_DISTANCE.min(word.chars().count().div_ceil(2));
+            let allowed = MAX_DISTANCE.min(word.chars().count().div_ceil(4));
             let rank = MOST_USED.iter().position(|used| *used == name);
             (distance <= allowed).then(|| (distance, rank.unwrap_or(usize::MAX), name))
         })
@@ -62,9 +62,8 @@ mod tests {
     fn nearest_and_most_used_command_is_suggested() {
         let root = crate::cli::command();
         let suggest = |word: &str| {
-            let names = root
-                .get_subcommands()
-                .map(|command| command.get_name().to_owned());
+            let visible = root.get_subcommands().filter(|command| !command.is_hide_set());
+            let names = visible.map(|command| command.get_name().to_owned());
             similar(word, names)
         };
         assert_eq!(suggest("rnu"), ["run"]);

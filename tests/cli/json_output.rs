@@ -74,6 +74,7 @@ const NO_LISTING: &[(&str, &str)] = &[
     ("schema", "always prints JSON"),
     ("completions", "prints a script"),
     ("man", "prints a page"),
+    ("docs", "prints a page"),
 ];
 
 /// Arguments of each command in a workspace with one run, and the shape of its output.
@@ -110,6 +111,7 @@ const LISTINGS: &[(&str, &str, JsonShape)] = &[
     ("plan status", "--json", JsonShape::Document),
     ("transcript", "captured.txt --json", JsonShape::Lines),
     ("replay", "latest --json", JsonShape::Lines),
+    ("top", "--json", JsonShape::Document),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -131,6 +131,7 @@ fn runs_of_every_outcome_are_listed_newest_first() {
     20250103-000000-cccc  2025-01-03 00:00  claude  ✗ not logged in  3           12m34s  12.3k   $0.25  Task of claude
     20250102-000000-bbbb  2025-01-02 00:00  codex   ✗ failed         3           12m34s  12.3k   $0.25  Task of codex
     20250101-000000-aaaa  2025-01-01 00:00  claude  ✓ complete       3           12m34s  12.3k   $0.25  Task of claude
+    total: 7 runs · 15 iterations · 61.7k tokens · $1.25
     ");
     assert_eq!(output.stderr, "");
     let rows = parsed(&sandbox.ralph(&["runs", "--json", "-n", "2"]).exits_with(0).stdout);
@@ -294,7 +295,7 @@ fn show_lists_the_iterations_of_a_run() {
     );
     assert_eq!(seen["iterations"][1]["gates"][0]["result"], "passed");
     assert_eq!(seen["final_message"], "Now it is done.\n\nLOOP_COMPLETE");
-    assert_eq!(seen["iterations"], 2);
+    assert_eq!(seen["iteration_count"], 2);
 }
 
 #[test]

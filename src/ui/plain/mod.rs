@@ -28,7 +28,7 @@ use jiff::Timestamp;
 
 use self::renderer::PlainRenderer;
 use super::Interest;
-use crate::event::{Record, Sink};
+use crate::event::{Record, RunEvent, Sink};
 
 /// How much the plain front end prints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -115,9 +115,12 @@ impl<W: Write + Send> super::FrontEnd for Plain<W> {
         }
     }
 
-    /// The report of a resumed run sums the usage of the roles over the whole run.
+    /// The report of a resumed run covers the whole run: the usage of the roles and the changes.
     fn backfill(&mut self, record: &Record) {
         self.renderer.roles.apply(&record.event);
+        if let RunEvent::Snapshot(snapshot) = &record.event {
+            self.renderer.changes.apply(snapshot);
+        }
     }
 
     /// Redraws the status line. Does nothing without a terminal or while the run is idle.

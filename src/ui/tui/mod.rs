@@ -267,7 +267,7 @@ impl FrontEnd for Tui {
     }
 
     fn backfill(&mut self, record: &Record) {
-        self.change(|state| state.apply(record));
+        self.change(|state| state.backfill(record));
     }
 
     fn set_commands(&mut self, commands: CommandSender) -> super::KeyboardUse {

@@ -48,6 +48,8 @@ pub(super) struct TuiState {
     /// The names of the first and of the newest snapshot.
     pub(super) snapshots: [Option<Arc<str>>; 2],
     pub(super) events: Arc<VecDeque<EventLine>>,
+    /// The number of attempts of which only some records are known, because an earlier process drove them.
+    partial: usize,
     /// Usage of the ended iterations.
     used: Usage,
 }
@@ -115,8 +117,15 @@ impl TuiState {
             transcript: Arc::default(),
             snapshots: [None, None],
             events: Arc::default(),
+            partial: 0,
             used: Usage::default(),
         }
+    }
+
+    /// Applies a record of an earlier process of the same run. The agent's output is not among them.
+    pub(super) fn backfill(&mut self, record: &Record) {
+        self.apply(record);
+        self.partial = self.entries.len();
     }
 
     /// Usage so far, including the running iteration.
@@ -277,6 +286,7 @@ impl TuiState {
         let before = std::mem::take(&mut self.transcript);
         match self.entries.len().checked_sub(1) {
             None => self.prelude = before,
+            Some(index) if index < self.partial => {}
             Some(index) => Arc::make_mut(&mut self.earlier).push(index, before),
         }
         // Records between two iterations belong to the earlier one.
