@@ -9,7 +9,7 @@ directory=${1:-docs}
 socket=$(mktemp -u)
 tmux="tmux -S $socket -f /dev/null"
 trap '$tmux kill-server 2>/dev/null || true' EXIT
-cargo build --quiet --example ansi_to_svg
+cargo build --quiet --locked --example ansi_to_svg
 for size in 80x24 120x40 200x60; do
     columns=${size%x*}
     $tmux new-session -d -s "$size" -x "$columns" -y "${size#*x}" "'$ralph' demo --tui"
