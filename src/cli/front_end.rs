@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::config::{PartialSettings, Settings, ThemeName};
 use crate::process::ExitWatchdog;
 use crate::run::{FrontEnds, Host, TraceExport, TraceExportError};
-use crate::ui::tui::{self, OnEnd, Role, TerminalGuard, ThemeChoice};
+use crate::ui::tui::{self, OnEnd, Role, ScreenOptions, TerminalGuard, ThemeChoice};
 use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::{DisplayArguments, TuiArguments};
@@ -129,7 +129,12 @@ pub(super) fn driver_tui(
     host: &Host,
 ) -> Result<Box<dyn FrontEnd>, CliError> {
     let files = StoredRunFiles::of_header(host);
-    let tui = terminal.tui(Role::Driver, on_end, theme, files, terminal_guard(host));
+    let screen = ScreenOptions {
+        role: Role::Driver,
+        on_end,
+        theme,
+    };
+    let tui = terminal.tui(screen, files, terminal_guard(host));
     Ok(Box::new(tui.map_err(CliError::Output)?))
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{self, Host, Pace, ReplayEnd, RunError};
 use crate::store::{Journal, journal_at};
-use crate::ui::tui::{OnEnd, Role};
+use crate::ui::tui::{OnEnd, Role, ScreenOptions};
 use crate::ui::{FrontEnd, Terminal, Verbosity};
 
 use super::args::ReplayArguments;
@@ -64,9 +64,11 @@ fn viewer_tui(
     let files = StoredRunFiles::at(directory, host);
     let open_run_files = Box::new(move |_: &_| Box::new(files.clone()) as Box<_>);
     let tui = terminal.tui(
-        Role::Viewer,
-        OnEnd::StayOpen,
-        super::front_end::theme_here(host),
+        ScreenOptions {
+            role: Role::Viewer,
+            on_end: OnEnd::StayOpen,
+            theme: super::front_end::theme_here(host),
+        },
         open_run_files,
         super::front_end::terminal_guard(host),
     );

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::event::{RunEvent, Sink};
 use crate::run::Host;
 use crate::store::{Inbox, JournalEntry, JournalTail, StoreError, is_running, journal_at};
-use crate::ui::tui::{OnEnd, Role, Tui};
+use crate::ui::tui::{OnEnd, Role, ScreenOptions, Tui};
 use crate::ui::{FrontEnd, Terminal};
 
 use super::error::CliError;
@@ -36,9 +36,11 @@ pub(super) fn view(path: &Path, terminal: &Terminal, host: &Host) -> Result<Exit
     let open_run_files = Box::new(move |_: &_| Box::new(files.clone()) as Box<_>);
     let mut tui = terminal
         .tui(
-            Role::Viewer,
-            OnEnd::StayOpen,
-            theme_here(host),
+            ScreenOptions {
+                role: Role::Viewer,
+                on_end: OnEnd::StayOpen,
+                theme: theme_here(host),
+            },
             open_run_files,
             terminal_guard(host),
         )

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::stdout::StdoutWriter;
-use super::tui::{ListScreen, OnEnd, OpenRunFiles, Role, TerminalGuard, ThemeChoice, Tui, TuiOptions};
+use super::tui::{ListScreen, OpenRunFiles, ScreenOptions, TerminalGuard, ThemeChoice, Tui, TuiOptions};
 use super::{
     FrontEnd, JsonLines, LiveLines, LiveLinesOptions, Plain, PlainOptions, Table, Tone, UiHost, Verbosity,
     clean,
@@ -99,18 +99,14 @@ impl Terminal {
     /// A full-screen front end.
     pub fn tui(
         &self,
-        role: Role,
-        on_end: OnEnd,
-        theme: ThemeChoice,
+        screen: ScreenOptions,
         open_run_files: OpenRunFiles,
         guard: Option<TerminalGuard>,
     ) -> io::Result<Tui> {
         let stdout = io::stdout();
         Tui::open(TuiOptions {
             color: self.colors(&stdout),
-            role,
-            on_end,
-            theme,
+            screen,
             width: width(&stdout),
             open_run_files,
             guard,

@@ -132,7 +132,10 @@ fn time_zone(header: &ExportHeader) -> String {
         .map(|attempt| attempt.began)
         .unwrap_or_default();
     let at = at.to_zoned(crate::ui::local_time_zone());
-    at.strftime("%Z (UTC%:z)").to_string()
+    match at.offset() == jiff::tz::Offset::UTC {
+        true => "UTC".to_owned(),
+        false => at.strftime("%Z (UTC%:z)").to_string(),
+    }
 }
 
 /// The changes of an attempt, folded.

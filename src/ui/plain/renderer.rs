@@ -283,7 +283,10 @@ impl PlainRenderer {
         self.page.line(labels::GATE);
         self.page.put(Tone::Plain, "▸");
         self.page.put_spaced(Tone::Accent, name);
-        self.page.put_spaced(Tone::Plain, command);
+        // A gate of the command line has no other name than its command.
+        if command != name {
+            self.page.put_spaced(Tone::Plain, command);
+        }
         self.page.end_row();
     }
 

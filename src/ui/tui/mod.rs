@@ -57,7 +57,7 @@ use self::view::View;
 use super::{FrontEnd, OnClose, Plain, PlainOptions, UiHost, Verbosity};
 use crate::event::{CommandSender, Record, Sink};
 use crate::failpoint;
-use crate::panic_hook::Severity;
+use crate::panic_hook::{PanicScope, Severity};
 
 /// Whether the screen closes when the run ends while the user follows the live end of the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,11 +66,17 @@ pub enum OnEnd {
     StayOpen,
 }
 
-pub struct TuiOptions {
-    pub color: bool,
+/// How the TUI shows a run.
+#[derive(Debug, Clone, Copy)]
+pub struct ScreenOptions {
     pub role: Role,
     pub on_end: OnEnd,
     pub theme: ThemeChoice,
+}
+
+pub struct TuiOptions {
+    pub color: bool,
+    pub screen: ScreenOptions,
     /// Columns of the report that is printed on the main screen afterwards.
     pub width: u16,
     pub open_run_files: OpenRunFiles,
@@ -127,42 +133,27 @@ impl Tui {
         let input = InputThread::start(to_renderer.clone(), &shared.shutdown_requested, &host)?;
         let report_buffer = ReportBuffer::default();
         let (lines, report) = plain_options(options.color, options.width);
-        let role = options.role;
-        let (for_renderer, panic_flag) = (Arc::clone(&shared), PanicFlag(Arc::clone(&shared)));
-        let panics = host.panics.clone();
+        let role = options.screen.role;
+        let panic_flag = PanicFlag(Arc::clone(&shared));
         // Without the screen that it draws, a run continues with plain output.
         let (severity, name) = match role {
             Role::Driver => (Severity::Recoverable, "screen"),
             Role::Viewer => (Severity::Fatal, "viewer"),
+        };
+        let parts = RendererParts {
+            shared: Arc::clone(&shared),
+            tty,
+            screen: options.screen,
+            color: options.color,
+            open_run_files: options.open_run_files,
+            panics: host.panics.clone(),
         };
         let render = move || {
             // Both are dropped when the thread ends, even by a panic, in reverse order: the flag is set before `done`
             // disconnects.
             let _finished = finished;
             let _panic_flag = panic_flag;
-            let render_loop = RenderLoop {
-                shared: for_renderer,
-                tty,
-                view: View::new(
-                    Theme::new(ColorMode::of(options.color)).on(options.theme.background()),
-                    role,
-                ),
-                files: LoadedFiles::default(),
-                open_run_files: options.open_run_files,
-                run_files: None,
-                commands: None,
-                on_close: None,
-                on_end: options.on_end,
-                // Without colors, the background does not matter.
-                theme: if options.color {
-                    options.theme
-                } else {
-                    ThemeChoice::Dark
-                },
-                records_ended: false,
-                panics,
-            };
-            render_loop.run(&messages);
+            parts.into_loop().run(&messages);
         };
         let renderer = host.panics.spawn_as(severity, name, render)?;
         Ok(Self {
@@ -303,6 +294,38 @@ impl Drop for Tui {
             // Errors are dropped: this is the last output, and `drop` cannot return them.
             let _ = io::stdout().write_all(&text);
             let _ = io::stdout().flush();
+        }
+    }
+}
+
+/// What the render thread needs. It creates the rest itself, because a view cannot change threads.
+struct RendererParts {
+    shared: Arc<SharedState>,
+    tty: Tty,
+    screen: ScreenOptions,
+    color: bool,
+    open_run_files: OpenRunFiles,
+    panics: PanicScope,
+}
+
+impl RendererParts {
+    fn into_loop(self) -> RenderLoop {
+        let ScreenOptions { role, on_end, theme } = self.screen;
+        let colors = Theme::new(ColorMode::of(self.color)).on(theme.background());
+        RenderLoop {
+            shared: self.shared,
+            tty: self.tty,
+            view: View::new(colors, role),
+            files: LoadedFiles::default(),
+            open_run_files: self.open_run_files,
+            run_files: None,
+            commands: None,
+            on_close: None,
+            on_end,
+            // Without colors, the background does not matter.
+            theme: if self.color { theme } else { ThemeChoice::Dark },
+            records_ended: false,
+            panics: self.panics,
         }
     }
 }

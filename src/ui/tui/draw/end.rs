@@ -159,7 +159,11 @@ impl EndRows<'_> {
                     Some(why) => ("✗", Tone::Bad, why),
                 },
             };
-            let text = format!("{mark} {} · {} · {text}", gate.name, gate.command);
+            let command = match gate.command == gate.name {
+                true => String::new(),
+                false => format!(" · {}", gate.command),
+            };
+            let text = format!("{mark} {}{command} · {text}", gate.name);
             self.line(label, &text, theme.tone(tone));
         }
     }

@@ -28,7 +28,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, context: &DrawContext<'_>,
         Some(_) => usize::from(inner.height) / 3,
         None => usize::from(inner.height).saturating_sub(1),
     };
-    let mut lines = vec![Line::styled(columns_heading(width), faint)];
+    let mut lines = vec![Line::styled(
+        columns_heading(width, &context.state.entries),
+        faint,
+    )];
     lines.extend(entries(context, view, width, available.max(1)));
     lines.extend(sparkline(&context.state.entries, width, view));
     for (line, y) in lines.iter().zip(inner.top()..inner.bottom()) {
@@ -107,8 +110,9 @@ fn figures(width: usize, time: &str, changes: &str, cost: &str) -> String {
     text
 }
 
-fn columns_heading(width: usize) -> String {
-    let right = figures(width, "time", "lines", "cost");
+fn columns_heading(width: usize, entries: &[AttemptEntry]) -> String {
+    let has_costs = entries.iter().any(|entry| entry.usage.cost_usd.is_some());
+    let right = figures(width, "time", "lines", if has_costs { "cost" } else { "" });
     let left = "   iteration";
     let gap = width.saturating_sub(left.len() + right.chars().count());
     format!("{left}{}{right}", " ".repeat(gap))

@@ -184,22 +184,7 @@ impl TuiState {
                 self.iteration_started(id, [hat.clone(), agent.clone()], record);
             }
             RunEvent::Transcript { event, .. } => self.apply_transcript_event(event),
-            RunEvent::GateStarted { name, .. } => {
-                self.activity = RunActivity::Gate {
-                    name: Arc::from(name.as_str()),
-                    since: at,
-                };
-            }
-            RunEvent::GateEnded {
-                name,
-                result,
-                details,
-                ..
-            } => {
-                self.activity = RunActivity::Working { since: at };
-                let failed_tests = details.report.as_ref().map_or(0, |report| report.failed);
-                self.update_entry(|entry| entry.gate_ended(name, *result, failed_tests));
-            }
+            RunEvent::GateStarted { .. } | RunEvent::GateEnded { .. } => self.gate(&record.event, at),
             RunEvent::Snapshot(snapshot) => self.snapshot_taken(snapshot),
             RunEvent::IterationEnded {
                 outcome,
@@ -232,6 +217,28 @@ impl TuiState {
         }
         Arc::make_mut(&mut self.transcript).apply(record, &self.context);
         self.add_event_line(record);
+    }
+
+    fn gate(&mut self, event: &RunEvent, at: Timestamp) {
+        match event {
+            RunEvent::GateStarted { name, .. } => {
+                self.activity = RunActivity::Gate {
+                    name: Arc::from(name.as_str()),
+                    since: at,
+                };
+            }
+            RunEvent::GateEnded {
+                name,
+                result,
+                details,
+                ..
+            } => {
+                self.activity = RunActivity::Working { since: at };
+                let failed_tests = details.report.as_ref().map_or(0, |report| report.failed);
+                self.update_entry(|entry| entry.gate_ended(name, *result, failed_tests));
+            }
+            _ => {}
+        }
     }
 
     fn run_started(&mut self, header: &RunHeader, at: Timestamp) {

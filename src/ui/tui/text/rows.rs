@@ -303,7 +303,11 @@ fn gate_rows(gate: &GateBlock, indent: usize, options: LayoutOptions) -> Vec<Row
     };
     let title = [
         Span::styled(format!("gate {}", gate.name), theme.tone(Tone::Strong)),
-        Span::raw(format!("  {}", gate.command)),
+        Span::raw(match gate.command == gate.name {
+            // A gate of the command line has no other name than its command.
+            true => String::new(),
+            false => format!("  {}", gate.command),
+        }),
     ];
     let margin = margin(mark, theme.tone(tone), indent);
     let mut head = Row::from(headline(&margin, &title, &figures, options));
