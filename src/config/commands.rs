@@ -1,6 +1,6 @@
 //! Lists the commands that a configuration file would run, for the trust prompt.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
@@ -23,11 +23,33 @@ impl LoadedConfig {
             .map(|(file, text, values)| FileCommands {
                 file: file.to_owned(),
                 text: Some(text.to_owned()),
-                commands: commands(values),
+                commands: prompt_outside(file, values)
+                    .into_iter()
+                    .chain(commands(values))
+                    .collect(),
             })
             .filter(|file| !file.commands.is_empty())
             .collect()
     }
+}
+
+/// A prompt file outside of the file's own directory: its text would be sent to the agent.
+fn prompt_outside(file: &Path, values: &Value) -> Option<String> {
+    let name = values["event_loop"]["prompt_file"].as_str()?;
+    let mut depth: usize = 0;
+    let directory = file.parent()?;
+    let path = Path::new(name);
+    for component in path.strip_prefix(directory).unwrap_or(path).components() {
+        match component {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir if depth > 0 => depth -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Some(format!("prompt file: {name}"));
+            }
+        }
+    }
+    None
 }
 
 fn text(value: &Value) -> Option<String> {

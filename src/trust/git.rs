@@ -2,9 +2,10 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::event::ProcessEnd;
+use crate::files::{self, ReadRule};
 use crate::process::{self, Supervisors};
 
 /// Who controls a file, with the reason.
@@ -97,7 +98,7 @@ impl Git {
         }
         match self.run(git, directory, &["remote".as_ref()]) {
             Ok(GitOutput { code: 0, stdout }) if stdout.is_empty() => {
-                FileOwner::User("tracked, in a repository without a remote")
+                self.owner_without_remote(git, directory)
             }
             Ok(GitOutput { code: 0, .. }) => {
                 FileOwner::Others("tracked, in a repository with a remote".to_owned())
@@ -105,6 +106,19 @@ impl Git {
             Ok(GitOutput { stdout: error, .. }) | Err(error) => {
                 FileOwner::Others(format!("git cannot determine the owner: {error}"))
             }
+        }
+    }
+
+    /// A repository without a remote was created by the user, or it was unpacked from an archive.
+    fn owner_without_remote(&self, git: &Path, directory: &Path) -> FileOwner {
+        let common = ["rev-parse".as_ref(), "--git-common-dir".as_ref()];
+        match self.run(git, directory, &common) {
+            Ok(GitOutput { code: 0, stdout }) if was_created_here(&directory.join(&stdout)) => {
+                FileOwner::User("tracked, in a repository that was created on this machine")
+            }
+            Ok(_) | Err(_) => FileOwner::Others(
+                "tracked, in a repository without a remote that was not created on this machine".to_owned(),
+            ),
         }
     }
 
@@ -128,6 +142,32 @@ impl Git {
     }
 }
 
+/// Whether the first commit of a repository was made after its directory was created on this disk. The directory of an unpacked archive is
+/// newer than its commits. The file system sets the time of creation; no program can change it.
+fn was_created_here(repository: &Path) -> bool {
+    let rule = ReadRule::following(64 << 20);
+    let Ok(log) = files::read_text(&repository.join("logs/HEAD"), rule) else {
+        return false;
+    };
+    let created = repository.metadata().and_then(|directory| directory.created());
+    let created = created
+        .ok()
+        .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
+    let (Some(created), Some(now), Some(first)) = (created, now, log.lines().next().and_then(time_of_entry))
+    else {
+        return false;
+    };
+    (created.as_secs()..=now.as_secs()).contains(&first)
+}
+
+/// The time of an entry of the log of HEAD: `OLD NEW NAME <ADDRESS> SECONDS ZONE\tMESSAGE`.
+fn time_of_entry(line: &str) -> Option<u64> {
+    let header = line.split('\t').next()?;
+    let (_, time) = header.rsplit_once("> ")?;
+    time.split(' ').next()?.parse().ok()
+}
+
 /// Files are also searched for in parent directories, which other users may be able to write. Root's files count as
 /// the user's own. Root itself trusts only its own files and those of the user who called `sudo`, as git does.
 fn belongs_to_another_user(owner: u32, me: u32, sudo_user: Option<u32>) -> bool {
@@ -141,7 +181,14 @@ struct GitOutput {
 
 #[cfg(test)]
 mod tests {
-    use super::belongs_to_another_user;
+    use super::{belongs_to_another_user, time_of_entry};
+
+    #[test]
+    fn the_time_of_a_commit_is_read_from_the_log() {
+        let line = "0000 7123 A > B <a> b@c.d> 1790000000 +0100\tcommit (initial): x > 5";
+        assert_eq!(time_of_entry(line), Some(1_790_000_000));
+        assert_eq!(time_of_entry("garbage"), None);
+    }
 
     #[test]
     fn files_of_the_user_root_and_sudo_caller_are_trusted() {

@@ -219,6 +219,8 @@ pub fn commands_to_run(loaded: &LoadedConfig, cwd: &Path, scope: TrustScope) -> 
         }),
         Ok(DriverScript::Embedded { .. }) | Err(_) => None,
     }));
+    let prompt = settings.event_loop.prompt_file.as_deref();
+    found.extend(prompt_link(&cwd.join(prompt.unwrap_or(Path::new("PROMPT.md")))));
     // A bare name is searched for in PATH, which the user controls; a path may point into the project.
     let named = [&settings.cli.command, &settings.cli.claude_command];
     let programs = named
@@ -234,6 +236,26 @@ pub fn commands_to_run(loaded: &LoadedConfig, cwd: &Path, scope: TrustScope) -> 
         commands: vec!["the program itself, as the agent".to_owned()],
     }));
     found
+}
+
+/// A prompt that is a link to a file outside of its project: a repository could have the agent read any file of the user.
+fn prompt_link(path: &Path) -> Option<FileCommands> {
+    let target = path.canonicalize().ok()?;
+    let directory = path.parent()?.canonicalize().ok()?;
+    let project = directory
+        .ancestors()
+        .find(|directory| directory.join(".git").symlink_metadata().is_ok())
+        .unwrap_or(&directory);
+    let is_outside = !target.starts_with(project);
+    is_outside.then(|| FileCommands {
+        file: path.to_owned(),
+        // The link is what the user allows, whatever the file contains.
+        text: Some(target.display().to_string()),
+        commands: vec![format!(
+            "the text of {} is sent to the agent as the prompt",
+            target.display()
+        )],
+    })
 }
 
 /// Hashes a file, or the text that was read from it; for a driver also the files next to it, because the driver may call them.

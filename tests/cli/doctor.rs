@@ -103,7 +103,7 @@ fn a_healthy_workspace_has_no_warnings() {
       ✓ t                true
 
     trust
-      ✓ ralph.yml        yours (tracked, in a repository without a remote); would run: gate t: true
+      ✓ ralph.yml        yours (tracked, in a repository that was created on this machine); would run: gate t: true
 
     workspace
       ✓ directory        [WORKSPACE]

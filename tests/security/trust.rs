@@ -52,3 +52,63 @@ fn the_commands_of_a_world_writable_file_do_not_run() {
     assert!(output.stderr.contains("chmod o-w"), "{output:?}");
     assert!(!sandbox.work().join("PWNED").exists());
 }
+
+/// Commits the workspace in a repository without a remote.
+fn commit(sandbox: &Sandbox) {
+    sandbox.git(&["init", "--quiet", "--initial-branch=main"]);
+    sandbox.git(&["add", "--force", "."]);
+    sandbox.git(&["commit", "--quiet", "-m", "x"]);
+}
+
+/// An archive keeps the times of its commits, but not the time at which its directories were created.
+#[test]
+fn the_commands_of_an_unpacked_repository_do_not_run() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.work().join("ralph.yml"), CONFIG).expect("a configuration");
+    commit(&sandbox);
+    assert!(
+        sandbox
+            .ralph(&["trust", "--show"])
+            .stdout
+            .contains("created on this machine")
+    );
+    let log = sandbox.work().join(".git/logs/HEAD");
+    let old = fs::read_to_string(&log).expect("a log");
+    let (before, after) = old.split_once("> ").expect("an entry");
+    let (_, zone) = after.split_once(' ').expect("a time");
+    for year in ["1600000000", "4000000000"] {
+        fs::write(&log, format!("{before}> {year} {zone}")).expect("a log");
+        let output = sandbox.ralph(&["run", "-q"]).exits_with(2);
+        assert!(
+            output.stderr.contains("not created on this machine"),
+            "{output:?}"
+        );
+    }
+    fs::remove_file(&log).expect("a log");
+    sandbox.ralph(&["run", "-q"]).exits_with(2);
+    assert!(!sandbox.work().join("PWNED").exists());
+}
+
+#[test]
+fn a_prompt_of_a_repository_that_leads_out_of_it_is_not_sent() {
+    let sandbox = Sandbox::new()
+        .with_agent("claude")
+        .with_script("default", "say LOOP_COMPLETE");
+    fs::write(sandbox.path("home/key"), "SECRET").expect("a key");
+    std::os::unix::fs::symlink(sandbox.path("home/key"), sandbox.work().join("PROMPT.md")).expect("a link");
+    commit_as_if_cloned(&sandbox);
+    let output = sandbox.ralph(&["run", "-q", "-n", "1"]).exits_with(2);
+    assert!(
+        output.stderr.contains("home/key is sent to the agent"),
+        "{output:?}"
+    );
+    fs::remove_file(sandbox.work().join("PROMPT.md")).expect("the link");
+    for outside in ["../home/key", "a/../../home/key", "/etc/hostname"] {
+        let config = format!("event_loop: {{prompt_file: {outside}}}\n");
+        fs::write(sandbox.work().join("ralph.yml"), config).expect("a configuration");
+        sandbox.git(&["add", "--all"]);
+        let output = sandbox.ralph(&["run", "-q", "-n", "1"]).exits_with(2);
+        assert!(output.stderr.contains("prompt file: "), "{output:?}");
+    }
+    assert!(!sandbox.was_called(1), "an agent was started");
+}
