@@ -4,10 +4,14 @@
 //! started. Elsewhere `ps` prints the table, but orphans become children of init and are found only by their process group: an
 //! orphan that has left the group escapes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Number of rounds after which a growing tree is signaled as it is.
 const ROUNDS: usize = 64;
+/// Number of rounds without a new process after which a table with gaps is taken for complete.
+const UNCHANGED_ROUNDS: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
@@ -27,6 +31,11 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// The number of running processes below the root.
+    pub(super) fn size(self) -> usize {
+        descendants(&table(), &[self.root]).len()
+    }
+
     /// Sends SIGTERM to all processes, and SIGCONT so that stopped ones receive it.
     pub(super) fn terminate(self) -> Vec<Pid> {
         self.signal_until_all_have_it(&[Signal::TERM, Signal::CONT])
@@ -51,6 +60,8 @@ impl Tree {
     /// Signals every descendant once, and repeats until there are no new ones.
     fn signal_until_all_have_it(self, signals: &[Signal]) -> Vec<Pid> {
         let mut done: Vec<Pid> = Vec::new();
+        let mut known = BTreeSet::new();
+        let mut unchanged = 0;
         for _ in 0..ROUNDS {
             let table = table();
             if table.is_empty() {
@@ -59,11 +70,11 @@ impl Tree {
                 }
                 break;
             }
-            let new: Vec<Pid> = descendants(&table, &[self.root])
-                .into_iter()
-                .filter(|pid| !done.contains(pid))
-                .collect();
-            if new.is_empty() {
+            let mut new = descendants(&table, &[self.root]);
+            new.retain(|pid| known.insert(pid.as_raw_pid()));
+            unchanged = if new.is_empty() { unchanged + 1 } else { 0 };
+            // A table that hides the processes of other users always has gaps.
+            if unchanged > 0 && (!has_gaps(&table) || unchanged == UNCHANGED_ROUNDS) {
                 break;
             }
             for signal in signals {
@@ -75,6 +86,17 @@ impl Tree {
     }
 }
 
+/// Whether the parent of a process is not in the table. It exited while the table was read, so the process has a new parent, and may
+/// belong to a tree although it was not found below its root.
+fn has_gaps(table: &[Entry]) -> bool {
+    let pids: BTreeSet<i32> = table.iter().map(|entry| entry.pid.as_raw_pid()).collect();
+    let mut parents = table
+        .iter()
+        .filter(|entry| !entry.dead)
+        .filter_map(|entry| entry.parent);
+    parents.any(|parent| !pids.contains(&parent.as_raw_pid()))
+}
+
 /// Sends a signal. It fails for processes that have exited or belong to another user.
 pub(super) fn send(pids: &[Pid], signal: Signal) {
     for pid in pids {
@@ -84,18 +106,18 @@ pub(super) fn send(pids: &[Pid], signal: Signal) {
 
 /// The running descendants of `roots`, without the roots, parents before children.
 pub(super) fn descendants(table: &[Entry], roots: &[Pid]) -> Vec<Pid> {
+    let mut children: BTreeMap<i32, Vec<Pid>> = BTreeMap::new();
+    for entry in table.iter().filter(|entry| !entry.dead) {
+        if let Some(parent) = entry.parent {
+            children.entry(parent.as_raw_pid()).or_default().push(entry.pid);
+        }
+    }
     let mut found: Vec<Pid> = roots.to_vec();
     let mut next = 0;
-    while next < found.len() {
-        let parent = found[next];
-        let children = table
-            .iter()
-            .filter(|entry| entry.parent == Some(parent) && !entry.dead);
-        let new: Vec<Pid> = children
-            .map(|entry| entry.pid)
-            .filter(|pid| !found.contains(pid))
-            .collect();
-        found.extend(new);
+    while let Some(parent) = found.get(next) {
+        // Removed, so that the search ends even if the table has a cycle.
+        let below = children.remove(&parent.as_raw_pid()).unwrap_or_default();
+        found.extend(below.into_iter().filter(|pid| !roots.contains(pid)));
         next += 1;
     }
     found.split_off(roots.len())

@@ -28,8 +28,14 @@ const SIGNALED_GRACE: Duration = Duration::from_secs(5);
 const KILL_AGAIN: Duration = Duration::from_millis(200);
 /// Time without a heartbeat after which ralph is taken for stopped.
 const SUSPENDED_AFTER: Duration = Duration::from_secs(5);
+/// Interval between two counts of a tree that was asked to exit.
+const COUNT_AGAIN: Duration = Duration::from_millis(100);
+/// A tree that grows by this many processes after SIGTERM is killed at once: it could outgrow the machine before its grace ends.
+const MAX_GROWTH: usize = 64;
 /// Time after which processes that do not die are given up: the kernel cannot end them now.
 const GIVE_UP: Duration = Duration::from_secs(3);
+/// Time after which a tree that keeps growing while it is killed is given up.
+const GIVE_UP_GROWING: Duration = Duration::from_secs(60);
 
 /// The stage of ending the tree.
 #[derive(Debug, Clone, Copy)]
@@ -42,9 +48,13 @@ enum Phase {
     /// SIGTERM was sent to the whole tree.
     Terminating {
         until: Instant,
+        /// The number of processes.
+        size: usize,
+        count_again: Instant,
     },
     /// SIGKILL was sent to the whole tree.
     Killing {
+        since: Instant,
         again: Instant,
         give_up: Instant,
     },
@@ -69,6 +79,8 @@ pub(in crate::process) struct TreeWatch<'a> {
     leader_has_ended: bool,
     phase: Phase,
     swept: BTreeSet<i32>,
+    /// The processes that SIGKILL was sent to.
+    killed: BTreeSet<i32>,
     /// The last heartbeat.
     heartbeat: Option<(Instant, Suspension)>,
     /// Notices that go out together before the next wait.
@@ -90,6 +102,7 @@ impl<'a> TreeWatch<'a> {
             leader_has_ended: false,
             phase: Phase::Running,
             swept: BTreeSet::new(),
+            killed: BTreeSet::new(),
             heartbeat: None,
             outbox: Vec::new(),
         };
@@ -149,8 +162,23 @@ impl<'a> TreeWatch<'a> {
                 self.phase = Phase::Lingering { until: now + LINGER };
             }
             Phase::Lingering { until } if until <= now => self.terminate(LEFTOVER_GRACE),
-            Phase::Terminating { until } if until <= now => self.kill(now + GIVE_UP),
-            Phase::Killing { again, give_up } if again <= now => self.kill(give_up),
+            Phase::Terminating { until, .. } if until <= now => self.kill(),
+            Phase::Terminating {
+                until,
+                size,
+                count_again,
+            } if count_again <= now => {
+                if self.tree.size() > size + MAX_GROWTH {
+                    self.kill();
+                } else {
+                    self.phase = Phase::Terminating {
+                        until,
+                        size,
+                        count_again: now + COUNT_AGAIN,
+                    };
+                }
+            }
+            Phase::Killing { again, .. } if again <= now => self.kill(),
             Phase::Running | Phase::Lingering { .. } | Phase::Terminating { .. } | Phase::Killing { .. } => {}
         }
     }
@@ -162,7 +190,10 @@ impl<'a> TreeWatch<'a> {
                 Some((last, Suspension::Unexpected)) => Some(last + SUSPENDED_AFTER),
                 Some((_, Suspension::ByUser)) | None => None,
             },
-            Phase::Lingering { until } | Phase::Terminating { until } => Some(until),
+            Phase::Lingering { until } => Some(until),
+            Phase::Terminating {
+                until, count_again, ..
+            } => Some(until.min(count_again)),
             Phase::Killing { again, .. } => Some(again),
         };
         // A line that has ended is always readable, so poll the other descriptor twice instead.
@@ -206,7 +237,7 @@ impl<'a> TreeWatch<'a> {
         let mut bytes = [0; MESSAGE_BYTES];
         match wire::read_exact(self.control, &mut bytes).map(|()| SupervisorCommand::decode(&bytes)) {
             Ok(Some(SupervisorCommand::Stop { grace })) => self.terminate(grace),
-            Ok(Some(SupervisorCommand::Kill)) => self.kill(Instant::now() + GIVE_UP),
+            Ok(Some(SupervisorCommand::Kill)) => self.kill(),
             Ok(Some(SupervisorCommand::Heartbeat { ralph })) => {
                 self.heartbeat = Some((Instant::now(), ralph));
                 self.notify(Notice::Alive);
@@ -230,7 +261,11 @@ impl<'a> TreeWatch<'a> {
                 } else {
                     grace
                 };
-                self.phase = Phase::Terminating { until: after(grace) };
+                self.phase = Phase::Terminating {
+                    until: after(grace),
+                    size: signaled.len(),
+                    count_again: after(COUNT_AGAIN),
+                };
             }
             Phase::Terminating { .. } => self.shorten_grace(grace),
             Phase::Killing { .. } => {}
@@ -239,16 +274,31 @@ impl<'a> TreeWatch<'a> {
 
     /// Shortens a running grace. It is never extended.
     fn shorten_grace(&mut self, grace: Duration) {
-        if let Phase::Terminating { until } = &mut self.phase {
+        if let Phase::Terminating { until, .. } = &mut self.phase {
             *until = (*until).min(after(grace));
         }
     }
 
-    fn kill(&mut self, give_up: Instant) {
+    /// Sends SIGKILL to the tree. Processes that started others in the meantime extend the time until ralph gives up.
+    fn kill(&mut self) {
         let killed = self.tree.kill();
         self.count(&killed);
+        let mut grown = false;
+        for pid in killed {
+            grown |= self.killed.insert(pid.as_raw_pid());
+        }
+        let now = Instant::now();
+        let (since, before) = match self.phase {
+            Phase::Killing { since, give_up, .. } => (since, give_up),
+            Phase::Running | Phase::Lingering { .. } | Phase::Terminating { .. } => (now, now + GIVE_UP),
+        };
+        let give_up = match grown {
+            true => (now + GIVE_UP).min(since + GIVE_UP_GROWING),
+            false => before,
+        };
         self.phase = Phase::Killing {
-            again: after(KILL_AGAIN),
+            since,
+            again: now + KILL_AGAIN,
             give_up,
         };
     }
