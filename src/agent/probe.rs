@@ -40,7 +40,11 @@ pub struct PathProbe {
 
 impl Probe for PathProbe {
     fn find(&self, program: &str) -> Option<PathBuf> {
-        which::which_in(program, self.path.as_ref(), &self.cwd).ok()
+        // A relative entry of PATH would let a repository bring its own agent.
+        let path = self.path.as_ref()?;
+        let entries = std::env::split_paths(path).filter(|entry| entry.is_absolute());
+        let path = std::env::join_paths(entries).ok()?;
+        which::which_in(program, Some(path), &self.cwd).ok()
     }
 
     fn script_host(&self) -> Option<(Supervisors, PathBuf)> {

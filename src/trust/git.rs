@@ -70,20 +70,22 @@ impl Git {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return FileOwner::User("not a file");
         };
-        if !directory
-            .ancestors()
-            .any(|directory| directory.join(".git").symlink_metadata().is_ok())
-        {
+        let has_git = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
+        let Some(root) = directory.ancestors().find(has_git) else {
             return FileOwner::User("outside of any git repository");
-        }
+        };
         let Some(git) = &self.program else {
             return FileOwner::Others("git is not installed, so the owner is unknown".to_owned());
         };
         let name = Path::new(name).as_os_str();
+        // The configuration of the repository could name another directory, in which the file is not tracked.
+        let mut work_tree = std::ffi::OsString::from("--work-tree=");
+        work_tree.push(root);
         match self.run(
             git,
             directory,
             &[
+                &work_tree,
                 "ls-files".as_ref(),
                 "--error-unmatch".as_ref(),
                 "--".as_ref(),

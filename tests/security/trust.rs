@@ -112,3 +112,29 @@ fn a_prompt_of_a_repository_that_leads_out_of_it_is_not_sent() {
     }
     assert!(!sandbox.was_called(1), "an agent was started");
 }
+
+#[test]
+fn another_work_tree_in_the_configuration_does_not_make_a_file_the_users() {
+    let sandbox = cloned();
+    for work_tree in ["/", "..", "../.."] {
+        sandbox.git(&["config", "core.worktree", work_tree]);
+        let output = sandbox.ralph(&["run", "-q"]).exits_with(2);
+        assert!(output.stderr.contains("would run these commands"), "{output:?}");
+    }
+    assert!(!sandbox.work().join("PWNED").exists());
+}
+
+#[test]
+fn no_agent_is_found_through_a_relative_entry_of_path() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.work().join("claude");
+    fs::write(&agent, "#!/bin/sh\ntouch PWNED\n").expect("a program");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("permissions");
+    for entry in [".", ""] {
+        let mut command = sandbox.command(&["run", "-q", "-p", "x", "-n", "1", "--agent", "claude"]);
+        let path = format!("{entry}:{}", sandbox.path("bin").display());
+        let output = command.env("PATH", path).output().expect("ralph");
+        command_output(output).exits_with(4);
+    }
+    assert!(!sandbox.work().join("PWNED").exists());
+}
