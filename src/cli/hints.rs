@@ -406,6 +406,7 @@ fn serve_hints(error: &ServeError) -> Vec<String> {
             vec!["choose another path for --socket".into()]
         }
         ServeError::Store(error) => store_hints(error),
+        ServeError::Tls(_) => vec!["give files in PEM format: --tls-cert FILE --tls-key FILE".to_owned()],
         ServeError::Random(_) | ServeError::Runtime(_) => Vec::new(),
     }
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::ok_or_log;
 use crate::run::Host;
-use crate::serve::{Listen, ServeAddress, ServeSettings, Steering, serve as serve_page};
+use crate::serve::{Listen, ServeAddress, ServeSettings, Steering, TlsFiles, serve as serve_page};
 use crate::store::state_directory;
 use crate::ui::Terminal;
 
@@ -17,15 +17,17 @@ const OPENERS: [&str; 2] = ["xdg-open", "open"];
 
 pub(super) fn serve(arguments: &ServeArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
     let settings = ServeSettings {
-        listen: match &arguments.socket {
-            Some(path) => Listen::Socket(path.clone()),
-            None => Listen::Port(arguments.port),
-        },
+        listen: listen(arguments),
         steering: match arguments.steer {
             true => Steering::On,
             false => Steering::Off,
         },
-        proxy_hosts: arguments.proxy_host.clone(),
+        hosts: arguments
+            .proxy_host
+            .iter()
+            .chain(&arguments.host)
+            .cloned()
+            .collect(),
     };
     let mut first = true;
     serve_page(&settings, &state_directory()?, host, |address| {
@@ -38,13 +40,29 @@ pub(super) fn serve(arguments: &ServeArguments, terminal: &Terminal, host: &Host
     Ok(Exit::Success)
 }
 
+fn listen(arguments: &ServeArguments) -> Listen {
+    // The arguments require an address and a certificate together.
+    if let (Some(address), Some(certificate)) = (arguments.listen, &arguments.tls_cert) {
+        let key = arguments.tls_key.as_ref().unwrap_or(certificate);
+        let tls = TlsFiles {
+            certificate: certificate.clone(),
+            key: key.clone(),
+        };
+        return Listen::Encrypted { address, tls };
+    }
+    match &arguments.socket {
+        Some(path) => Listen::Socket(path.clone()),
+        None => Listen::Port(arguments.port),
+    }
+}
+
 fn announcement(address: &ServeAddress, steering: Steering, first: bool) -> String {
     let sign_in = &address.sign_in;
     if !first {
         return format!("To sign in with another browser: {sign_in}\n");
     }
     let socket = match &address.listening {
-        Listen::Port(_) => String::new(),
+        Listen::Port(_) | Listen::Encrypted { .. } => String::new(),
         Listen::Socket(path) => format!(
             "Listening on {0}. To reach it from another machine: ssh -L 8080:{0} HOST, then open the address with port 8080.\n",
             path.display()

@@ -10,7 +10,7 @@ use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, StatusCode};
 use sha2::{Digest, Sha256};
 
-use super::ServeError;
+use super::{Listen, ServeError};
 use crate::store::StateDirectory;
 
 /// Number of random bytes of a token.
@@ -24,9 +24,35 @@ pub(super) struct Access {
     cookie_name: String,
     /// Names under which the server may be addressed, with the port.
     hosts: Vec<String>,
-    /// `None` on a unix socket, where any port may be forwarded to it.
-    port: Option<u16>,
+    port: PortRule,
+    encryption: Encryption,
     sign_in: Mutex<SignIn>,
+}
+
+/// Which ports a host name may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PortRule {
+    Own,
+    /// Any port of this machine may be forwarded to a unix socket.
+    Any,
+}
+
+/// Whether browsers may send the cookie over connections that are not encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encryption {
+    None,
+    Tls,
+}
+
+/// A host with this port, unless it names one.
+pub(super) fn with_port(host: &str, port: u16) -> String {
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    match has_port {
+        true => host.to_owned(),
+        false => format!("{host}:{port}"),
+    }
 }
 
 /// The token of the sign-in address. It is valid once.
@@ -61,13 +87,22 @@ impl Refusal {
 }
 
 impl Access {
-    /// `port` is absent on a unix socket. `proxy_hosts` are the names of proxies in front of the server.
+    /// `names` are further names under which the server is reached.
     pub(super) fn new(
         state: &StateDirectory,
-        port: Option<u16>,
-        proxy_hosts: &[String],
+        listening: &Listen,
+        names: &[String],
     ) -> Result<Self, ServeError> {
-        let mut hosts: Vec<String> = proxy_hosts.to_vec();
+        let mut hosts: Vec<String> = names.to_vec();
+        let port = match listening {
+            Listen::Port(port) => Some(*port),
+            Listen::Socket(_) => None,
+            Listen::Encrypted { address, .. } => {
+                hosts.extend(names.iter().map(|name| with_port(name, address.port())));
+                hosts.push(address.to_string());
+                Some(address.port())
+            }
+        };
         if let Some(port) = port {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}")));
         }
@@ -75,7 +110,14 @@ impl Access {
             session: stored_token(state)?,
             cookie_name: port.map_or_else(|| "ralph".to_owned(), |port| format!("ralph_{port}")),
             hosts,
-            port,
+            port: match listening {
+                Listen::Socket(_) => PortRule::Any,
+                Listen::Port(_) | Listen::Encrypted { .. } => PortRule::Own,
+            },
+            encryption: match listening {
+                Listen::Encrypted { .. } => Encryption::Tls,
+                Listen::Port(_) | Listen::Socket(_) => Encryption::None,
+            },
             sign_in: Mutex::new(SignIn {
                 token: Token::random()?,
             }),
@@ -95,8 +137,12 @@ impl Access {
         }
         // Without randomness the old token must not stay valid: the session then accepts no further sign-in.
         sign_in.token = Token::random().unwrap_or(Token(String::new()));
+        let secure = match self.encryption {
+            Encryption::Tls => "; Secure",
+            Encryption::None => "",
+        };
         Some(format!(
-            "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000",
+            "{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000{secure}",
             self.cookie_name, self.session.0
         ))
     }
@@ -147,7 +193,7 @@ impl Access {
         }
         // A forwarded unix socket has the port that the user chose.
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        self.port.is_none() && ["localhost", "127.0.0.1", "[::1]"].contains(&name)
+        self.port == PortRule::Any && ["localhost", "127.0.0.1", "[::1]"].contains(&name)
     }
 
     fn has_cookie(&self, headers: &HeaderMap) -> bool {
@@ -207,10 +253,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn access(port: Option<u16>) -> (Access, tempfile::TempDir) {
+    fn access(listen: &Listen) -> (Access, tempfile::TempDir) {
         let base = tempfile::tempdir().unwrap();
         let state = StateDirectory::at(base.path().join("state"));
-        let access = Access::new(&state, port, &["ralph.example".to_owned()]).unwrap();
+        let access = Access::new(&state, listen, &["ralph.example".to_owned()]).unwrap();
         (access, base)
     }
 
@@ -227,7 +273,7 @@ mod tests {
 
     #[test]
     fn sign_in_token_is_valid_once_and_the_session_survives_a_restart() {
-        let (access, base) = access(Some(7000));
+        let (access, base) = access(&Listen::Port(7000));
         let token = access.sign_in_token();
         assert_eq!(access.sign_in("guess"), None);
         assert_eq!(access.sign_in(""), None);
@@ -236,7 +282,12 @@ mod tests {
         let pair = cookie.split(';').next().unwrap();
         let request = headers(&[("host", "localhost:7000"), ("cookie", &format!("a=b; {pair}"))]);
         assert_eq!(access.check(&Method::GET, &request), Ok(()));
-        let restarted = Access::new(&StateDirectory::at(base.path().join("state")), Some(7000), &[]).unwrap();
+        let restarted = Access::new(
+            &StateDirectory::at(base.path().join("state")),
+            &Listen::Port(7000),
+            &[],
+        )
+        .unwrap();
         assert_eq!(restarted.check(&Method::GET, &request), Ok(()));
         let without = headers(&[("host", "localhost:7000")]);
         assert_eq!(access.check(&Method::GET, &without), Err(Refusal::NotSignedIn));
@@ -244,7 +295,7 @@ mod tests {
 
     #[test]
     fn only_listed_hosts_are_served() {
-        let (access, _base) = access(Some(7000));
+        let (access, _base) = access(&Listen::Port(7000));
         let check = |host: &str| access.check_host(&headers(&[("host", host)]));
         for host in [
             "localhost:7000",
@@ -272,7 +323,7 @@ mod tests {
 
     #[test]
     fn forwarded_socket_accepts_any_port_of_this_machine() {
-        let (access, _base) = access(None);
+        let (access, _base) = access(&Listen::Socket("s".into()));
         let check = |host: &str| access.check_host(&headers(&[("host", host)]));
         assert_eq!(check("localhost:8080"), Ok(()));
         assert_eq!(check("localhost"), Ok(()));
@@ -281,7 +332,7 @@ mod tests {
 
     #[test]
     fn changes_need_the_own_origin_and_json() {
-        let (access, _base) = access(Some(7000));
+        let (access, _base) = access(&Listen::Port(7000));
         let cookie = access.sign_in(&access.sign_in_token()).unwrap();
         let cookie = cookie.split(';').next().unwrap();
         let post = |extra: &[(&str, &str)]| {
@@ -308,6 +359,36 @@ mod tests {
         assert_eq!(
             post(&[origin, json, ("sec-fetch-site", "cross-site")]),
             Err(Refusal::OtherOrigin)
+        );
+    }
+
+    #[test]
+    fn encrypted_server_has_its_names_with_the_port_and_a_secure_cookie() {
+        let tls = crate::serve::TlsFiles {
+            certificate: "c".into(),
+            key: "k".into(),
+        };
+        let address = "10.0.0.7:7411".parse().unwrap();
+        let (access, _base) = access(&Listen::Encrypted { address, tls });
+        for (host, served) in [
+            ("ralph.example:7411", true),
+            ("ralph.example", true),
+            ("10.0.0.7:7411", true),
+            ("ralph.example:80", false),
+            ("10.0.0.8:7411", false),
+            ("evil.example:7411", false),
+        ] {
+            assert_eq!(
+                access.check_host(&headers(&[("host", host)])).is_ok(),
+                served,
+                "{host}"
+            );
+        }
+        assert!(
+            access
+                .sign_in(&access.sign_in_token())
+                .unwrap()
+                .ends_with("; Secure")
         );
     }
 }

@@ -37,6 +37,19 @@ pub(super) async fn accept(listener: Listener, router: Router) {
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
             },
+            Listener::Tls(listener, acceptor, _) => match listener.accept().await {
+                Ok((stream, _)) => {
+                    let _ = stream.set_nodelay(true);
+                    let handshake = acceptor.accept(stream);
+                    tokio::spawn(async move {
+                        // A client that does not encrypt has no connection.
+                        if let Ok(Ok(stream)) = tokio::time::timeout(HEADER_TIMEOUT, handshake).await {
+                            serve(stream, router, permit).await;
+                        }
+                    });
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
+            },
             Listener::Unix(listener, _) => match listener.accept().await {
                 Ok((stream, _)) => {
                     tokio::spawn(serve(stream, router, permit));

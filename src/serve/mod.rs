@@ -7,6 +7,7 @@ mod access;
 mod api;
 mod changes;
 mod connection;
+mod extract;
 mod gates;
 mod launcher;
 mod listing;
@@ -18,6 +19,7 @@ mod response;
 mod run_files;
 mod steering;
 mod stream;
+mod tls;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -26,6 +28,7 @@ use std::sync::Arc;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 use crate::process::Supervisors;
 use crate::run::Host;
@@ -36,12 +39,19 @@ use self::access::Access;
 use self::launcher::Launcher;
 use self::listing::Listing;
 
+pub use self::tls::{TlsError, TlsFiles};
+
 /// Where the server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listen {
     /// A port of the loopback interface; 0 is any free port.
     Port(u16),
     Socket(PathBuf),
+    /// Any address, with encrypted connections only.
+    Encrypted {
+        address: SocketAddr,
+        tls: TlsFiles,
+    },
 }
 
 /// Whether the page can send commands to runs.
@@ -56,8 +66,8 @@ pub enum Steering {
 pub struct ServeSettings {
     pub listen: Listen,
     pub steering: Steering,
-    /// Names of reverse proxies on this machine under which the server may be addressed.
-    pub proxy_hosts: Vec<String>,
+    /// Further names under which the server may be addressed, for example of a reverse proxy on this machine.
+    pub hosts: Vec<String>,
 }
 
 /// The address of a server that is ready.
@@ -80,6 +90,8 @@ pub enum ServeError {
     Random(#[source] io::Error),
     #[error("cannot start the server")]
     Runtime(#[source] io::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -124,13 +136,9 @@ pub fn serve(
             .map_err(ServeError::Runtime)?;
         let listener = Listener::bind(&settings.listen).await?;
         let listening = listener.address()?;
-        let port = match &listening {
-            Listen::Port(port) => Some(*port),
-            Listen::Socket(_) => None,
-        };
         let (signed_in, mut sign_ins) = watch::channel(());
         let server = Arc::new(Server {
-            access: Access::new(state, port, &settings.proxy_hosts)?,
+            access: Access::new(state, &listening, &settings.hosts)?,
             state: state.clone(),
             steering: settings.steering,
             listing: Listing::default(),
@@ -141,7 +149,7 @@ pub fn serve(
         let router = api::router(Arc::clone(&server));
         tokio::spawn(connection::accept(listener, router));
         loop {
-            on_address(&sign_in_address(&server, &listening));
+            on_address(&sign_in_address(&server, &listening, &settings.hosts));
             tokio::select! {
                 _ = stopped.changed() => break,
                 _ = sign_ins.changed() => {}
@@ -157,11 +165,19 @@ pub fn serve(
     result
 }
 
-fn sign_in_address(server: &Server, listening: &Listen) -> ServeAddress {
+fn sign_in_address(server: &Server, listening: &Listen, hosts: &[String]) -> ServeAddress {
     let token = server.access.sign_in_token();
     let sign_in = match listening {
         Listen::Port(port) => format!("http://localhost:{port}/?token={token}"),
         Listen::Socket(_) => format!("http://localhost/?token={token}"),
+        Listen::Encrypted { address, .. } => {
+            let own = match address.ip().is_unspecified() {
+                true => format!("localhost:{}", address.port()),
+                false => address.to_string(),
+            };
+            let host = hosts.first().map(|host| access::with_port(host, address.port()));
+            format!("https://{}/?token={token}", host.unwrap_or(own))
+        }
     };
     ServeAddress {
         sign_in,
@@ -172,6 +188,7 @@ fn sign_in_address(server: &Server, listening: &Listen) -> ServeAddress {
 /// The socket that accepts connections.
 enum Listener {
     Tcp(TcpListener),
+    Tls(TcpListener, TlsAcceptor, TlsFiles),
     Unix(UnixListener, PathBuf),
 }
 
@@ -180,14 +197,22 @@ impl Listener {
         match listen {
             Listen::Port(port) => {
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-                let listener = TcpListener::bind(address).await;
-                listener.map(Self::Tcp).map_err(|source| ServeError::Listen {
-                    address: address.to_string(),
-                    source,
-                })
+                Self::bind_tcp(address).await.map(Self::Tcp)
             }
             Listen::Socket(path) => Self::bind_socket(path),
+            Listen::Encrypted { address, tls } => {
+                let acceptor = tls::acceptor(tls)?;
+                Ok(Self::Tls(Self::bind_tcp(*address).await?, acceptor, tls.clone()))
+            }
         }
+    }
+
+    async fn bind_tcp(address: SocketAddr) -> Result<TcpListener, ServeError> {
+        let listener = TcpListener::bind(address).await;
+        listener.map_err(|source| ServeError::Listen {
+            address: address.to_string(),
+            source,
+        })
     }
 
     /// Only the user can connect: the socket is created in a private directory and moved when its mode is 0600.
@@ -231,6 +256,10 @@ impl Listener {
                 let address = listener.local_addr().map_err(ServeError::Runtime)?;
                 Ok(Listen::Port(address.port()))
             }
+            Self::Tls(listener, _, tls) => Ok(Listen::Encrypted {
+                address: listener.local_addr().map_err(ServeError::Runtime)?,
+                tls: tls.clone(),
+            }),
             Self::Unix(_, path) => Ok(Listen::Socket(path.clone())),
         }
     }

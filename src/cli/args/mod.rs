@@ -219,6 +219,18 @@ pub(super) struct ServeArguments {
     /// Also answer to this host name, of a reverse proxy on this machine (repeatable)
     #[arg(long, value_name = "HOST")]
     pub(super) proxy_host: Vec<String>,
+    /// Listen on this address of a network, encrypted; needs --tls-cert
+    #[arg(long, value_name = "IP:PORT", requires = "tls_cert", conflicts_with_all = ["port", "socket"])]
+    pub(super) listen: Option<std::net::SocketAddr>,
+    /// The certificate for --listen, in PEM format
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// Its private key [default: in the file of the certificate]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// A name of this machine under which --listen is reached (repeatable)
+    #[arg(long, value_name = "HOST", requires = "listen")]
+    pub(super) host: Vec<String>,
 }
 
 #[derive(Debug, Args)]
