@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::middleware::{self, Next};
@@ -14,6 +14,7 @@ use axum::routing::{MethodRouter, get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::extract::{PathParameters, QueryParameters};
 use super::listing::ListFilter;
 use super::plans::PlanRequestBody;
 use super::response::{ApiError, ApiResult, blocking, secured, text};
@@ -115,7 +116,10 @@ struct SignInQuery {
     token: Option<String>,
 }
 
-async fn index(State(server): Shared, Query(query): Query<SignInQuery>) -> Response<Body> {
+async fn index(
+    State(server): Shared,
+    QueryParameters(query): QueryParameters<SignInQuery>,
+) -> Response<Body> {
     let Some(token) = query.token else {
         return page::index();
     };
@@ -137,7 +141,7 @@ async fn subpage() -> Response<Body> {
     page::index()
 }
 
-async fn asset(Path(name): Path<String>) -> ApiResult<Response<Body>> {
+async fn asset(PathParameters(name): PathParameters<String>) -> ApiResult<Response<Body>> {
     page::asset(&name).ok_or_else(|| ApiError::not_found("file"))
 }
 
@@ -169,7 +173,10 @@ struct ListQuery {
     offset: Option<usize>,
 }
 
-async fn list_runs(State(server): Shared, Query(query): Query<ListQuery>) -> ApiResult<Response<Body>> {
+async fn list_runs(
+    State(server): Shared,
+    QueryParameters(query): QueryParameters<ListQuery>,
+) -> ApiResult<Response<Body>> {
     let filter = ListFilter {
         outcome: query.outcome,
         project: query.project,
@@ -187,7 +194,10 @@ async fn list_runs(State(server): Shared, Query(query): Query<ListQuery>) -> Api
     .await
 }
 
-async fn show_run(State(server): Shared, Path(id): Path<String>) -> ApiResult<Response<Body>> {
+async fn show_run(
+    State(server): Shared,
+    PathParameters(id): PathParameters<String>,
+) -> ApiResult<Response<Body>> {
     blocking(move || {
         let run = server.find_run(&id)?;
         let records = Journal::read(&run.journal()).map_err(|_| ApiError::not_found("journal"))?;
@@ -218,8 +228,8 @@ struct RecordsPage {
 
 async fn list_records(
     State(server): Shared,
-    Path(id): Path<String>,
-    Query(query): Query<RecordsQuery>,
+    PathParameters(id): PathParameters<String>,
+    QueryParameters(query): QueryParameters<RecordsQuery>,
 ) -> ApiResult<Json<RecordsPage>> {
     let (after, limit) = (
         query.after.unwrap_or(0),
@@ -242,7 +252,7 @@ async fn list_records(
 
 async fn show_record(
     State(server): Shared,
-    Path((id, seq)): Path<(String, u64)>,
+    PathParameters((id, seq)): PathParameters<(String, u64)>,
 ) -> ApiResult<Json<crate::event::Record>> {
     blocking(move || {
         let run = server.find_run(&id)?;
@@ -260,8 +270,8 @@ struct FollowQuery {
 
 async fn follow_records(
     State(server): Shared,
-    Path(id): Path<String>,
-    Query(query): Query<FollowQuery>,
+    PathParameters(id): PathParameters<String>,
+    QueryParameters(query): QueryParameters<FollowQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response<Body>> {
     let after = last_event_id(&headers).or(query.after).unwrap_or(0);
@@ -270,8 +280,8 @@ async fn follow_records(
 
 async fn follow_page(
     State(server): Shared,
-    Path(id): Path<String>,
-    Query(query): Query<FollowQuery>,
+    PathParameters(id): PathParameters<String>,
+    QueryParameters(query): QueryParameters<FollowQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response<Body>> {
     let after = last_event_id(&headers).or(query.after).unwrap_or(0);
@@ -285,7 +295,7 @@ fn last_event_id(headers: &HeaderMap) -> Option<u64> {
 
 async fn show_prompt(
     State(server): Shared,
-    Path((id, iteration, attempt)): Path<(String, u64, u64)>,
+    PathParameters((id, iteration, attempt)): PathParameters<(String, u64, u64)>,
 ) -> ApiResult<Response<Body>> {
     blocking(move || {
         let prompt = server.find_run(&id)?.prompt(iteration, attempt)?;
@@ -302,8 +312,8 @@ struct ChangesQuery {
 
 async fn list_changes(
     State(server): Shared,
-    Path(id): Path<String>,
-    Query(query): Query<ChangesQuery>,
+    PathParameters(id): PathParameters<String>,
+    QueryParameters(query): QueryParameters<ChangesQuery>,
 ) -> ApiResult<Response<Body>> {
     blocking(move || {
         let run = server.find_run(&id)?;
@@ -314,8 +324,8 @@ async fn list_changes(
 
 async fn show_patch(
     State(server): Shared,
-    Path((id, file)): Path<(String, usize)>,
-    Query(query): Query<ChangesQuery>,
+    PathParameters((id, file)): PathParameters<(String, usize)>,
+    QueryParameters(query): QueryParameters<ChangesQuery>,
 ) -> ApiResult<Response<Body>> {
     blocking(move || {
         let run = server.find_run(&id)?;
@@ -324,7 +334,10 @@ async fn show_patch(
     .await
 }
 
-async fn list_gates(State(server): Shared, Path(id): Path<String>) -> ApiResult<Response<Body>> {
+async fn list_gates(
+    State(server): Shared,
+    PathParameters(id): PathParameters<String>,
+) -> ApiResult<Response<Body>> {
     blocking(move || {
         let gates = gates::list(&server.find_run(&id)?)?;
         Ok(Json(serde_json::json!({ "gates": gates })).into_response())
@@ -332,7 +345,10 @@ async fn list_gates(State(server): Shared, Path(id): Path<String>) -> ApiResult<
     .await
 }
 
-async fn show_receipt(State(server): Shared, Path(id): Path<String>) -> ApiResult<Response<Body>> {
+async fn show_receipt(
+    State(server): Shared,
+    PathParameters(id): PathParameters<String>,
+) -> ApiResult<Response<Body>> {
     blocking(move || {
         let receipt = server.find_run(&id)?.receipt()?;
         Ok(text("application/json", receipt))
@@ -350,14 +366,14 @@ async fn list_plans(State(server): Shared) -> ApiResult<Response<Body>> {
 
 async fn show_plan(
     State(server): Shared,
-    Path((project, plan)): Path<(String, String)>,
+    PathParameters((project, plan)): PathParameters<(String, String)>,
 ) -> ApiResult<Response<Body>> {
     blocking(move || Ok(Json(plans::show(&server, &project, &plan)?).into_response())).await
 }
 
 async fn send_plan_command(
     State(server): Shared,
-    Path((project, plan)): Path<(String, String)>,
+    PathParameters((project, plan)): PathParameters<(String, String)>,
     body: Result<Json<PlanRequestBody>, JsonRejection>,
 ) -> ApiResult<StatusCode> {
     require_steering(&server)?;
@@ -371,7 +387,7 @@ async fn send_plan_command(
 
 async fn send_command(
     State(server): Shared,
-    Path(id): Path<String>,
+    PathParameters(id): PathParameters<String>,
     body: Result<Json<CommandBody>, JsonRejection>,
 ) -> ApiResult<Response<Body>> {
     require_steering(&server)?;
@@ -383,7 +399,10 @@ async fn send_command(
     .await
 }
 
-async fn continue_run(State(server): Shared, Path(id): Path<String>) -> ApiResult<StatusCode> {
+async fn continue_run(
+    State(server): Shared,
+    PathParameters(id): PathParameters<String>,
+) -> ApiResult<StatusCode> {
     require_steering(&server)?;
     blocking(move || {
         let run = server.find_run(&id)?;

@@ -31,6 +31,7 @@ pub(super) struct GateEntry {
     output: String,
     /// The protected files without whose changes the gate fails, or the files that changed afterwards.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     paths: Vec<String>,
 }
 

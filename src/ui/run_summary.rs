@@ -30,6 +30,7 @@ pub struct RunSummary {
     pub usage: Usage,
     /// Usage of each role, if there are several.
     #[serde(skip_serializing_if = "UsageByRole::is_single")]
+    #[schemars(default)]
     pub roles: UsageByRole,
     #[serde(rename = "turns")]
     pub attempts: Vec<AttemptSummary>,
