@@ -2,15 +2,17 @@
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { createServer } from "node:http";
-import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { attackFromOtherOrigins, openHostileJournal } from "./attacks.mjs";
 
 const { chromium } = await import(process.env.PLAYWRIGHT);
 const { RALPH_BIN, CHROMIUM, SCREENSHOTS } = process.env;
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync"];
+  "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP evil.example 127.0.0.1"];
+const GOLDEN = join(dirname(fileURLToPath(import.meta.url)), "../../golden/events.v1.jsonl");
 
 // An agent that prints RTF1, waits for a file named `go`, and completes in its third iteration.
 const AGENT = `#!/bin/bash
@@ -276,41 +278,25 @@ printf '@@RALPH@@ {"type":"text","tag":"AI","text":"LOOP_COMPLETE"}\\n'
     await phone.close();
   });
 
-  await test("a page of another origin neither reads nor steers", async () => {
-    const evil = createServer((_, response) => response.end("<title>evil</title>")).listen(0, "127.0.0.1");
-    await new Promise((resolve) => evil.on("listening", resolve));
-    const attacker = await context.newPage();
-    await attacker.goto(`http://127.0.0.1:${evil.address().port}/`);
-    const result = await attacker.evaluate(async (target) => {
-      const attempt = (promise) => promise.then((response) => `${response.type} ${response.status}`, () => "refused");
-      const text = { method: "POST", mode: "no-cors", credentials: "include", headers: { "Content-Type": "text/plain" }, body: '{"kind":"stop"}' };
-      const socket = new Promise((resolve) => {
-        const opened = new WebSocket(`${target.replace("http", "ws")}/api/v1/runs`);
-        opened.onopen = () => resolve("open");
-        opened.onerror = () => resolve("refused");
-      });
-      const frame = new Promise((resolve) => {
-        const node = document.createElement("iframe");
-        node.src = target;
-        node.onload = () => { try { resolve(node.contentDocument ? "readable" : "blocked"); } catch { resolve("blocked"); } };
-        document.body.append(node);
-      });
-      return {
-        read: await attempt(fetch(`${target}/api/v1/runs`, { credentials: "include" })),
-        blind: await attempt(fetch(`${target}/api/v1/runs/x/commands`, text)),
-        json: await attempt(fetch(`${target}/api/v1/runs/x/commands`, { ...text, mode: "cors", headers: { "Content-Type": "application/json" } })),
-        events: await new Promise((resolve) => {
-          const source = new EventSource(`${target}/api/v1/runs/x/page`, { withCredentials: true });
-          source.onopen = () => resolve("open");
-          source.onerror = () => { source.close(); resolve("refused"); };
-        }),
-        socket: await socket, frame: await frame,
-      };
-    }, `http://localhost:${port}`);
-    assert.deepEqual(result, { read: "refused", blind: "refused", json: "refused", events: "refused", socket: "refused", frame: "blocked" });
-    evil.close();
-    await attacker.close();
+  await test("pages of other origins neither read nor steer", async () => {
+    const target = createProject("target", "sleep 600");
+    const child = spawn(RALPH_BIN, ["run", "-q", "-p", "Stay alone"], { cwd: target, env, stdio: "ignore" });
+    processes.push(child);
+    await page.goto(`http://localhost:${port}/`);
+    await page.click(".card:has-text('Stay alone')");
+    const run = page.url().split("/").pop();
+    const commandsOf = () => {
+      const journal = readdirSync(join(base, "state/projects")).map((name) => join(base, "state/projects", name, "runs", run, "events.jsonl")).find((path) => existsSync(path));
+      return readFileSync(journal, "utf8").split("\n").filter((line) => line.includes('"type":"told"'));
+    };
+    const attacks = await attackFromOtherOrigins(context, { port, run, commandsOf });
+    assert.ok(attacks >= 25, `${attacks} attacks`);
+    assert.equal(child.exitCode, null, "the run continues");
+    child.kill("SIGTERM");
+    await exited(child);
   });
+
+  await test("markup in every text of a journal stays text", () => openHostileJournal(context, { state: join(base, "state"), golden: GOLDEN, port }));
 
   await test("nothing is loaded from elsewhere and no script fails", async () => {
     assert.deepEqual([...requests], [`localhost:${port}`]);
