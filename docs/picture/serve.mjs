@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { createState } from "./state.mjs";
 
 const { chromium } = await import(process.env.PLAYWRIGHT);
+/** The pictures in the documentation; with ALL_VIEWS, every view is taken. */
+const DOCUMENTED = ["runs", "run", "changes", "plan", "live", "runs-phone"];
 const { RALPH_BIN, CHROMIUM, PICTURES, PAGE_FILES } = process.env;
 const base = process.env.PICTURE_BASE || mkdtempSync(join(tmpdir(), "ralph-pictures-"));
 mkdirSync(PICTURES, { recursive: true });
@@ -43,6 +45,7 @@ try {
   for (const context of [dark, phone]) await fromDisk(context);
 
   const shoot = async (context, name, path, prepare = async () => {}) => {
+    if (!process.env.ALL_VIEWS && !DOCUMENTED.includes(name)) return;
     const view = await context.newPage();
     view.on("pageerror", (error) => console.log(`error in the page: ${error.stack}`));
     await view.goto(origin + path);
