@@ -39,10 +39,24 @@ impl Server {
     pub(super) fn without_sign_in(sandbox: &Sandbox, arguments: &[&str]) -> Self {
         let mut command: Command = sandbox.command(&["serve", "--port", "0"]);
         command.args(arguments);
+        Self::spawn(command, "http://localhost:")
+    }
+
+    /// Starts a server that only answers encrypted requests.
+    pub(super) fn encrypted(sandbox: &Sandbox, arguments: &[&str]) -> Self {
+        let mut command = sandbox.command(&["serve"]);
+        command.args(arguments);
+        Self::spawn(command, "https://127.0.0.1:")
+    }
+
+    fn spawn(mut command: Command, origin: &str) -> Self {
         let mut child = command.spawn().expect("ralph serve starts");
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout"));
         let line = next_line(&mut stdout);
-        let address = line.strip_prefix("Open http://localhost:").expect("the address");
+        let address = line
+            .strip_prefix("Open ")
+            .and_then(|line| line.strip_prefix(origin));
+        let address = address.expect("the address");
         let (port, _) = address.split_once('/').expect("a port");
         Self {
             port: port.parse().expect("a port"),
@@ -201,7 +215,7 @@ impl EventStream {
 }
 
 impl Response {
-    fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
         Self {

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod client;
+mod encryption;
 
 use std::fs;
 
