@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -17,6 +18,10 @@ pub(crate) fn run_if_named(arguments: &[String]) -> Option<ExitCode> {
     let result = match (arguments.first()?.as_str(), &rest[..]) {
         ("nothing", []) => Ok(()),
         ("emit", [file]) => emit(file),
+        ("emit-after", [go, file]) => emit_after(Path::new(go), file),
+        ("read-events", [port, cookie, run, readers]) => {
+            crate::serve::read_events(port, cookie, run, readers)
+        }
         ("stamp", [file, last]) => stamp(file, last),
         ("reference", [corpus, raw]) => reference(corpus, raw),
         ("reference-terminal", [corpus, raw]) => reference_on_terminal(corpus, raw),
@@ -55,6 +60,14 @@ fn emit(file: &str) -> io::Result<()> {
             count => out.write_all(&buffer[..count])?,
         }
     }
+}
+
+/// An agent that prints a file as soon as another one exists.
+fn emit_after(go: &Path, file: &str) -> io::Result<()> {
+    while !go.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    emit(file)
 }
 
 /// An agent that only records when it started and ended. It completes when `last` such lines exist.

@@ -10,6 +10,7 @@ mod iteration_gap;
 mod latency;
 mod run_list;
 mod sample;
+mod serve;
 mod start;
 mod stream;
 mod tui;
@@ -33,6 +34,7 @@ const FIGURES: &[(&str, Measure)] = &[
     ("F8", run_list::run_list),
     ("F9", start::size),
     ("F10", tui::measure),
+    ("F11", serve::serve),
 ];
 
 fn main() -> ExitCode {

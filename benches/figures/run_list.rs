@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::sample::{Figure, helper, interleaved, median, ralph, scratch, time, workspace};
 
-const RUNS: usize = 10_000;
+pub(crate) const RUNS: usize = 10_000;
 const REPEATS: usize = 11;
 const JOURNAL: u64 = 1 << 30;
 /// The last run to be written; if it exists, all others do.
@@ -36,7 +36,7 @@ fn ten_thousand_runs(label: &str, arguments: &[&str]) -> Figure {
     Figure::times(label, ours, baseline, "≤ 150 ms")
 }
 
-fn write_runs(runs: &Path) {
+pub(crate) fn write_runs(runs: &Path) {
     for number in 0..RUNS {
         let (day, rest) = (1 + number % 28, number / 28);
         let (hour, minute) = (rest / 60 % 24, rest % 60);

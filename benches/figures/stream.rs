@@ -19,7 +19,7 @@ const RESULT_LINES: usize = 60;
 
 /// A stream-json session of about this size: the messages of the capture again and again, each time with other ids and
 /// texts.
-fn corpus(megabytes: u64) -> PathBuf {
+pub(crate) fn corpus(megabytes: u64) -> PathBuf {
     let path = scratch().join(format!("session-{megabytes}.jsonl"));
     if path
         .metadata()
@@ -67,7 +67,7 @@ fn numbered(template: &str, number: u64) -> String {
         )
 }
 
-fn rate(megabytes: u64, took: Duration) -> f64 {
+pub(crate) fn rate(megabytes: u64, took: Duration) -> f64 {
     megabytes as f64 / took.as_secs_f64()
 }
 
@@ -231,7 +231,7 @@ fn is_supervisor(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "supervisor")
 }
 
-fn high_water(pid: u32) -> u64 {
+pub(crate) fn high_water(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok())
