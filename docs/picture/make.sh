@@ -14,8 +14,5 @@ until $tmux capture-pane -p | grep -q 'q quit'; do
     [ "$tries" -lt 300 ] || { echo "the demo did not end" >&2; exit 1; }
     sleep 0.2
 done
-# Unfolds the output of the test.
-$tmux send-keys k k k k k k Enter
-sleep 1
 $tmux capture-pane -pe | cargo run --quiet --example ansi_to_svg > docs/picture.svg
 echo "docs/picture.svg"

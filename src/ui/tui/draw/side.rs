@@ -158,10 +158,13 @@ fn entry_line(
     let cost = entry.usage.cost_usd.map(units::dollars).unwrap_or_default();
     let right = figures(width, &took, &changes, &cost);
     let right_columns = right.chars().count();
+    // Clipping the whole line would join the spaces between the columns.
+    let name = format!(" {:<3} ", entry.name());
+    let room = width.saturating_sub(right_columns + name.len() + 3);
     let left = [
         Span::styled(if selected { "▌" } else { " " }, view.theme.tone(Tone::Accent)),
         Span::styled(mark, view.theme.tone(tone)),
-        Span::raw(format!(" {:<3} {}", entry.name(), one_line(&reason, 40).0)),
+        Span::raw(format!("{name}{}", one_line(&reason, room).0)),
     ];
     let mut spans = clip(&left, width.saturating_sub(right_columns + 1));
     let used: usize = spans.iter().map(Span::width).sum();
