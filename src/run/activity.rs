@@ -50,7 +50,11 @@ pub struct LiveState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     pub activity: Activity,
+    /// The totals up to the last record.
     pub totals: RunTotals,
+    /// The time of the last record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
 }
 
 impl LiveState {
@@ -75,6 +79,7 @@ pub struct ActivityFollower {
     restored: RestoredRun,
     hat: Option<String>,
     since: Option<Timestamp>,
+    last: Option<Timestamp>,
     activity: Activity,
 }
 
@@ -85,6 +90,7 @@ impl ActivityFollower {
             restored: RestoredRun::default(),
             hat: None,
             since: None,
+            last: None,
             activity: Activity::default(),
         })
     }
@@ -93,6 +99,7 @@ impl ActivityFollower {
     pub fn advance(&mut self) -> io::Result<()> {
         while let Some(entry) = self.tail.next_entry()? {
             if let JournalEntry::Record(record) = entry {
+                self.last = Some(record.at);
                 self.apply(record.at, &record.event);
                 self.restored.fold(&record);
             }
@@ -107,6 +114,7 @@ impl ActivityFollower {
             since: self.since,
             activity: self.activity.clone(),
             totals: RunTotals::of(&self.restored),
+            last: self.last,
         }
     }
 
@@ -186,6 +194,7 @@ mod tests {
         assert_eq!(state().activity, Activity::Starting);
         append(r#""type":"iteration_started","iteration":2,"attempt":1,"hat":"tester","prompt_bytes":3"#);
         let working = state();
+        assert_eq!(working.last, "2026-11-15T20:45:01Z".parse().ok());
         assert_eq!(
             (working.iteration, working.hat.as_deref(), working.activity),
             (2, Some("tester"), Activity::Agent { tool: None })

@@ -1,6 +1,6 @@
 // Chooses the view for the address, and handles what all views have: links, the navigation and the color scheme.
 
-import { setConnection, setCrumb } from "./lib.js";
+import { setConnection, setCrumb, updateElapsed } from "./lib.js";
 import { showPlan, showPlans } from "./plans.js";
 import { showRun } from "./run.js";
 import { showRuns } from "./runs.js";
@@ -65,4 +65,5 @@ toggle.addEventListener("click", () => {
   setTheme(next);
 });
 
+setInterval(() => updateElapsed(), 1000);
 route();

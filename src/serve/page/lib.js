@@ -100,6 +100,22 @@ export function duration(ms) {
   return d ? `${d}d${two(h)}h` : h ? `${h}h${two(m)}m` : m ? `${m}m${two(s)}s` : `${s}s`;
 }
 
+/** The time that a run has taken, which goes on: until its last record, and since then. */
+export function elapsed(live) {
+  const node = element("span", { class: "elapsed", "data-ms": live.totals.duration_ms, "data-last": live.last });
+  updateElapsed([node]);
+  return node;
+}
+
+/** Writes the current time into all elements that `elapsed` has created. */
+export function updateElapsed(nodes = document.querySelectorAll(".elapsed")) {
+  for (const node of nodes) {
+    const { ms, last } = node.dataset;
+    const text = duration(Number(ms) + (last ? Math.max(0, Date.now() - new Date(last)) : 0));
+    if (node.textContent !== text) node.textContent = text;
+  }
+}
+
 export const timeOfDay = (time) => new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 export const day = (time) => new Date(time).toLocaleDateString("en-US", { weekday: "short", month: "short", day: "numeric" });
 

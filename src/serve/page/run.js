@@ -4,7 +4,7 @@ import { Blocks } from "./blocks.js";
 import { bars } from "./charts.js";
 import { showChanges } from "./changes.js";
 import { showDetails, showGates, showPrompt } from "./run_tabs.js";
-import { OUTCOMES, activity, api, clock, compact, dollars, duration, element, icon, setConnection, setCrumb, tokens } from "./lib.js";
+import { OUTCOMES, activity, api, clock, compact, dollars, duration, elapsed, element, icon, setConnection, setCrumb, tokens } from "./lib.js";
 import { Steering } from "./steering.js";
 
 const TABS = [["transcript", "Transcript"], ["changes", "Changes"], ["gates", "Gates"], ["prompt", "Prompt"], ["details", "Details"]];
@@ -99,7 +99,7 @@ export function showRun(content, id) {
     verdict.textContent = run.live ? "" : run.verdict;
     const gates = run.turns.flatMap((turn) => turn.gates || []);
     const shown = [
-      ["Iterations", value.iterations], ["Time", value.time], ["Tokens", tokens(run.usage) === undefined ? undefined : compact(tokens(run.usage))],
+      ["Iterations", value.iterations], ["Time", run.live ? elapsed(run.live) : value.time], ["Tokens", tokens(run.usage) === undefined ? undefined : compact(tokens(run.usage))],
       ["Cost", value.cost], ["Gates", gates.length ? `${gates.filter((gate) => gate.result === "passed").length} of ${gates.length} passed` : undefined],
       ["Started", run.began && clock(run.began)], [run.live ? undefined : "Ended", run.last && clock(run.last)],
     ].filter(([name, text]) => name && text);

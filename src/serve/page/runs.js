@@ -2,7 +2,7 @@
 
 import { sparkline } from "./charts.js";
 import {
-  activity, api, compact, counted, day, dollars, duration, element, icon, poll, runState, setCrumb, time, timeOfDay, tokens,
+  activity, api, compact, counted, day, dollars, duration, elapsed, element, icon, poll, runState, setCrumb, time, timeOfDay, tokens,
 } from "./lib.js";
 
 const REFRESH = 2000;
@@ -138,12 +138,12 @@ function card(run) {
   const { live } = run;
   const [name, tone, text] = activity(live);
   const usage = live.totals.usage;
-  const figures = [duration(live.totals.duration_ms), tokens(usage) && `${compact(tokens(usage))} tokens`, dollars(usage.cost_usd)];
+  const figures = [tokens(usage) && `${compact(tokens(usage))} tokens`, dollars(usage.cost_usd)].filter(Boolean);
   return element("a", { class: `card ${tone}`, href: runLink(run) },
     element("span", { class: "card-head" }, element("strong", {}, run.project), element("span", {}, [run.agent, live.hat].filter(Boolean).join(" · "))),
     element("span", { class: "card-title" }, run.prompt || run.id),
     element("span", { class: `card-state ${tone}` }, icon(name, tone), element("span", {}, text)),
-    element("span", { class: "card-foot" }, element("span", {}, `Iteration ${live.iteration || 1}`), element("span", {}, figures.filter(Boolean).join(" · "))));
+    element("span", { class: "card-foot" }, element("span", {}, `Iteration ${live.iteration || 1}`), element("span", {}, elapsed(live), figures.map((figure) => ` · ${figure}`))));
 }
 
 function groups(runs) {
@@ -174,7 +174,7 @@ function row(run) {
         element("span", { class: `state ${tone}` }, text), element("span", { class: "chip" }, run.project),
         run.agent && element("span", {}, run.agent), element("code", {}, run.id))),
     figure("Iterations", run.iterations === undefined ? "" : `${run.iterations}×`, "iterations"),
-    figure("Time", duration(run.duration_ms), "length"),
+    figure("Time", run.live ? elapsed(run.live) : duration(run.duration_ms), "length"),
     figure("Tokens", compact(tokens(usage)), "tokens"),
     figure("Cost", dollars(usage.cost_usd), "cost"),
     element("span", { class: "figure began" }, run.began ? time(run.began, timeOfDay(run.began)) : ""));

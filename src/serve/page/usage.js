@@ -38,7 +38,7 @@ export function showUsage(content) {
         caption: index % 5 === 4 ? name.slice(5) : undefined,
       })), { height: 110, slot: 32, name: "By day" }));
     tables.replaceChildren(
-      sumTable("Project", Object.entries(totals.projects), (root) => element("a", { href: `/?project=${encodeURIComponent(root)}`, title: root }, root.split("/").pop() || root)),
+      sumTable("Project", Object.entries(totals.projects), (root) => element("a", { class: "name", href: `/?project=${encodeURIComponent(root)}`, title: root }, root.split("/").pop() || root)),
       sumTable("Agent", Object.entries(totals.agents), (name) => element("a", { href: `/?agent=${encodeURIComponent(name)}` }, name)));
     drawQuota(quota, accounts);
   }
