@@ -58,6 +58,14 @@
     rustdoc::private_intra_doc_links,
     reason = "the links resolve in `cargo doc --document-private-items`"
 )]
+#![cfg_attr(
+    not(any(feature = "serve", feature = "test-support")),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "only `serve` uses some functions of other modules"
+    )
+)]
 
 pub(crate) mod debug_log;
 
@@ -135,6 +143,7 @@ pub(crate) mod plan;
 
 pub(crate) mod bench;
 
+#[cfg(feature = "serve")]
 pub(crate) mod serve;
 
 pub(crate) mod doctor;

@@ -10,6 +10,7 @@ use crate::config::{ConfigError, SplitError};
 use crate::engine::HatError;
 use crate::plan::PlanError;
 use crate::run::RunError;
+#[cfg(feature = "serve")]
 use crate::serve::ServeError;
 use crate::snapshot::SnapshotError;
 use crate::store::{BrokenChain, StoreError};
@@ -51,6 +52,7 @@ pub(super) enum CliError {
         /// The command that allows these files.
         allow: String,
     },
+    #[cfg(feature = "serve")]
     #[error(transparent)]
     Serve(#[from] ServeError),
     #[error(transparent)]
@@ -257,10 +259,11 @@ impl CliError {
             | Self::SettingsFileChanged { .. }
             | Self::Demo(_)
             | Self::Trust(_)
-            | Self::Serve(_)
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
             | Self::Output(_) => Exit::Failed,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => Exit::Failed,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::agent::driver::{DriverError, EMBEDDED};
 use crate::agent::{AGENTS, AgentCheck, AgentError};
 use crate::config::ConfigError;
 use crate::engine::HatError;
+#[cfg(feature = "serve")]
 use crate::serve::ServeError;
 use crate::store::StoreError;
 use crate::transcript;
@@ -23,6 +24,7 @@ impl CliError {
             Self::Plan(error) => error.hints(),
             Self::Undo(error) => error.hints(),
             Self::Emit(error) => vec![error.hint().into()],
+            #[cfg(feature = "serve")]
             Self::Serve(error) => serve_hints(error),
             Self::Untrusted { allow, .. } => vec![
                 "other people may have written these files; nothing was started".into(),
@@ -399,6 +401,7 @@ pub(super) fn driver_hints(error: &DriverError) -> Vec<String> {
     }
 }
 
+#[cfg(feature = "serve")]
 fn serve_hints(error: &ServeError) -> Vec<String> {
     match error {
         ServeError::Listen { .. } => vec!["choose another port: ralph serve --port 0".into()],

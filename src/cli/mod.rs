@@ -53,6 +53,7 @@ mod run_request;
 mod run_rows;
 mod runs;
 mod schema;
+#[cfg(feature = "serve")]
 mod serve;
 mod setting_text;
 mod show;
@@ -202,6 +203,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Top(arguments) => top::top(arguments, terminal, host),
         CliCommand::Transcript(arguments) => transcript::transcript(arguments, terminal),
         CliCommand::Replay(arguments) => replay::replay(arguments, terminal, host),
+        #[cfg(feature = "serve")]
         CliCommand::Serve(arguments) => serve::serve(arguments, terminal, host),
         CliCommand::Schema { of } => schema::schema(*of, terminal),
         CliCommand::Completions { shell } => completions::completions(*shell, terminal),

@@ -116,6 +116,7 @@ pub(super) enum CliCommand {
     /// Show the active runs of all projects; Enter attaches to one
     Top(TopArguments),
     /// Serve a web page with the runs of all projects
+    #[cfg(feature = "serve")]
     Serve(ServeArguments),
     /// Print the events of an agent's raw output
     Transcript(TranscriptArguments),
@@ -202,6 +203,7 @@ pub(super) struct DemoArguments {
     pub(super) verbose: bool,
 }
 
+#[cfg(feature = "serve")]
 #[derive(Debug, Args)]
 pub(super) struct ServeArguments {
     /// Open the page in your browser
