@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{Timestamp, tz::TimeZone};
 use ralph::engine::{
     Action, AgentRules, AgentVersions, Agents, Check, EndSignal, Engine, Hats, Input, Markers,
-    MessageBoundaries, Policy, QuestionRules, SessionSource, TranscriptFeatures, WorkspaceChecks,
+    MessageBoundaries, Policy, QuestionRules, Reviewers, SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 use ralph::event::{
     AgentIdentity, FORMAT_VERSION, Flow, IterationOutcome, ProcessEnd, RunEvent, RunHeader, Tag, TopicEvent,
@@ -163,6 +163,7 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
         hats: Hats::default(),
         required_events: Vec::new(),
         guardrails: Vec::new(),
+        reviewers: Reviewers::default(),
         agents: Agents::single(AgentRules {
             name: "fuzz".into(),
             label: "fuzz".into(),

@@ -146,7 +146,10 @@ impl CellJob {
                     run_verdict(&ending.outcome, &PassedGates::default()).sentence,
                 ));
             }
-            RunOutcome::Complete { .. } | RunOutcome::Failed { .. } | RunOutcome::LimitReached { .. } => {}
+            RunOutcome::Complete { .. }
+            | RunOutcome::Failed { .. }
+            | RunOutcome::Unreviewed { .. }
+            | RunOutcome::LimitReached { .. } => {}
         }
         on_step(CellStep::Verifying);
         match self.command("verify", &self.task.verify, children)? {
@@ -310,6 +313,7 @@ fn outcome_word(outcome: &RunOutcome) -> &'static str {
         RunOutcome::Failed { .. } => "failed",
         RunOutcome::Misconfigured { .. } => "misconfigured",
         RunOutcome::AuthRequired { .. } => "auth",
+        RunOutcome::Unreviewed { .. } => "unreviewed",
         RunOutcome::LimitReached { .. } => "limit",
         RunOutcome::Interrupted { .. } => "interrupted",
     }

@@ -74,6 +74,7 @@ pub(super) fn test(
         workspace: context.cwd.clone(),
         supervisors: host.supervisors().clone(),
         timeout: arguments.timeout.duration(),
+        variables: Vec::new(),
     };
     if !arguments.json {
         let announced = terminal.print(&clean::clean(&announcement(&selected, arguments.timeout)));

@@ -42,6 +42,8 @@ enum Completion {
 const COMPLETIONS: &[(&str, &str, Completion)] = &[
     ("show", "run", Completion::Runs),
     ("diff", "selection", Completion::Runs),
+    ("review", "selection", Completion::Runs),
+    ("review", "gate", Completion::Gates),
     ("restore", "what", Completion::Runs),
     ("verify", "run", Completion::Runs),
     ("logs", "run", Completion::Runs),

@@ -1,7 +1,5 @@
 //! `ralph diff`: prints what a run or one of its iterations changed.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use crate::run::Host;
@@ -13,19 +11,7 @@ use super::args::DiffArguments;
 use super::common::ignore_broken_pipe;
 use super::error::CliError;
 use super::exit::Exit;
-use super::snapshots::{IterationName, RunSnapshots};
-
-/// Larger numbers are the start of a run's id.
-const MAX_ITERATION: u64 = 99_999;
-
-/// The iterations to compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Range {
-    WholeRun,
-    Iteration(u64),
-    /// From the end of one iteration to the end of another one.
-    Between(u64, u64),
-}
+use super::snapshots::{RunSnapshots, compared_snapshots, parse_selection};
 
 #[derive(Serialize)]
 struct DiffReport {
@@ -46,9 +32,9 @@ struct ChangeRow {
 }
 
 pub(super) fn diff(arguments: &DiffArguments, terminal: &Terminal, host: &Host) -> Result<Exit, CliError> {
-    let (run, range) = selection(&arguments.selection)?;
+    let (run, range) = parse_selection(&arguments.selection)?;
     let snapshots = RunSnapshots::of(run.as_deref(), host)?;
-    let (from, to) = compared(&snapshots, range)?;
+    let (from, to) = compared_snapshots(&snapshots, range)?;
     let changes = snapshots.store.changed_paths(from, to)?;
     let report = report(&snapshots.id, (from, to), &changes);
     let printed = if arguments.json {
@@ -60,46 +46,6 @@ pub(super) fn diff(arguments: &DiffArguments, terminal: &Terminal, host: &Host) 
         terminal.page(&colored(&String::from_utf8_lossy(&patch), terminal))
     };
     printed.map(|()| Exit::Success).or_else(ignore_broken_pipe)
-}
-
-/// Each word is a run, an iteration or a range.
-fn selection(words: &[String]) -> Result<(Option<PathBuf>, Range), CliError> {
-    let (mut run, mut range) = (None, Range::WholeRun);
-    for word in words {
-        if let Some(name) = IterationName::parse(word) {
-            (run, range) = (Some(name.run), Range::Iteration(name.iteration));
-        } else if let Some(found) = parse_range(word) {
-            range = found;
-        } else {
-            run = Some(PathBuf::from(word));
-        }
-    }
-    Ok((run, range))
-}
-
-fn parse_range(word: &str) -> Option<Range> {
-    let number = |text: &str| text.parse().ok().filter(|number| *number <= MAX_ITERATION);
-    match word.split_once("..") {
-        Some((from, to)) => Some(Range::Between(number(from)?, number(to)?)),
-        None => number(word).map(Range::Iteration),
-    }
-}
-
-fn compared(snapshots: &RunSnapshots, range: Range) -> Result<(SnapshotId, SnapshotId), CliError> {
-    let parse = |id: &str| SnapshotId::parse(id).ok_or_else(|| snapshots.missing("with a valid id"));
-    match range {
-        Range::WholeRun => {
-            let first = snapshots.history.first();
-            let first = first.ok_or_else(|| snapshots.missing("at all"))?;
-            Ok((parse(&first.id)?, snapshots.last()?))
-        }
-        Range::Iteration(iteration) => {
-            let wanted = || snapshots.missing(format!("after iteration {iteration}"));
-            let (before, after) = snapshots.history.around(iteration).ok_or_else(wanted)?;
-            Ok((parse(&before.id)?, parse(&after.id)?))
-        }
-        Range::Between(from, to) => Ok((snapshots.after(from)?, snapshots.after(to)?)),
-    }
 }
 
 fn report(run: &str, (from, to): (SnapshotId, SnapshotId), changes: &[FileChange]) -> DiffReport {
@@ -179,30 +125,4 @@ fn colored(patch: &str, terminal: &Terminal) -> String {
         text.push('\n');
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_select_a_run_and_iterations() {
-        let select = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let (run, range) = selection(&words).expect("a selection");
-            (run.map(|run| run.display().to_string()), range)
-        };
-        assert_eq!(select(&[]), (None, Range::WholeRun));
-        assert_eq!(select(&["3"]), (None, Range::Iteration(3)));
-        assert_eq!(
-            select(&["20261115-2045"]),
-            (Some("20261115-2045".into()), Range::WholeRun)
-        );
-        assert_eq!(select(&["20261115"]), (Some("20261115".into()), Range::WholeRun));
-        assert_eq!(
-            select(&["2026-a", "2..5"]),
-            (Some("2026-a".into()), Range::Between(2, 5))
-        );
-        assert_eq!(select(&["x@4"]), (Some("x".into()), Range::Iteration(4)));
-    }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::agent::{NESTED_SESSION, ResolvedAgent, StdinSource, Terminal as AgentTerminal};
 use crate::engine::Policy;
 use crate::event::Secrets;
-use crate::policy::{CostAvailability, Hooks, Seconds, Session};
+use crate::policy::{CostAvailability, Gate, Hooks, Seconds, Session};
 use crate::run::PromptSource;
 use crate::ui::Terminal;
 
@@ -161,11 +161,7 @@ fn describe(plan: &RunPlan, context: &Context) -> Result<DryRunCall, CliError> {
         limits: LimitFacts::of(&policy),
         roles: roles(plan),
         allowed_paths: plan.settings.event_loop.allowed_paths.clone(),
-        gates: policy
-            .gates
-            .iter()
-            .map(|gate| gate.shown_command().to_owned())
-            .collect(),
+        gates: policy.gates.iter().map(Gate::shown_command).collect(),
         hooks: hooks(&plan.settings.hooks),
     })
 }
@@ -194,7 +190,21 @@ fn roles(plan: &RunPlan) -> Vec<RoleFacts> {
         program: planned.agent.program.display().to_string(),
         args: planned.agent.args().to_vec(),
     };
-    hats.chain(fallbacks).map(facts).collect()
+    let reviewers = plan
+        .agents
+        .reviewers
+        .by_gate
+        .iter()
+        .flat_map(|(gate, reviewers)| {
+            reviewers.iter().map(move |reviewer| {
+                let role = match *gate == reviewer.name {
+                    true => format!("review {gate}"),
+                    false => format!("review {gate}: {}", reviewer.name),
+                };
+                (role, &plan.agents.agents[reviewer.agent])
+            })
+        });
+    hats.chain(fallbacks).chain(reviewers).map(facts).collect()
 }
 
 impl RoleFacts {

@@ -20,6 +20,7 @@ use super::args::ImportArgument;
 use super::emit_error::EmitError;
 use super::exit::Exit;
 use super::prompt::PromptError;
+use super::review_error::ReviewError;
 use super::undo_error::UndoError;
 
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +102,8 @@ pub(super) enum CliError {
     ResumeUnsupported { agent: String },
     #[error("{key}.model: ralph does not know how to select a model of agent `{agent}`")]
     RoleWithoutModel { key: String, agent: String },
+    #[error(transparent)]
+    Review(#[from] ReviewError),
     #[error("no gates are configured, and `event_loop.require_gates` is set")]
     GatesRequired,
     #[error("hats.{hat}.disallowed_tools cannot be enforced: the output of {agent} does not show its tools")]
@@ -248,6 +251,7 @@ impl CliError {
             | Self::NoIteration { .. } => Exit::Usage,
             Self::Bench(BenchError::Signals(_)) => Exit::Failed,
             Self::Undo(error) => error.exit(),
+            Self::Review(error) => error.exit(),
             Self::Plan(error) => plan_exit(error),
             Self::Bench(_) => Exit::Usage,
             Self::Store(error) => store_exit(error),

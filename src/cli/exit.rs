@@ -19,6 +19,8 @@ pub(super) enum Exit {
     NoAgent = 4,
     /// Another loop runs in this workspace.
     Busy = 5,
+    /// The rounds of a review are used up.
+    Unreviewed = 6,
     HungUp = 129,
     Interrupted = 130,
     Terminated = 143,
@@ -36,6 +38,7 @@ impl From<&RunOutcome> for Exit {
             RunOutcome::Complete { .. } => Self::Success,
             RunOutcome::Failed { .. } | RunOutcome::AuthRequired { .. } => Self::Failed,
             RunOutcome::Misconfigured { .. } => Self::Usage,
+            RunOutcome::Unreviewed { .. } => Self::Unreviewed,
             RunOutcome::LimitReached { .. } => Self::Limit,
             RunOutcome::Interrupted { by } => Self::from(*by),
         }

@@ -46,7 +46,7 @@ fn list(settings: &Settings, as_json: bool, terminal: &Terminal) -> Result<Exit,
                 Cell::new(&gate.name, Tone::Accent),
                 Cell::from(format!(
                     "{}{}",
-                    gate.run.trim_end(),
+                    gate.shown_command().trim_end(),
                     directory.unwrap_or_default()
                 )),
                 Cell::from(gate.timeout.to_string()),
@@ -96,6 +96,17 @@ fn run(
     let grace = settings.event_loop.stop_grace_seconds.duration();
     let mut rows = Vec::new();
     for rule in selected {
+        if rule.is_review() {
+            if !as_json {
+                let text = format!(
+                    "▸ {} · {}: run it with `ralph review`\n",
+                    rule.name,
+                    rule.shown_command()
+                );
+                terminal.print(&clean(&text)).map_err(CliError::Output)?;
+            }
+            continue;
+        }
         if !as_json {
             let title = format!("▸ {} · {}\n", rule.name, rule.run);
             terminal.print(&clean(&title)).map_err(CliError::Output)?;

@@ -62,6 +62,7 @@ impl CliError {
             Self::RoleWithoutModel { key, .. } => vec![format!("select it with {key}.args")],
             Self::ResumeUnsupported { .. } => vec!["set `session: fresh`".into()],
             Self::Config(error) => config_hints(error),
+            Self::Review(error) => error.hints(),
             Self::Filter(_)
             | Self::LogLevels(_)
             | Self::Trust(_)

@@ -44,6 +44,10 @@ mod prompt;
 mod replay;
 mod restore;
 mod resume;
+mod review;
+mod review_error;
+mod review_report;
+mod review_subject;
 mod roles;
 mod run;
 mod run_files;
@@ -179,6 +183,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Runs(arguments) => runs::runs(arguments, terminal),
         CliCommand::Show(arguments) => show::show(arguments, terminal),
         CliCommand::Diff(arguments) => diff::diff(arguments, terminal, host),
+        CliCommand::Review(arguments) => review::review(arguments, terminal, host),
         CliCommand::Restore(arguments) => restore::restore(arguments, terminal, host),
         CliCommand::Logs(arguments) => logs::logs(arguments, terminal, host),
         CliCommand::Verify(arguments) => verify::verify(arguments, terminal),

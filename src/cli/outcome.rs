@@ -15,6 +15,7 @@ pub(super) fn outcome_label(outcome: OutcomeName) -> (&'static str, Tone) {
     match outcome {
         OutcomeName::Complete => ("✓ complete", Tone::Good),
         OutcomeName::Failed => ("✗ failed", Tone::Bad),
+        OutcomeName::Unreviewed => ("! unreviewed", Tone::Warning),
         OutcomeName::Auth => ("✗ not logged in", Tone::Bad),
         OutcomeName::Limit => ("! limit", Tone::Warning),
         OutcomeName::Interrupted => ("! interrupted", Tone::Warning),

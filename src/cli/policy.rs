@@ -50,6 +50,7 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
             fallback: plan.agents.fallback.clone(),
             fallback_after: plan.settings.cli.fallback_after.duration(),
         },
+        reviewers: plan.agents.reviewers.clone(),
         on_declared_failure: event_loop.on_declared_failure,
         session: plan.settings.session,
         workspace_checks: WorkspaceChecks {
@@ -85,9 +86,9 @@ fn agent_rules(plan: &RunPlan, planned: &PlannedAgent) -> AgentRules {
         name: agent.name.clone(),
         label: planned.label.clone(),
         costs: costs(plan, planned),
-        timeouts: timeouts(&plan.settings.cli, &adapter, capabilities),
+        timeouts: timeouts(&plan.settings.cli, planned.mode, &adapter, capabilities),
         transcript: TranscriptFeatures {
-            messages: match plan.settings.cli.default_mode {
+            messages: match planned.mode {
                 Mode::Interactive => MessageBoundaries::Screen,
                 Mode::Autonomous if capabilities.messages => MessageBoundaries::Delimited,
                 Mode::Autonomous => MessageBoundaries::LinesOnly,
@@ -192,13 +193,13 @@ fn timing(event_loop: &EventLoop) -> Timing {
 
 /// A configured idle timeout always applies; the defaults depend on whether a tool is running. In interactive mode the
 /// user sees the agent, so only `cli.idle_timeout_secs` applies.
-fn timeouts(cli: &Cli, adapter: &AdapterSettings, capabilities: Capabilities) -> AttemptTimeouts {
+fn timeouts(cli: &Cli, mode: Mode, adapter: &AdapterSettings, capabilities: Capabilities) -> AttemptTimeouts {
     let default = if capabilities.terminal_event {
         IDLE_STRUCTURED
     } else {
         IDLE_PLAIN
     };
-    let configured = match cli.default_mode {
+    let configured = match mode {
         Mode::Autonomous => adapter.idle_timeout.map(Seconds::nonzero),
         Mode::Interactive => Some(cli.idle_timeout_secs.nonzero()),
     };

@@ -1,16 +1,20 @@
 //! The agents of a run: which agent, model and arguments each role has, resolved before the run starts.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::agent::{self, AGENTS, Probe, ResolvedAgent};
-use crate::config::Settings;
-use crate::policy::Session;
+use crate::config::{Mode, Settings};
+use crate::engine::{GateReviewer, Reviewers};
+use crate::files::{self, ReadRule};
+use crate::policy::{Gate, Session};
 use crate::transcript::Format;
 use crate::transcript::jq::Filter;
 
 use super::agent_mode;
 use super::error::CliError;
+use super::review_error::ReviewError;
 use super::transcript_format::resolve_format;
 
 /// One agent of the run, with its model and arguments.
@@ -23,6 +27,7 @@ pub(super) struct PlannedAgent {
     pub(super) model: Option<String>,
     /// The agent and its model. Unique in the run.
     pub(super) label: String,
+    pub(super) mode: Mode,
 }
 
 /// The agents of the run. The first one works without a hat, and with every hat that names no agent.
@@ -33,6 +38,7 @@ pub(super) struct PlannedAgents {
     pub(super) by_hat: BTreeMap<String, usize>,
     /// The agents of `cli.fallback` that are installed.
     pub(super) fallback: Vec<usize>,
+    pub(super) reviewers: Reviewers,
     /// About agents that are not installed.
     pub(super) warnings: Vec<String>,
 }
@@ -61,7 +67,82 @@ impl PlannedAgents {
             let index = planned.add(settings, probe, request)?;
             planned.by_hat.insert(name.clone(), index);
         }
+        for gate in settings.gates.iter().filter(|gate| gate.is_review()) {
+            let reviewers = planned.reviewers_of(settings, probe, gate)?;
+            planned.reviewers.by_gate.insert(gate.name.clone(), reviewers);
+        }
         Ok(planned)
+    }
+
+    /// The reviewers of a gate. None of them may be an agent that does the work.
+    fn reviewers_of(
+        &mut self,
+        settings: &Settings,
+        probe: &Arc<dyn Probe>,
+        gate: &Gate,
+    ) -> Result<Vec<GateReviewer>, CliError> {
+        let mut reviewers = Vec::new();
+        for reviewer in gate.all_reviewers() {
+            let key = match gate.reviewers.is_empty() {
+                true => format!("gates.{}", gate.name),
+                false => format!("gates.{}.reviewers.{}", gate.name, reviewer.name),
+            };
+            let request = RoleRequest {
+                key: &key,
+                agent: reviewer.agent.as_deref(),
+                model: reviewer.model.as_deref(),
+                args: &reviewer.args,
+            };
+            let index = self.add_reviewer(settings, probe, request)?;
+            if let Some(worker) = self.worker_like(index).filter(|_| !gate.same) {
+                let agent = self.agents[worker].label.clone();
+                return Err(ReviewError::OwnWork { key, agent }.into());
+            }
+            let instructions = reviewer
+                .prompt_file
+                .as_deref()
+                .map(read_instructions)
+                .transpose()?;
+            reviewers.push(GateReviewer {
+                name: reviewer.name,
+                agent: index,
+                instructions,
+            });
+        }
+        Ok(reviewers)
+    }
+
+    /// A working agent with the same name and model. Fallbacks work too.
+    fn worker_like(&self, reviewer: usize) -> Option<usize> {
+        let workers = std::iter::once(0)
+            .chain(self.by_hat.values().copied())
+            .chain(self.fallback.iter().copied());
+        let reviewer = &self.agents[reviewer];
+        workers
+            .into_iter()
+            .find(|worker| self.agents[*worker].is_same_model(reviewer))
+    }
+
+    /// Finds or adds the agent of a reviewer. It is never interactive and never resumes a session.
+    fn add_reviewer(
+        &mut self,
+        settings: &Settings,
+        probe: &Arc<dyn Probe>,
+        request: RoleRequest<'_>,
+    ) -> Result<usize, CliError> {
+        let first = self.first().agent.name.clone();
+        let settings = settings_of_reviewer(settings, &first, request)?;
+        Ok(self.insert(PlannedAgent::resolve(&settings, probe)?))
+    }
+
+    /// A reviewer without a run: the agent of the run need not be installed.
+    pub(super) fn reviewer(
+        settings: &Settings,
+        probe: &Arc<dyn Probe>,
+        request: RoleRequest<'_>,
+    ) -> Result<PlannedAgent, CliError> {
+        let settings = settings_of_reviewer(settings, &settings.cli.backend, request)?;
+        PlannedAgent::resolve(&settings, probe)
     }
 
     /// The agent of the run and its fallbacks. The first fallback takes the place of a missing agent; a missing fallback
@@ -71,6 +152,7 @@ impl PlannedAgents {
             agents: Vec::new(),
             by_hat: BTreeMap::new(),
             fallback: Vec::new(),
+            reviewers: Reviewers::default(),
             warnings: Vec::new(),
         };
         let mut missing = None;
@@ -138,7 +220,7 @@ impl PlannedAgents {
             return Ok(0);
         }
         let first = &self.first().agent;
-        let settings = settings_of_role(settings, first, request)?;
+        let settings = settings_of_role(settings, &first.name, request)?;
         Ok(self.insert(PlannedAgent::resolve(&settings, probe)?))
     }
 
@@ -184,13 +266,33 @@ impl PlannedAgent {
             filter,
             model,
             label,
+            mode: settings.cli.default_mode,
         })
     }
 
     fn is_same_call(&self, other: &Self) -> bool {
         let (own, other_agent) = (&self.agent, &other.agent);
-        own.name == other_agent.name && self.model == other.model && own.args() == other_agent.args()
+        own.name == other_agent.name
+            && self.model == other.model
+            && self.mode == other.mode
+            && own.args() == other_agent.args()
     }
+
+    /// Whether the same model of the same agent works. The model of a custom agent is unknown, so its program decides.
+    fn is_same_model(&self, other: &Self) -> bool {
+        let (own, other_agent) = (&self.agent, &other.agent);
+        let is_same_agent = own.name == other_agent.name && own.program == other_agent.program;
+        is_same_agent && self.model == other.model
+    }
+}
+
+/// What a reviewer looks for.
+fn read_instructions(path: &Path) -> Result<String, CliError> {
+    let bytes = files::read(path, ReadRule::PROMPT).map_err(|source| ReviewError::Prompt {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The settings for another agent than that of the run, whose model, transcript format and extra arguments mean nothing
@@ -203,14 +305,26 @@ fn settings_of_agent(settings: &Settings, name: &str) -> Settings {
     own
 }
 
+/// A reviewer is never interactive and never resumes a session.
+fn settings_of_reviewer(
+    settings: &Settings,
+    first: &str,
+    request: RoleRequest<'_>,
+) -> Result<Settings, CliError> {
+    let mut own = settings_of_role(settings, first, request)?;
+    own.session = Session::Fresh;
+    own.cli.default_mode = Mode::Autonomous;
+    Ok(own)
+}
+
 /// The settings with which the agent of a role is resolved.
 fn settings_of_role(
     settings: &Settings,
-    first: &ResolvedAgent,
+    first: &str,
     request: RoleRequest<'_>,
 ) -> Result<Settings, CliError> {
-    let name = request.agent.unwrap_or(&first.name);
-    let mut own = match name == first.name || name == settings.cli.backend {
+    let name = request.agent.unwrap_or(first);
+    let mut own = match name == first || name == settings.cli.backend {
         true => settings.clone(),
         false => settings_of_agent(settings, name),
     };

@@ -1,4 +1,4 @@
-//! `ralph schema`: prints the JSON Schema of the journal's records or of `ralph.yml`.
+//! `ralph schema`: prints the JSON Schema of the journal's records, of `ralph.yml` or of a reviewer's answer.
 
 use crate::config;
 use crate::event;
@@ -13,6 +13,7 @@ pub(super) fn schema(of: SchemaOf, terminal: &Terminal) -> Result<Exit, CliError
     let schema = match of {
         SchemaOf::Events => event::schema(),
         SchemaOf::Config => config::schema(&agent::names(), &transcript::names().collect::<Vec<_>>()),
+        SchemaOf::Review => event::review_schema(),
     };
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
     terminal.print(&text).map_err(CliError::Output)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::event::{GateResult, IterationOutcome};
+use crate::event::{Finding, FindingStatus, GateResult, IterationOutcome};
 use crate::run::{RunDetails, facts};
 use crate::ui::clean::clean;
 use crate::ui::{
@@ -64,6 +64,7 @@ fn text(details: &RunDetails, terminal: &Terminal) -> String {
         text.push_str(&problems(&details.summary.attempts, terminal));
         text.push_str(&changed_files(&details.summary.attempts, terminal));
     }
+    text.push_str(&findings(&details.summary.findings, terminal));
     let message = details.summary.final_message.trim();
     if !message.is_empty() {
         text.push_str(&format!("\n{}\n", terminal.styled("Final message", Tone::Strong)));
@@ -80,6 +81,37 @@ fn text(details: &RunDetails, terminal: &Terminal) -> String {
     text.push_str(&format!("\n{}\n", terminal.styled("Next", Tone::Strong)));
     for line in details.next_steps() {
         text.push_str(&format!("  {}\n", clean(&line)));
+    }
+    text
+}
+
+/// The findings of reviews, those that block first.
+fn findings(all: &[Finding], terminal: &Terminal) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut sorted: Vec<&Finding> = all.iter().collect();
+    sorted.sort_by_key(|finding| !finding.status.blocks());
+    let mut text = format!("\n{}\n", terminal.styled("Findings", Tone::Strong));
+    for finding in sorted {
+        let tone = match (finding.status, finding.status.blocks()) {
+            (FindingStatus::Resolved, _) => Tone::Good,
+            (_, true) => Tone::Bad,
+            (_, false) => Tone::Plain,
+        };
+        text.push_str(&format!(
+            "  {} · {}\n",
+            clean(&finding.heading()),
+            terminal.styled(finding.status.label(), tone)
+        ));
+        let claim = finding
+            .claim
+            .lines()
+            .map(|line| format!("    {}\n", clean(line.trim_end())));
+        text.push_str(&claim.collect::<String>());
+        if let Some(answer) = &finding.answer {
+            text.push_str(&format!("    the agent: {}\n", clean(&answer.to_string())));
+        }
     }
     text
 }

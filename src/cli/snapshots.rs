@@ -74,6 +74,61 @@ impl IterationName {
     }
 }
 
+/// Larger numbers are the start of a run's id.
+const MAX_ITERATION: u64 = 99_999;
+
+/// The iterations to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IterationRange {
+    WholeRun,
+    Iteration(u64),
+    /// From the end of one iteration to the end of another one.
+    Between(u64, u64),
+}
+
+/// Each word is a run, an iteration or a range.
+pub(super) fn parse_selection(words: &[String]) -> Result<(Option<PathBuf>, IterationRange), CliError> {
+    let (mut run, mut range) = (None, IterationRange::WholeRun);
+    for word in words {
+        if let Some(name) = IterationName::parse(word) {
+            (run, range) = (Some(name.run), IterationRange::Iteration(name.iteration));
+        } else if let Some(found) = parse_range(word) {
+            range = found;
+        } else {
+            run = Some(PathBuf::from(word));
+        }
+    }
+    Ok((run, range))
+}
+
+fn parse_range(word: &str) -> Option<IterationRange> {
+    let number = |text: &str| text.parse().ok().filter(|number| *number <= MAX_ITERATION);
+    match word.split_once("..") {
+        Some((from, to)) => Some(IterationRange::Between(number(from)?, number(to)?)),
+        None => number(word).map(IterationRange::Iteration),
+    }
+}
+
+pub(super) fn compared_snapshots(
+    snapshots: &RunSnapshots,
+    range: IterationRange,
+) -> Result<(SnapshotId, SnapshotId), CliError> {
+    let parse = |id: &str| SnapshotId::parse(id).ok_or_else(|| snapshots.missing("with a valid id"));
+    match range {
+        IterationRange::WholeRun => {
+            let first = snapshots.history.first();
+            let first = first.ok_or_else(|| snapshots.missing("at all"))?;
+            Ok((parse(&first.id)?, snapshots.last()?))
+        }
+        IterationRange::Iteration(iteration) => {
+            let wanted = || snapshots.missing(format!("after iteration {iteration}"));
+            let (before, after) = snapshots.history.around(iteration).ok_or_else(wanted)?;
+            Ok((parse(&before.id)?, parse(&after.id)?))
+        }
+        IterationRange::Between(from, to) => Ok((snapshots.after(from)?, snapshots.after(to)?)),
+    }
+}
+
 /// The store of the current project, and the rules by which its files are recorded.
 pub(super) fn project_store(host: &Host) -> Result<(Project, SnapshotStore), CliError> {
     let project = current_project()?;
@@ -117,5 +172,29 @@ mod tests {
         assert_eq!(parsed("@0"), Some((LATEST.into(), 0)));
         assert_eq!(parsed("a@b@2"), Some(("a@b".into(), 2)));
         assert_eq!((parsed("6"), parsed("run@"), parsed("run@x")), (None, None, None));
+    }
+
+    #[test]
+    fn words_select_a_run_and_iterations() {
+        let select = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let (run, range) = parse_selection(&words).expect("a selection");
+            (run.map(|run| run.display().to_string()), range)
+        };
+        assert_eq!(select(&[]), (None, IterationRange::WholeRun));
+        assert_eq!(select(&["3"]), (None, IterationRange::Iteration(3)));
+        assert_eq!(
+            select(&["20261115-2045"]),
+            (Some("20261115-2045".into()), IterationRange::WholeRun)
+        );
+        assert_eq!(
+            select(&["20261115"]),
+            (Some("20261115".into()), IterationRange::WholeRun)
+        );
+        assert_eq!(
+            select(&["2026-a", "2..5"]),
+            (Some("2026-a".into()), IterationRange::Between(2, 5))
+        );
+        assert_eq!(select(&["x@4"]), (Some("x".into()), IterationRange::Iteration(4)));
     }
 }

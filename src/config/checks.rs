@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use crate::policy::{GatePlace, QUESTION_TOPIC};
+use crate::policy::{FINDING_TOPIC, Gate, GatePlace, QUESTION_TOPIC};
 
 use super::diagnostic::{Problem, quoted, suggestion};
 use super::partial::AUTO;
@@ -145,13 +145,19 @@ fn check_prompt_and_markers(settings: &PartialSettings) -> Result<(), Problem> {
 /// The topic of questions to the user activates no hat.
 fn check_triggers(settings: &PartialSettings) -> Result<(), Problem> {
     for (name, hat) in &settings.hats {
-        let mut triggers = hat.triggers.iter().flatten();
-        if let Some(index) = triggers.position(|trigger| trigger == QUESTION_TOPIC) {
-            let message = format!("the topic {} is reserved", quoted(QUESTION_TOPIC));
+        let mut triggers = hat.triggers.iter().flatten().enumerate();
+        if let Some((index, trigger)) = triggers.find(|(_, trigger)| {
+            let trigger = trigger.as_str();
+            trigger == QUESTION_TOPIC || trigger == FINDING_TOPIC
+        }) {
+            let message = format!("the topic {} is reserved", quoted(trigger));
+            let use_of_topic = match trigger == QUESTION_TOPIC {
+                true => "agents ask the user with it; choose another name",
+                false => "agents answer the findings of reviews with it; choose another name",
+            };
             return Err(
-                Problem::at_value(format!("hats.{name}.triggers[{index}]"), message).with_help(Some(
-                    "agents ask the user with it; choose another name".to_owned(),
-                )),
+                Problem::at_value(format!("hats.{name}.triggers[{index}]"), message)
+                    .with_help(Some(use_of_topic.to_owned())),
             );
         }
     }
@@ -180,6 +186,7 @@ fn check_variables(key: &str, variables: &BTreeMap<String, String>) -> Result<()
 fn check_gates(settings: &PartialSettings) -> Result<(), Problem> {
     let mut seen = BTreeMap::new();
     check_gate_places(settings)?;
+    check_reviews(settings)?;
     for (index, gate) in settings.gates.iter().flatten().enumerate() {
         check_variables(&format!("gates[{index}].env"), &gate.env)?;
         if let Some(first) = seen.insert(gate.name.as_str(), index) {
@@ -192,6 +199,89 @@ fn check_gates(settings: &PartialSettings) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// A gate is either a command or a review.
+fn check_reviews(settings: &PartialSettings) -> Result<(), Problem> {
+    for (index, gate) in settings.gates.iter().flatten().enumerate() {
+        let key = |name: &str| format!("gates[{index}].{name}");
+        if !gate.is_review() {
+            if let Some(name) = review_key(gate) {
+                return Err(
+                    Problem::at_key(key(name), "cannot be combined with `run`").with_help(Some(
+                        "a gate is either a command or a review; make it two gates".to_owned(),
+                    )),
+                );
+            }
+            continue;
+        }
+        if gate.agent.is_none()
+            && gate.model.is_none()
+            && gate.prompt_file.is_none()
+            && gate.reviewers.is_empty()
+        {
+            return Err(
+                Problem::at_key(format!("gates[{index}]"), "missing required key `run`")
+                    .with_help(Some("add `run: …`, or `agent: …` for a review".to_owned())),
+            );
+        }
+        if let Some(name) = command_key(gate) {
+            return Err(Problem::at_key(key(name), "has no effect on a review")
+                .with_help(Some("remove it, or add `run`".to_owned())));
+        }
+        let most = gate.all_reviewers().len() as u64;
+        check_range(&key("quorum"), gate.quorum, 1..=most)?;
+        let mut seen = BTreeMap::new();
+        for (number, reviewer) in gate.reviewers.iter().enumerate() {
+            if let Some(first) = seen.insert(reviewer.name.as_str(), number) {
+                let message = format!(
+                    "duplicate name {}, already used by `gates[{index}].reviewers[{first}]`",
+                    quoted(&reviewer.name)
+                );
+                let key = key(&format!("reviewers[{number}].name"));
+                return Err(
+                    Problem::at_value(key, message).with_help(Some("rename one of the two".to_owned()))
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A key that only reviews have.
+fn review_key(gate: &Gate) -> Option<&'static str> {
+    let keys = [
+        ("agent", gate.agent.is_some()),
+        ("model", gate.model.is_some()),
+        ("args", !gate.args.is_empty()),
+        ("prompt_file", gate.prompt_file.is_some()),
+        ("block", gate.block.is_some()),
+        ("rounds", gate.rounds.is_some()),
+        ("same", gate.same),
+        ("reviewers", !gate.reviewers.is_empty()),
+        ("quorum", gate.quorum.is_some()),
+    ];
+    first_set(&keys)
+}
+
+/// A key that only commands have.
+fn command_key(gate: &Gate) -> Option<&'static str> {
+    let keys = [
+        ("cwd", gate.cwd.is_some()),
+        ("env", !gate.env.is_empty()),
+        ("in", gate.place.is_some()),
+        ("protect", !gate.protect.is_empty()),
+        ("cache", !gate.cache.is_empty()),
+        ("must_fail_first", gate.must_fail_first),
+        ("hidden", gate.hidden),
+        ("report", gate.report.is_some()),
+        ("min_tests", gate.min_tests.is_some()),
+    ];
+    first_set(&keys)
+}
+
+fn first_set(keys: &[(&'static str, bool)]) -> Option<&'static str> {
+    keys.iter().find(|(_, set)| *set).map(|(key, _)| *key)
 }
 
 /// Protected files can be restored only in a checkout.

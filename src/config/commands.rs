@@ -93,7 +93,11 @@ fn commands(values: &Value) -> Vec<String> {
     }
     commands.extend(commands_of_agents(values));
     for gate in values["gates"].as_array().into_iter().flatten() {
-        commands.push(describe_gate(gate));
+        if gate["run"].is_string() {
+            commands.push(describe_gate(gate));
+        } else {
+            commands.extend(commands_of_review(gate));
+        }
     }
     for (name, hook) in values["hooks"].as_object().into_iter().flatten() {
         if !hook.is_null() {
@@ -137,6 +141,28 @@ fn commands_of_agents(values: &Value) -> Vec<String> {
     }
     if let Some(setup) = text(&values["worktree"]["setup"]) {
         commands.push(format!("worktree setup: {setup}"));
+    }
+    commands
+}
+
+/// What a review adds to the calls of its agents.
+fn commands_of_review(gate: &Value) -> Vec<String> {
+    let mut commands = Vec::new();
+    let reviewers = gate["reviewers"].as_array().into_iter().flatten();
+    for reviewer in std::iter::once(gate).chain(reviewers) {
+        let name = reviewer["name"].as_str().unwrap_or_default();
+        if let Some(driver) = text(&reviewer["agent"]).filter(|agent| agent.starts_with("driver:")) {
+            commands.push(format!("driver script: {}", driver.trim_start_matches("driver:")));
+        }
+        if let Some(command) =
+            text(&reviewer["agent"]).and_then(|agent| Some(agent.strip_prefix("acp:")?.to_owned()))
+        {
+            commands.push(format!("agent: {command}"));
+        }
+        let args = words(&reviewer["args"]);
+        if !args.is_empty() {
+            commands.push(format!("reviewer {name} arguments: {args}"));
+        }
     }
     commands
 }

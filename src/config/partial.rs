@@ -36,6 +36,14 @@ impl PartialSettings {
         }
         for gate in self.gates.iter_mut().flatten() {
             gate.cwd = gate.cwd.take().map(|cwd| base.join(cwd));
+            let own = std::iter::once(&mut gate.prompt_file);
+            let of_reviewers = gate
+                .reviewers
+                .iter_mut()
+                .map(|reviewer| &mut reviewer.prompt_file);
+            for path in own.chain(of_reviewers).flatten() {
+                *path = base.join(&path);
+            }
         }
     }
 

@@ -183,6 +183,10 @@ fn add_defaults(schema: &mut Value) {
     }
     schema["properties"]["gates"]["items"]["properties"]["timeout"]["default"] =
         json!(Gate::default_timeout());
+    // A gate is a command or a review.
+    let needed = ["run", "agent", "model", "prompt_file", "reviewers"];
+    schema["properties"]["gates"]["items"]["anyOf"] =
+        needed.iter().map(|key| json!({"required": [key]})).collect();
 }
 
 /// Placeholder for a name that the user chooses.

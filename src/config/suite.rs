@@ -315,6 +315,11 @@ fn check_task(key: &str, task: &SuiteTask, known: KnownNames<'_>) -> Result<(), 
     }
     checks::check_range(&format!("{key}.timeout"), Some(task.timeout), 1..=YEAR)?;
     check_limits(task.limits, known).map_err(rebased("event_loop.", &format!("{key}.limits.")))?;
+    if let Some(index) = task.gates.iter().position(Gate::is_review) {
+        let key = format!("{key}.gates[{index}]");
+        return Err(Problem::at_key(key, "missing required key `run`")
+            .with_help(Some("add `run: …`; reviews belong in ralph.yml".to_owned())));
+    }
     let gates = PartialSettings {
         gates: Some(task.gates.clone()),
         ..PartialSettings::default()

@@ -37,6 +37,25 @@ pub fn check_commands(settings: &Settings, probe: &dyn Probe) -> Vec<Finding> {
 }
 
 fn check_gate(gate: &Gate, probe: &dyn Probe) -> Finding {
+    if gate.is_review() {
+        let missing = gate
+            .all_reviewers()
+            .into_iter()
+            .find_map(|reviewer| reviewer.prompt_file.filter(|path| !path.is_file()));
+        return Finding {
+            area: "gates",
+            subject: gate.name.clone(),
+            state: match &missing {
+                Some(_) => FindingState::Broken,
+                None => FindingState::Good,
+            },
+            detail: match &missing {
+                Some(path) => format!("the prompt of the reviewer is missing: {}", path.display()),
+                None => gate.shown_command(),
+            },
+            remedy: missing.map(|_| "create the file, or fix the gate's `prompt_file`".to_owned()),
+        };
+    }
     if let Some(cwd) = gate.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
         return Finding {
             area: "gates",

@@ -90,6 +90,7 @@ impl Engine {
     /// Ends the current wait or pause.
     fn wake(&mut self, at: Duration, out: &mut Vec<Action>) {
         self.wake_from_wait(at, out);
+        self.end_review_wait(at, out);
         self.end_pause(at, out);
     }
 

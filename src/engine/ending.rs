@@ -89,7 +89,7 @@ impl Engine {
         let running = match &self.state {
             EngineState::AgentRunning(attempt) => Some(attempt.usage.clone()),
             EngineState::Inspecting(inspection) => Some(inspection.attempt.usage.clone()),
-            EngineState::GateRunning(gate_run) => gate_run.attempt().map(|attempt| attempt.usage.clone()),
+            EngineState::GateRunning(gate_run) => Some(gate_run.usage()),
             EngineState::AwaitingConfirmation(pending) => Some(pending.attempt.usage.clone()),
             EngineState::New
             | EngineState::ReadingPrompt

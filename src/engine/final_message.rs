@@ -68,6 +68,14 @@ impl FinalMessage {
         }
     }
 
+    /// The current message.
+    pub(crate) fn text(&self, prompt: &str) -> Cow<'_, str> {
+        match self.has_messages {
+            true => Cow::Borrowed(&self.message),
+            false => without_echo(&self.message, prompt),
+        }
+    }
+
     /// Returns the agent's claim and the topics of its last message.
     pub(crate) fn finish(&mut self, markers: &Markers, prompt: &str) -> (Claim, Vec<TopicEvent>) {
         let message = std::mem::take(&mut self.message);

@@ -2,7 +2,8 @@
 
 use super::iteration::millis;
 use super::*;
-use crate::event::{GateDetails, TestReport};
+use crate::engine::review::AfterRound;
+use crate::event::{Finding, GateDetails, TestReport};
 use crate::gate_output;
 
 /// A gate that is running.
@@ -17,6 +18,19 @@ pub(super) struct GateRun {
     protected_changes: Vec<String>,
     /// The first gate that checked a snapshot, and the snapshot.
     checked: Option<(usize, String)>,
+    /// The review, while the current gate is one.
+    pub(super) review: Option<ReviewRun>,
+    /// The usage of the reviewers that have ended.
+    pub(super) review_usage: Usage,
+    pub(super) started_reviewers: u64,
+}
+
+/// How a review ended.
+pub(super) struct GateEndReport {
+    pub(super) result: GateResult,
+    pub(super) output: String,
+    /// The snapshot that was reviewed.
+    pub(super) tree: Option<String>,
 }
 
 /// Why the gates run.
@@ -37,11 +51,38 @@ impl GateRun {
         }
     }
 
+    /// The attempt, with the usage of its reviewers.
     pub(super) fn into_attempt(self) -> Option<Attempt> {
+        let review_usage = self.review_usage();
         match self.purpose {
-            GatePurpose::Completion { attempt, .. } => Some(*attempt),
+            GatePurpose::Completion { mut attempt, .. } => {
+                attempt.review_usage = review_usage;
+                Some(*attempt)
+            }
             GatePurpose::FailFirst => None,
         }
+    }
+
+    /// The usage of all reviewers, including the running one.
+    fn review_usage(&self) -> Usage {
+        let mut usage = self.review_usage.clone();
+        if let Some(running) = self.review.as_ref().and_then(ReviewRun::usage) {
+            usage.add(running);
+        }
+        usage
+    }
+
+    /// The usage of the attempt and of its reviewers.
+    pub(super) fn usage(&self) -> Usage {
+        let mut usage = self.review_usage();
+        if let Some(attempt) = self.attempt() {
+            usage.add(&attempt.usage);
+        }
+        usage
+    }
+
+    pub(super) fn is_review(&self) -> bool {
+        self.review.is_some()
     }
 }
 
@@ -85,13 +126,18 @@ impl GateRun {
 
 /// The commands that the agent may know.
 pub(super) fn visible_commands(gates: &[Gate]) -> Vec<&str> {
-    let visible = gates.iter().filter(|gate| !gate.hidden);
+    let visible = gates.iter().filter(|gate| !gate.hidden && !gate.is_review());
     visible.map(|gate| gate.run.as_str()).collect()
 }
 
 impl Engine {
     pub fn gates(&self) -> &[Gate] {
         &self.policy.gates
+    }
+
+    /// The findings of all reviews in their current state.
+    pub fn findings(&self) -> &[Finding] {
+        self.reviews.findings()
     }
 
     /// Runs the gates one after the other to check the agent's claim to be done.
@@ -131,6 +177,9 @@ impl Engine {
             version: GateVersion::AsLeft,
             protected_changes: Vec::new(),
             checked: None,
+            review: None,
+            review_usage: Usage::default(),
+            started_reviewers: 0,
         }));
         self.run_gate(at, out);
     }
@@ -155,18 +204,23 @@ impl Engine {
             }
         };
         (gate_run.index, gate_run.started) = (next, at);
-        let gate = &gates[next];
+        gate_run.review = None;
+        let gate = gates[next].clone();
         out.push(Action::Emit(RunEvent::GateStarted {
             iteration: gate_run.attempt().map_or(0, |_| self.iteration),
             name: gate.name.clone(),
-            command: gate.shown_command().to_owned(),
+            command: gate.shown_command(),
         }));
-        out.push(Action::RunGate(gate.clone()));
+        match gate.is_review() {
+            true => self.start_review(&gate, out),
+            false => out.push(Action::RunGate(gate)),
+        }
     }
 
     pub(super) fn gate_ended(&mut self, at: Duration, ended: GateEnd, out: &mut Vec<Action>) {
-        let EngineState::GateRunning(gate_run) = &mut self.state else {
-            return;
+        let gate_run = match &mut self.state {
+            EngineState::GateRunning(gate_run) if !gate_run.is_review() => gate_run,
+            _ => return,
         };
         let gate = &self.policy.gates[gate_run.index];
         let cause = gate_run
@@ -204,7 +258,7 @@ impl Engine {
                 paths: if gate.hidden { Vec::new() } else { paths },
             }),
         };
-        let rejection = GateRejection::of(&event, gate.shown_command());
+        let rejection = GateRejection::of(&event, &gate.shown_command());
         out.push(Action::Emit(event));
         if let GatePurpose::FailFirst = gate_run.purpose {
             gate_run.index += 1;
@@ -251,7 +305,9 @@ impl Engine {
                 | GateResult::TimedOut
                 | GateResult::TooFewTests { .. }
                 | GateResult::Tampered
-                | GateResult::Outdated,
+                | GateResult::Outdated
+                | GateResult::Rejected { .. }
+                | GateResult::Unanswered,
             ) => None,
         }
     }
@@ -269,9 +325,64 @@ impl Engine {
         }
     }
 
+    /// Whether the gates wait for an effect or a limit, so that there is no child to stop.
+    pub(super) fn gates_have_no_child(&self) -> bool {
+        let EngineState::GateRunning(gate_run) = &self.state else {
+            return false;
+        };
+        self.is_checking_tree() || gate_run.review.as_ref().is_some_and(ReviewRun::has_no_child)
+    }
+
     /// Whether all gates have passed and the project is compared with what they checked. No child runs.
-    pub(super) fn is_checking_tree(&self) -> bool {
+    fn is_checking_tree(&self) -> bool {
         matches!(&self.state, EngineState::GateRunning(gate_run) if gate_run.index >= self.policy.gates.len())
+    }
+
+    /// A review has ended.
+    pub(super) fn review_ended(
+        &mut self,
+        at: Duration,
+        end: GateEndReport,
+        next: AfterRound,
+        out: &mut Vec<Action>,
+    ) {
+        let EngineState::GateRunning(gate_run) = &mut self.state else {
+            return;
+        };
+        let Some(gate) = self.policy.gates.get(gate_run.index) else {
+            return;
+        };
+        let GateEndReport { result, output, tree } = end;
+        if let (GateResult::Passed, Some(tree)) = (result, &tree) {
+            gate_run.checked.get_or_insert((gate_run.index, tree.clone()));
+        }
+        let name = gate.name.clone();
+        let event = RunEvent::GateEnded {
+            iteration: self.iteration,
+            name: name.clone(),
+            result,
+            duration_ms: millis(at - gate_run.started),
+            output: prompt::trim_middle(&output, OUTPUT_BUDGET),
+            details: Box::new(GateDetails {
+                tree,
+                ..GateDetails::default()
+            }),
+        };
+        let rejection = GateRejection::of(&event, &gate.shown_command());
+        gate_run.index += usize::from(result.passed());
+        gate_run.review = None;
+        out.push(Action::Emit(event));
+        match next {
+            AfterRound::Pass => return self.run_gate(at, out),
+            AfterRound::Repeat => {}
+            AfterRound::GiveUp { reason } => {
+                let gate = name.clone();
+                self.final_outcome = Some(RunOutcome::Unreviewed { gate, reason });
+            }
+        }
+        self.notes.gate_rejection = rejection;
+        let rejected_by = Some(name);
+        self.end_iteration(at, IterationOutcome::Continued { rejected_by }, out);
     }
 
     /// Ends the iteration because the gates were stopped.
@@ -320,7 +431,7 @@ impl Engine {
         let Some(gate) = expected.and_then(|(index, _)| self.policy.gates.get(index)) else {
             return;
         };
-        let (name, command) = (gate.name.clone(), gate.shown_command().to_owned());
+        let (name, command) = (gate.name.clone(), gate.shown_command());
         let event = RunEvent::GateEnded {
             iteration: self.iteration,
             name: name.clone(),

@@ -17,6 +17,9 @@ pub(super) struct Inspection {
 impl Engine {
     /// Starts the checks that the policy requires, or evaluates the attempt if there are none.
     pub(super) fn agent_ended(&mut self, at: Duration, end: AgentEnd, swept: u64, out: &mut Vec<Action>) {
+        if let EngineState::GateRunning(_) = self.state {
+            return self.reviewer_ended(at, &end, out);
+        }
         let EngineState::AgentRunning(attempt) = std::mem::replace(&mut self.state, EngineState::Finished)
         else {
             return;

@@ -43,11 +43,13 @@ impl Engine {
         };
         self.agent = agent;
         let gates = gates::visible_commands(&self.policy.gates);
+        self.notes.findings = review::findings_section(&self.reviews);
         let mut prompt = prompt::compose(&task, self.policy.prompt_rules(), &gates, &self.notes);
         if self.policy.questions.instructions == QuestionInstructions::InPrompt {
             prompt::add_question_instructions(&mut prompt);
         }
         self.user_messages.add_to(&mut prompt);
+        self.task = task;
         let (iteration, attempt_number) = (self.iteration, self.attempt_number);
         let prompt_bytes = prompt.len() as u64;
         out.push(Action::Emit(RunEvent::IterationStarted {
@@ -79,6 +81,9 @@ impl Engine {
         mut event: TranscriptEvent,
         out: &mut Vec<Action>,
     ) {
+        if let EngineState::GateRunning(_) = self.state {
+            return self.reviewer_event(at, event, out);
+        }
         self.note_session(&event);
         let unknown_output = self.unknown_output.entry(self.agent).or_default();
         if unknown_output.note(&event) == Recording::CountOnly {
@@ -113,9 +118,12 @@ impl Engine {
         };
         let mut session_notices = Vec::new();
         let lost_session = self.close_session(&attempt, &outcome, &mut session_notices);
-        let (started, usage) = (attempt.started, attempt.usage);
+        let (started, mut usage) = (attempt.started, attempt.usage);
+        self.warn_about_missing_costs_of(self.agent, &usage, attempt.cost.unpriced(), out);
+        if !attempt.review_usage.is_empty() {
+            usage.add(&attempt.review_usage);
+        }
         self.spent.add(&usage);
-        self.warn_about_missing_costs(&usage, attempt.cost.unpriced(), out);
         let falls_back = self.falls_back_from_login(&outcome);
         let is_counted = !matches!(
             outcome,
@@ -146,6 +154,9 @@ impl Engine {
 
     /// Ends the run, or starts or schedules what follows an ended iteration.
     fn continue_after(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
+        if let Some(outcome) = self.final_outcome.take() {
+            return self.finish(at, outcome, out);
+        }
         match outcome {
             IterationOutcome::Completed { marker } => self.finish(at, RunOutcome::Complete { marker }, out),
             IterationOutcome::Continued { .. } => {

@@ -41,6 +41,7 @@ impl Engine {
                 }
             }
             EngineState::GateRunning(gate_run) if gate_run.stop_request.is_some() => self.kill_again(at, out),
+            EngineState::GateRunning(gate_run) if gate_run.is_review() => self.review_tick(at, out),
             EngineState::GateRunning(_) if out_of_time => self.stop(at, StopCause::Limit(runtime), out),
             EngineState::GateRunning(_) => self.stop(at, StopCause::Timeout(TimeLimit::Wall), out),
         }
@@ -86,7 +87,7 @@ impl Engine {
 
     /// Kills the running child and ends the run.
     pub(super) fn kill(&mut self, at: Duration, out: &mut Vec<Action>) {
-        if self.is_checking_tree() {
+        if self.gates_have_no_child() {
             return self.interrupt(at, Interrupt::Quit, out);
         }
         let stop_request = match &mut self.state {
@@ -113,7 +114,7 @@ impl Engine {
 
     /// Stops the running child once. An interrupt overrides any earlier cause.
     pub(super) fn stop(&mut self, at: Duration, cause: StopCause, out: &mut Vec<Action>) {
-        if self.is_checking_tree() {
+        if self.gates_have_no_child() {
             return self.end_stopped(at, cause, out);
         }
         let stop_request = match &mut self.state {
@@ -169,10 +170,17 @@ impl Engine {
 
     /// Stops an agent that prints more than it may.
     pub(super) fn output_seen(&mut self, at: Duration, bytes: u64, out: &mut Vec<Action>) {
-        let EngineState::AgentRunning(attempt) = &mut self.state else {
-            return;
-        };
         let max_bytes = self.policy.limits.output_bytes;
+        let attempt = match &mut self.state {
+            EngineState::AgentRunning(attempt) => attempt,
+            EngineState::GateRunning(gate_run) => {
+                match gate_run.review.as_mut().and_then(ReviewRun::running_mut) {
+                    Some(attempt) => attempt,
+                    None => return,
+                }
+            }
+            _ => return,
+        };
         if attempt.count_output(at, bytes) > max_bytes && max_bytes > 0 {
             self.stop(at, StopCause::Output { max_bytes }, out);
         }
@@ -231,9 +239,13 @@ impl Engine {
 
     /// The budget that has been used up, including the running iteration.
     pub(super) fn budget_exceeded(&self) -> Option<RunLimit> {
+        let of_gates;
         let running = match &self.state {
             EngineState::AgentRunning(attempt) => Some(&attempt.usage),
-            EngineState::GateRunning(gate_run) => gate_run.attempt().map(|attempt| &attempt.usage),
+            EngineState::GateRunning(gate_run) => {
+                of_gates = gate_run.usage();
+                Some(&of_gates)
+            }
             EngineState::Inspecting(inspection) => Some(&inspection.attempt.usage),
             EngineState::AwaitingConfirmation(pending) => Some(&pending.attempt.usage),
             EngineState::New
@@ -278,8 +290,9 @@ impl Engine {
     }
 
     /// Warns about usage without a known cost.
-    pub(super) fn warn_about_missing_costs(
+    pub(super) fn warn_about_missing_costs_of(
         &mut self,
+        agent: usize,
         usage: &Usage,
         unpriced: BTreeSet<MissingPrice>,
         out: &mut Vec<Action>,
@@ -288,7 +301,7 @@ impl Engine {
         for why in unpriced {
             self.warn_once(format!("not all costs are known: {why}"), out);
         }
-        let announced = self.agent().costs.availability != CostAvailability::Available;
+        let announced = self.policy.agents.rules[agent].costs.availability != CostAvailability::Available;
         if let Some(max_usd) = self.policy.limits.cost_usd
             && usage.tokens().is_some()
             && usage.cost_usd.is_none()

@@ -56,6 +56,7 @@ mod published;
 mod rate_limit_phrases;
 mod reset_time;
 mod restore;
+mod review;
 mod sessions;
 mod snapshots;
 mod status_block;
@@ -78,6 +79,10 @@ pub use policy::{
     SessionSource, TranscriptFeatures, WorkspaceChecks,
 };
 pub use restore::RestoredRun;
+pub use review::{
+    GateReviewer, ReviewMaterial, ReviewerLaunch, Reviewers, SingleReview, TouchedLines,
+    decide_single_review, review_answer_in,
+};
 pub use unknown_output::AgentVersions;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,6 +104,7 @@ use hats::HatQueue;
 use health::Health;
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
+use review::{ReviewLog, ReviewRun};
 use sessions::Sessions;
 use snapshots::Snapshots;
 use unknown_output::{Recording, UnknownCounts};
@@ -174,6 +180,12 @@ pub enum Input {
     /// A hook has ended; the text is a problem to report.
     HookEnded(Option<String>),
     GateEnded(GateEnd),
+    /// The checkout for a review is ready, or cannot be prepared for this reason.
+    ReviewPrepared(Result<Box<ReviewMaterial>, String>),
+    /// The files of the checkout that the reviewer changed or removed.
+    ReviewChecked {
+        altered: Vec<String>,
+    },
     /// The project after all gates have passed, or the reason why it is unknown.
     TreeChecked(Result<CheckedTree, String>),
     /// A command of the user or the system. A command with the id of an earlier one is ignored.
@@ -253,6 +265,15 @@ pub enum Action {
     RunGate(Gate),
     /// Run a gate again, with the protected files from the start of the run.
     RunProtectedGate(Gate),
+    /// Prepare a checkout for the reviewers of a gate. The snapshots are those of earlier rounds.
+    PrepareReview {
+        gate: Box<Gate>,
+        first_round: Option<String>,
+        last_round: Option<String>,
+    },
+    LaunchReviewer(Box<ReviewerLaunch>),
+    /// Compare the checkout of the review with the snapshot.
+    CheckReview,
     /// Compare the project with the snapshot that the gates checked.
     CheckTree {
         tree: Option<String>,
@@ -337,6 +358,11 @@ pub struct Engine {
     applied: usize,
     /// The project when the gates had passed.
     checked_tree: Option<CheckedTree>,
+    reviews: ReviewLog,
+    /// The task of the last prompt, for reviewers.
+    task: String,
+    /// How the run ends after the iteration that is ending.
+    final_outcome: Option<RunOutcome>,
 }
 
 #[derive(Debug)]
@@ -421,6 +447,9 @@ impl Engine {
             hooks_running: 0,
             applied: 0,
             checked_tree: None,
+            reviews: ReviewLog::default(),
+            task: String::new(),
+            final_outcome: None,
         }
     }
 
@@ -460,6 +489,9 @@ impl Engine {
                 Some(stop_request) => Some(self.kill_deadline(stop_request)),
                 None => {
                     let gate = self.policy.gates.get(gate_run.index);
+                    if let (Some(review), Some(gate)) = (&gate_run.review, gate) {
+                        return Some(self.review_deadline(review, gate.timeout.duration()).0);
+                    }
                     let due = gate.map(|gate| gate_run.started + gate.timeout.duration());
                     Some(due.map_or(runtime, |due| runtime.min(due)))
                 }
@@ -501,31 +533,21 @@ impl Engine {
                     }));
                 }
             }
-            Input::CouldNotStart { error } => {
-                if let EngineState::AgentRunning(_) = &self.state {
-                    self.end_iteration(at, IterationOutcome::CouldNotStart { error }, out);
-                }
-            }
+            Input::CouldNotStart { error } => self.could_not_start(at, error, out),
             Input::ProgramMissing => self.program_missing(),
             Input::OutputSeen { bytes } => self.output_seen(at, bytes, out),
             Input::DiskChecked { free_bytes } => self.disk_checked(at, free_bytes, out),
             Input::KeyTyped(key) => self.key_typed(at, key, out),
             Input::Transcript(event) => self.transcript_event(at, event, out),
-            Input::Stderr(text) => {
-                if let EngineState::AgentRunning(attempt) = &mut self.state {
-                    attempt.push_stderr_line(&text);
-                    out.push(Action::Emit(RunEvent::Stderr {
-                        iteration: self.iteration,
-                        text,
-                    }));
-                }
-            }
+            Input::Stderr(text) => self.stderr_line(text, out),
             Input::AgentEnded { end, swept } => self.agent_ended(at, end, swept, out),
             Input::PathsChecked(violations) => self.paths_checked(at, violations, out),
             Input::SnapshotTaken { moment, taken } => self.snapshot_taken(at, moment, taken, out),
             Input::SessionResolved(id) => self.session_resolved(at, id.as_deref(), out),
             Input::HookEnded(problem) => self.hook_ended(problem, out),
             Input::GateEnded(ended) => self.gate_ended(at, ended, out),
+            Input::ReviewPrepared(prepared) => self.review_prepared(at, prepared, out),
+            Input::ReviewChecked { altered } => self.review_checked(at, &altered, out),
             Input::TreeChecked(checked) => self.tree_checked(at, checked, out),
             Input::Command(request) => self.command_received(at, request, out),
             Input::Tick => self.tick(at, out),
@@ -535,6 +557,28 @@ impl Engine {
         self.end_if_hooks_ended(out);
     }
 
+    fn could_not_start(&mut self, at: Duration, error: String, out: &mut Vec<Action>) {
+        match &self.state {
+            EngineState::AgentRunning(_) => {
+                self.end_iteration(at, IterationOutcome::CouldNotStart { error }, out);
+            }
+            EngineState::GateRunning(_) => self.reviewer_could_not_start(at, &error, out),
+            _ => {}
+        }
+    }
+
+    fn stderr_line(&mut self, text: String, out: &mut Vec<Action>) {
+        match &mut self.state {
+            EngineState::AgentRunning(attempt) => {
+                attempt.push_stderr_line(&text);
+                let iteration = self.iteration;
+                out.push(Action::Emit(RunEvent::Stderr { iteration, text }));
+            }
+            EngineState::GateRunning(_) => self.reviewer_stderr(&text),
+            _ => {}
+        }
+    }
+
     /// Updates the state that is derived from emitted events, so that a resumed run can rebuild it from the journal.
     fn apply_emitted(&mut self, actions: &[Action]) {
         for action in &actions[self.applied..] {
@@ -542,6 +586,7 @@ impl Engine {
                 self.user_messages.apply(event);
                 self.progress.apply(event);
                 self.published.apply(event);
+                self.reviews.apply(event);
             }
         }
         self.applied = actions.len();

@@ -12,6 +12,7 @@ use super::ending::HookKind;
 use super::hats::Hats;
 use super::marker::Markers;
 use super::prompt::PromptRules;
+use super::review::Reviewers;
 use super::unknown_output::AgentVersions;
 
 /// The rules of one run.
@@ -33,6 +34,7 @@ pub struct Policy {
     /// Rules that are part of every prompt.
     pub guardrails: Vec<String>,
     pub agents: Agents,
+    pub reviewers: Reviewers,
     pub on_declared_failure: OnDeclaredFailure,
     pub session: Session,
     pub workspace_checks: WorkspaceChecks,

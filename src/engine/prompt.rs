@@ -15,6 +15,8 @@ pub(crate) struct PromptNotes {
     pub(crate) hat: Option<String>,
     pub(crate) gate_rejection: Option<GateRejection>,
     pub(crate) ignored_marker: Option<(String, Cow<'static, str>)>,
+    /// The open findings of reviews.
+    pub(crate) findings: Option<String>,
     /// Files that the previous attempt changed outside the allowed paths.
     pub(crate) violated_paths: Vec<String>,
 }
@@ -86,8 +88,16 @@ pub(crate) fn compose(task: &str, rules: PromptRules<'_>, gates: &[&str], notes:
     if !guardrails.is_empty() {
         section(&format!("Rules:\n\n- {}", guardrails.join("\n- ")));
     }
-    if let Some(gate_rejection) = &notes.gate_rejection {
+    // The findings of a review explain its rejection.
+    let rejection = notes.gate_rejection.as_ref();
+    let is_explained = |rejection: &&GateRejection| {
+        notes.findings.is_some() && matches!(rejection.result, GateResult::Rejected { .. })
+    };
+    if let Some(gate_rejection) = rejection.filter(|rejection| !is_explained(rejection)) {
         section(&explain_gate_rejection(gate_rejection));
+    }
+    if let Some(findings) = &notes.findings {
+        section(findings);
     }
     if !notes.violated_paths.is_empty() {
         section(&format!(
@@ -170,6 +180,7 @@ fn explain_gate_rejection(gate_rejection: &GateRejection) -> String {
                  that no process and no other check modifies files, and report completion again."
             );
         }
+        GateResult::Rejected { .. } | GateResult::Unanswered => return explain_review(*result, command),
         GateResult::Passed => "passed".to_owned(),
         GateResult::Failed {
             end: ProcessEnd::Exited { code },
@@ -196,6 +207,17 @@ fn explain_gate_rejection(gate_rejection: &GateRejection) -> String {
         text.push_str(&format!(" It printed:\n\n{fence}\n{output}\n{fence}"));
     }
     text
+}
+
+/// The findings of a rejection are listed in a section of their own.
+fn explain_review(result: GateResult, command: &str) -> String {
+    match result {
+        GateResult::Unanswered => format!(
+            "You reported that the task is done, but ralph could not confirm it: the {command} gave no valid answer. Verify \
+             your work once more, and report completion again if the task is done."
+        ),
+        _ => format!("You reported that the task is done, but the {command} rejects it."),
+    }
 }
 
 /// The failed tests and compiler errors, up to the budget of a gate's output.
@@ -226,7 +248,7 @@ fn list_failures(report: &TestReport) -> String {
 }
 
 /// A code fence longer than any in the text.
-fn fence_for(text: &str) -> String {
+pub(crate) fn fence_for(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(longest.max(2) + 1)
 }

@@ -31,6 +31,10 @@ pub struct RestoredRun {
     /// Usage of interrupted attempts, which cost money although they are not counted.
     abandoned: Usage,
     running: Usage,
+    /// Usage of the reviewers of the running iteration: of those that have ended, and of the running one.
+    reviewed: Usage,
+    reviewing: Usage,
+    reviews: ReviewLog,
     notes: PromptNotes,
     next_notes: Option<PromptNotes>,
     gate_command: String,
@@ -104,10 +108,7 @@ impl RestoredRun {
             self.abandon_running();
         }
         self.skip(record.seq, record.at);
-        self.user_messages.apply(&record.event);
-        self.progress.apply(&record.event);
-        self.published.apply(&record.event);
-        self.hats.apply(&record.event);
+        self.fold_parts(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.set_header(header),
             RunEvent::RunResumed(resumption) => {
@@ -163,6 +164,26 @@ impl RestoredRun {
         }
     }
 
+    /// Applies an event to the parts that follow events on their own.
+    fn fold_parts(&mut self, event: &RunEvent) {
+        self.user_messages.apply(event);
+        self.progress.apply(event);
+        self.published.apply(event);
+        self.reviews.apply(event);
+        self.hats.apply(event);
+        match event {
+            RunEvent::ReviewTranscript {
+                event: TranscriptEvent::Usage { usage },
+                ..
+            } => self.reviewing.accumulate(usage),
+            RunEvent::ReviewEnded { usage, .. } => {
+                self.reviewing = Usage::default();
+                self.reviewed.add(usage);
+            }
+            _ => {}
+        }
+    }
+
     /// Skips a record that was not parsed, except for its number and time.
     pub fn skip(&mut self, seq: u64, at: Timestamp) {
         self.seq = self.seq.max(seq);
@@ -183,6 +204,12 @@ impl RestoredRun {
         let running = std::mem::take(&mut self.running);
         self.session().usage_before.add(&running);
         self.abandoned.add(&running);
+        for usage in [
+            std::mem::take(&mut self.reviewed),
+            std::mem::take(&mut self.reviewing),
+        ] {
+            self.abandoned.add(&usage);
+        }
     }
 
     fn apply_transcript(&mut self, event: &TranscriptEvent) {
@@ -209,7 +236,14 @@ impl RestoredRun {
 
     fn iteration_ended(&mut self, outcome: &IterationOutcome, usage: &Usage) {
         self.running = Usage::default();
-        self.session().usage_before.add(usage);
+        self.reviewing = Usage::default();
+        // The reviewers work in sessions of their own.
+        let reviewed = std::mem::take(&mut self.reviewed);
+        let own = match reviewed.is_empty() {
+            true => usage.clone(),
+            false => usage.since(&reviewed),
+        };
+        self.session().usage_before.add(&own);
         self.spent.add(usage);
         let next_notes = self.next_notes.take();
         match outcome {
@@ -298,6 +332,8 @@ impl RestoredRun {
         let mut used = self.spent.clone();
         used.add(&self.abandoned);
         used.add(&self.running);
+        used.add(&self.reviewed);
+        used.add(&self.reviewing);
         used
     }
 
@@ -339,6 +375,7 @@ impl Engine {
         engine.restore_received(restored.received_commands);
         engine.progress = restored.progress;
         engine.published = restored.published;
+        engine.reviews = restored.reviews;
         engine.completed = restored.completed;
         engine.resets_at = restored.resets_at;
         // A journal without labels belongs to a run with one agent, which another one may have replaced since.

@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::verdict::{self, PassedGates, iteration_verdict, run_verdict};
 use super::{
-    AgentChangeReason, AgentEnd, Command, ErrorClass, FileChangeKind, GateResult, Meta, NoticeLevel,
-    PlanItem, PlanStatus, RateLimitStatus, Resumption, RunEvent, TopicEvent, TranscriptEvent, UnknownOutput,
-    UnknownPart, Usage, units,
+    AgentChangeReason, AgentEnd, Command, ErrorClass, FileChangeKind, Finding, FindingStatus, GateResult,
+    Meta, NoticeLevel, PlanItem, PlanStatus, RateLimitStatus, Resumption, ReviewerResult, RunEvent,
+    TopicEvent, TranscriptEvent, UnknownOutput, UnknownPart, Usage, units,
 };
 
 /// The meaning of a piece of text. Front ends choose a style for it.
@@ -220,6 +220,30 @@ impl RunEvent {
                 duration_ms,
                 ..
             } => gate_ended(name, *result, *duration_ms),
+            Self::ReviewStarted {
+                gate,
+                reviewer,
+                agent,
+                round,
+                rounds,
+                ..
+            } => Description::new(
+                NoteTag::Gate,
+                Tone::Plain,
+                format!(
+                    "{} by {agent} · round {round} of {rounds}",
+                    review_name(gate, reviewer)
+                ),
+            ),
+            Self::ReviewEnded {
+                gate,
+                reviewer,
+                result,
+                duration_ms,
+                usage,
+                ..
+            } => review_ended(&review_name(gate, reviewer), result, *duration_ms, usage),
+            Self::Finding(finding) => describe_finding(finding),
             Self::IterationEnded {
                 outcome,
                 duration_ms,
@@ -273,7 +297,17 @@ impl RunEvent {
                 let verdict = run_verdict(outcome, context.gates);
                 Description::new(NoteTag::Verdict, verdict.tone, verdict.sentence)
             }
-            Self::Transcript { .. } | Self::Stderr { .. } | Self::GateStarted { .. } | Self::WaitEnded => {
+            Self::ReviewTranscript {
+                reviewer,
+                event: TranscriptEvent::ToolStart { tool },
+                ..
+            } => Description::system(format!("reviewer {reviewer}: {}", tool.name))
+                .with_detail(Detail::Verbose),
+            Self::Transcript { .. }
+            | Self::ReviewTranscript { .. }
+            | Self::Stderr { .. }
+            | Self::GateStarted { .. }
+            | Self::WaitEnded => {
                 return None;
             }
             Self::Verification { changed_checks, .. } if changed_checks.is_empty() => return None,
@@ -290,9 +324,11 @@ impl RunEvent {
             Self::RunStarted(_) | Self::RunResumed(_) | Self::RunEnded { .. } => Durability::Immediate,
             Self::CommandReceived { command, .. } if !command.expires() => Durability::Immediate,
             Self::QuestionAsked { .. } | Self::QuestionExpired { .. } => Durability::Immediate,
-            Self::AgentChanged { .. } | Self::GateEnded { .. } | Self::IterationEnded { .. } => {
-                Durability::Background
-            }
+            Self::AgentChanged { .. }
+            | Self::GateEnded { .. }
+            | Self::ReviewEnded { .. }
+            | Self::Finding(_)
+            | Self::IterationEnded { .. } => Durability::Background,
             Self::IterationStarted { .. }
             | Self::AgentStarted { .. }
             | Self::Transcript { .. }
@@ -303,6 +339,8 @@ impl RunEvent {
             | Self::AgentEnded { .. }
             | Self::CommandReceived { .. }
             | Self::GateStarted { .. }
+            | Self::ReviewStarted { .. }
+            | Self::ReviewTranscript { .. }
             | Self::Verification { .. }
             | Self::Waiting { .. }
             | Self::WaitEnded
@@ -329,10 +367,14 @@ impl RunEvent {
             | Self::AgentEnded { iteration, .. }
             | Self::GateStarted { iteration, .. }
             | Self::GateEnded { iteration, .. }
+            | Self::ReviewStarted { iteration, .. }
+            | Self::ReviewTranscript { iteration, .. }
+            | Self::ReviewEnded { iteration, .. }
             | Self::IterationEnded { iteration, .. }
             | Self::QuestionAsked { iteration, .. }
             | Self::Progress { iteration, .. } => Some(*iteration),
             Self::Snapshot(snapshot) => Some(snapshot.iteration),
+            Self::Finding(finding) => Some(finding.iteration),
             Self::RunStarted(_)
             | Self::RunResumed(_)
             | Self::AgentChanged { .. }
@@ -559,6 +601,61 @@ fn gate_ended(name: &str, result: GateResult, duration_ms: u64) -> Description {
     Description::new(NoteTag::Gate, tone, text).with_detail(Detail::Lifecycle)
 }
 
+/// The gate, and the reviewer if it has another name.
+fn review_name(gate: &str, reviewer: &str) -> String {
+    match gate == reviewer {
+        true => gate.to_owned(),
+        false => format!("{gate}: {reviewer}"),
+    }
+}
+
+fn review_ended(name: &str, result: &ReviewerResult, duration_ms: u64, usage: &Usage) -> Description {
+    let figures = figures(duration_ms, usage);
+    let (tone, text) = match result {
+        ReviewerResult::Answered { findings: 0 } => (Tone::Good, format!("{name}: no findings  ({figures})")),
+        ReviewerResult::Answered { findings } => (
+            Tone::Plain,
+            format!("{name}: {}  ({figures})", units::count(*findings, "finding")),
+        ),
+        ReviewerResult::Unanswered { problem } => (
+            Tone::Bad,
+            format!("{name}: no valid answer: {problem}  ({figures})"),
+        ),
+        ReviewerResult::Limited { message } => (
+            Tone::Warning,
+            format!("{name}: usage limit, the reviewer starts again later: {message}"),
+        ),
+        ReviewerResult::Stopped => (Tone::Warning, format!("{name}: stopped  ({figures})")),
+    };
+    Description::new(NoteTag::Gate, tone, text)
+}
+
+/// `F3 high correctness at src/lib.rs:10 · still open: the loop never ends`
+fn describe_finding(finding: &Finding) -> Description {
+    let tone = match finding.status {
+        FindingStatus::Open | FindingStatus::StillOpen => Tone::Bad,
+        FindingStatus::Contested => Tone::Warning,
+        FindingStatus::Advice | FindingStatus::Outvoted => Tone::Plain,
+        FindingStatus::Resolved => Tone::Good,
+    };
+    let other = finding.contradicts.as_ref();
+    let contradicts = other.filter(|_| finding.status == FindingStatus::Contested);
+    let contradicts = contradicts.map(|other| format!(", contradicts {other}"));
+    let answer = finding
+        .answer
+        .as_ref()
+        .map(|answer| format!(" (the agent: {answer})"));
+    let text = format!(
+        "{} · {}{}: {}{}",
+        finding.heading(),
+        finding.status.label(),
+        contradicts.unwrap_or_default(),
+        finding.claim,
+        answer.unwrap_or_default()
+    );
+    Description::new(NoteTag::Gate, tone, text)
+}
+
 fn command_received(command: &Command) -> Option<Description> {
     let text = match command {
         Command::Message { text } | Command::AnswerQuestion { text } => {
@@ -728,6 +825,13 @@ mod tests {
         GATE    ✗ gate test  (900ms, passes only with changed protected files) [Lifecycle]
         GATE    ✗ gate test  (0ms, files changed after it had passed) [Lifecycle]
         WARN    ! 1 test or gate file changed since the start of the run: tests/a.py [Normal]
+        GATE    → review: security by codex (o5) · round 1 of 3 [Normal]
+        GATE    → review: security: 1 finding  (900ms · 15 tokens) [Normal]
+        GATE    ✗ review: no valid answer: the final message is empty  (900ms) [Normal]
+        GATE    ✗ F1 high correctness at src/a.py:3 · still open: the loop never ends (the agent: disputed: it does) [Normal]
+        GATE    ✗ gate review  (900ms, 1 open finding) [Lifecycle]
+        GATE    ✗ gate review  (900ms, no valid answer) [Lifecycle]
+        REPORT  ✗ Unreviewed: gate `review`: its 3 rounds are used up; finding F1 is open. [Normal]
         "#);
     }
 }

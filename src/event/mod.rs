@@ -4,6 +4,7 @@
 mod chain_link;
 mod command;
 mod describe;
+mod finding;
 mod gate;
 mod json;
 mod line;
@@ -22,6 +23,10 @@ mod verdict;
 pub use chain_link::ChainLink;
 pub use command::{Answer, Command, CommandNotSent, CommandRequest, CommandSender};
 pub use describe::{DescribeContext, Description, Detail, Durability, NoteTag, Tone, later};
+pub use finding::{
+    Finding, FindingAnswer, FindingStatus, ReportedFinding, ReviewAnswer, ReviewerResult, Severity,
+    review_schema,
+};
 pub use gate::{GateDetails, TestFailure, TestReport};
 pub use json::Json;
 pub(crate) use json::{find_escapable, find_escapable_in_prefix};

@@ -222,6 +222,8 @@ pub enum RunOutcome {
     Failed { reason: String },
     /// The configuration makes the result meaningless; for example, a gate that must fail first passed before any work.
     Misconfigured { reason: String },
+    /// The rounds of a review are used up, or only you can decide about its findings.
+    Unreviewed { gate: String, reason: String },
     /// The agent is not authenticated.
     AuthRequired { message: String },
     /// A limit of the run was reached.

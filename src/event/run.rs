@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AgentEnd, AgentIdentity, Command, GateDetails, IterationOutcome, ProcessEnd, RunOutcome, SnapshotRecord,
-    TopicEvent, TranscriptEvent, Usage,
+    AgentEnd, AgentIdentity, Command, Finding, GateDetails, IterationOutcome, ProcessEnd, ReviewerResult,
+    RunOutcome, SnapshotRecord, TopicEvent, TranscriptEvent, Usage,
 };
 
 /// An event of a run.
@@ -101,6 +101,37 @@ pub enum RunEvent {
         #[serde(flatten)]
         details: Box<GateDetails>,
     },
+    /// A reviewer of a review gate started.
+    ReviewStarted {
+        iteration: u64,
+        gate: String,
+        reviewer: String,
+        /// The agent and its model.
+        agent: String,
+        /// Number of the round, starting at 1.
+        round: u64,
+        /// How many rounds there are at most.
+        rounds: u64,
+    },
+    /// The reviewer's output contained a transcript event.
+    ReviewTranscript {
+        iteration: u64,
+        reviewer: String,
+        event: TranscriptEvent,
+    },
+    /// A reviewer ended. Its usage is also part of the iteration's usage.
+    ReviewEnded {
+        iteration: u64,
+        gate: String,
+        reviewer: String,
+        agent: String,
+        round: u64,
+        result: ReviewerResult,
+        duration_ms: u64,
+        usage: Box<Usage>,
+    },
+    /// A finding is new, or its state changed. Precedes the `gate_ended` of the review.
+    Finding(Box<Finding>),
     /// The run is complete: what was verified.
     Verification {
         /// Whether gates are configured.
@@ -275,6 +306,12 @@ pub enum GateResult {
     TooFewTests {
         passed: u64,
     },
+    /// The review has findings that reject the result.
+    Rejected {
+        findings: u64,
+    },
+    /// Too few reviewers gave a valid answer.
+    Unanswered,
 }
 
 impl GateResult {

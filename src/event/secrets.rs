@@ -347,6 +347,10 @@ fn long_text(event: &mut RunEvent) -> Option<&mut String> {
         | RunEvent::Transcript {
             event: TranscriptEvent::Text { text, .. } | TranscriptEvent::ToolOutput { text, .. },
             ..
+        }
+        | RunEvent::ReviewTranscript {
+            event: TranscriptEvent::Text { text, .. } | TranscriptEvent::ToolOutput { text, .. },
+            ..
         } => Some(text),
         _ => None,
     }

@@ -158,6 +158,10 @@ pub fn run_verdict(outcome: &RunOutcome, gates: &PassedGates) -> Verdict {
                 without_full_stop(message)
             )
         )),
+        RunOutcome::Unreviewed { gate, reason } => Verdict::bad(format!(
+            "Unreviewed: gate `{gate}`: {}.",
+            without_full_stop(reason)
+        )),
         RunOutcome::LimitReached { limit } => {
             Verdict::warning(format!("Stopped at the {}.", limit_label(*limit)))
         }
@@ -177,6 +181,7 @@ pub fn next_step(outcome: &RunOutcome, run_id: &str) -> Option<String> {
         RunOutcome::AuthRequired { .. } => Some(format!("log the agent in, then: {resume}")),
         RunOutcome::LimitReached { limit } => Some(format!("{}, then: {resume}", limit_remedy(*limit))),
         RunOutcome::Interrupted { .. } | RunOutcome::Failed { .. } => Some(format!("to resume: {resume}")),
+        RunOutcome::Unreviewed { .. } => Some(format!("decide about the findings, then: {resume}")),
         RunOutcome::Misconfigured { .. } => Some(format!("fix the configuration, then: {resume}")),
         RunOutcome::Complete { .. } => None,
     }
@@ -268,6 +273,8 @@ pub fn gate_failure(result: GateResult) -> Option<String> {
             1 => "only 1 test passed".into(),
             more => format!("only {more} tests passed"),
         }),
+        GateResult::Rejected { findings } => Some(units::count(findings, "open finding")),
+        GateResult::Unanswered => Some("no valid answer".into()),
     }
 }
 

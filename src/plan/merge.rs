@@ -201,7 +201,9 @@ impl MergeJob {
             .gates
             .iter()
             .chain(self.tasks.iter().flat_map(|task| &task.gates));
-        for gate in all.filter(|gate| seen.insert((gate.run.clone(), gate.cwd.clone()))) {
+        // Each task was reviewed in its own run.
+        let commands = all.filter(|gate| !gate.is_review());
+        for gate in commands.filter(|gate| seen.insert((gate.run.clone(), gate.cwd.clone()))) {
             self.run_gate(gate, worktree, children)?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! A gate: a command that decides whether the task is done.
+//! A gate: a command, or a review by other agents, that decides whether the task is done.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,16 +6,22 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Seconds;
+use super::{Reviewer, Seconds};
+use crate::event::Severity;
 
-/// A command that must succeed before the task counts as done.
+/// A command that must succeed, or a review that must approve, before the task counts as done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gate {
     /// A unique name of your choice.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// The shell command; exit code 0 means success.
+    /// The shell command; exit code 0 means success. A gate without a command is a [review](multiple-agents.md#review).
+    #[serde(
+        default,
+        skip_serializing_if = "String::is_empty",
+        deserialize_with = "given_command"
+    )]
     #[schemars(length(min = 1))]
     pub run: String,
     /// Maximum duration.
@@ -56,6 +62,39 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub min_tests: Option<u64>,
+    /// Review: the agent that reviews. Default: the agent of the run, with another `model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub agent: Option<String>,
+    /// Review: the model of the reviewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub model: Option<String>,
+    /// Review: additional arguments for the reviewer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Review: a file that says what the reviewer looks for, relative to this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("format" = "path"))]
+    pub prompt_file: Option<PathBuf>,
+    /// Review: the lowest severity of a finding that rejects the result in the first round. It rises by one level with each
+    /// round. Default: `high`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Severity>,
+    /// Review: after this number of rounds with findings, the run ends as unreviewed. Default: 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub rounds: Option<u64>,
+    /// Review: allow an agent and model to review its own work.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub same: bool,
+    /// Review: several reviewers. What one leaves out is that of the gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviewers: Vec<Reviewer>,
+    /// Review: the number of reviewers that have to approve. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub quorum: Option<u64>,
 }
 
 /// Where a gate runs.
@@ -108,6 +147,15 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
+/// An empty command differs from a missing one: it is a mistake, which the check of the configuration reports.
+fn given_command<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let command = String::deserialize(from)?;
+    Ok(match command.is_empty() {
+        true => " ".to_owned(),
+        false => command,
+    })
+}
+
 impl Gate {
     /// A gate with only a name and a command.
     pub(crate) fn new(name: impl Into<String>, run: impl Into<String>) -> Self {
@@ -124,11 +172,47 @@ impl Gate {
             hidden: false,
             report: None,
             min_tests: None,
+            agent: None,
+            model: None,
+            args: Vec::new(),
+            prompt_file: None,
+            block: None,
+            rounds: None,
+            same: false,
+            reviewers: Vec::new(),
+            quorum: None,
         }
     }
 
-    /// Whether the gate runs in a clean checkout.
+    pub(crate) const DEFAULT_ROUNDS: u64 = 3;
+
+    /// Whether the gate is a review instead of a command.
+    pub(crate) fn is_review(&self) -> bool {
+        self.run.is_empty()
+    }
+
+    /// The reviewers, with everything that they inherit from the gate.
+    pub(crate) fn all_reviewers(&self) -> Vec<Reviewer> {
+        if self.reviewers.is_empty() {
+            return vec![Reviewer {
+                name: self.name.clone(),
+                agent: self.agent.clone(),
+                model: self.model.clone(),
+                args: self.args.clone(),
+                prompt_file: self.prompt_file.clone(),
+            }];
+        }
+        self.reviewers
+            .iter()
+            .map(|reviewer| reviewer.inherit(self))
+            .collect()
+    }
+
+    /// Whether the gate runs in a checkout outside of the workspace.
     pub(crate) fn runs_clean(&self) -> bool {
+        if self.is_review() {
+            return true;
+        }
         match self.place {
             Some(place) => place == GatePlace::Clean,
             None => !self.protect.is_empty(),
@@ -174,10 +258,20 @@ impl Gate {
     }
 
     /// The command as the agent and its files may show it.
-    pub(crate) fn shown_command(&self) -> &str {
-        match self.hidden {
-            true => "(hidden)",
-            false => &self.run,
+    pub(crate) fn shown_command(&self) -> String {
+        match (self.hidden, self.is_review()) {
+            (_, true) => {
+                let names = self.all_reviewers().into_iter().map(|reviewer| {
+                    let agent = reviewer.agent.as_deref().unwrap_or("another model").to_owned();
+                    let model = reviewer.model.map(|model| format!(" ({model})"));
+                    agent + &model.unwrap_or_default()
+                });
+                let mut names: Vec<String> = names.collect();
+                names.dedup();
+                format!("review by {}", names.join(", "))
+            }
+            (true, false) => "(hidden)".to_owned(),
+            (false, false) => self.run.clone(),
         }
     }
 

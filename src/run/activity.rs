@@ -134,7 +134,9 @@ impl ActivityFollower {
                 event: TranscriptEvent::ToolEnd { .. },
                 ..
             } => Activity::Agent { tool: None },
-            RunEvent::GateStarted { name, .. } => Activity::Gate { name: name.clone() },
+            RunEvent::GateStarted { name, .. } | RunEvent::ReviewStarted { gate: name, .. } => {
+                Activity::Gate { name: name.clone() }
+            }
             RunEvent::Waiting { why, wait_ms } => Activity::Waiting {
                 why: *why,
                 until: at

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::config::PathPattern;
-use crate::engine::{CheckedTree, GateVersion};
+use crate::engine::{CheckedTree, GateVersion, ReviewMaterial};
 use crate::event::SnapshotMoment;
 use crate::files::FileStat;
 use crate::policy::Gate;
@@ -20,6 +20,7 @@ use crate::snapshot::{
 use crate::store::Run;
 
 use super::host::Host;
+use super::review::{self, EarlierRounds, ReviewCheckout};
 use super::snapshots::SnapshotHistory;
 
 /// The snapshots of a run and what gates do with them.
@@ -36,6 +37,8 @@ pub(super) struct RunSnapshots {
     /// The snapshot that was prepared last for a gate.
     newest: Option<SnapshotId>,
     clean: Option<CleanGates>,
+    review: Option<(ReviewCheckout, SnapshotId)>,
+    review_checkout: PathBuf,
 }
 
 impl RunSnapshots {
@@ -52,7 +55,56 @@ impl RunSnapshots {
             agents_started: 0,
             newest: None,
             clean: None,
+            review: None,
+            review_checkout: review::checkout_of(project),
         }
+    }
+
+    /// Prepares the checkout for the reviewers of a gate.
+    pub(super) fn prepare_review(
+        &mut self,
+        gate: &Gate,
+        earlier: EarlierRounds,
+    ) -> Result<Box<ReviewMaterial>, String> {
+        let tree = self.take()?;
+        let first = self.first(tree)?;
+        let problem = |error: SnapshotError| format!("cannot collect what changed: {error}");
+        let mut material = review::material(&self.store, first, tree, earlier).map_err(problem)?;
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        material.instructions = review::instructions(&self.store, first, &root, gate).map_err(problem)?;
+        let mut checkout = match self.review.take() {
+            Some((checkout, _)) => checkout,
+            None => ReviewCheckout::new(&self.review_checkout),
+        };
+        checkout.prepare(&self.store, tree, material.patch.as_bytes())?;
+        material.directory = checkout.directory().display().to_string();
+        self.review = Some((checkout, tree));
+        Ok(Box::new(material))
+    }
+
+    /// The directory in which reviewers work.
+    pub(super) fn review_directory(&self) -> Option<&Path> {
+        self.review.as_ref().map(|(checkout, _)| checkout.directory())
+    }
+
+    /// The files of the checkout that a reviewer changed. They are restored.
+    pub(super) fn check_review(&mut self) -> Vec<String> {
+        let Some((checkout, tree)) = &mut self.review else {
+            return vec!["(the checkout is gone)".to_owned()];
+        };
+        let mut altered = checkout.altered();
+        if !altered.is_empty()
+            && let Err(reason) = checkout.restore(&self.store, *tree)
+        {
+            altered.push(format!("({reason})"));
+        }
+        altered
+    }
+
+    /// An environment in which `PATH` contains no directory of the workspace.
+    pub(super) fn outside_environment(&self, environment: Environment) -> Environment {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        outside_environment(&root, environment)
     }
 
     /// Prepares a clean checkout for a gate, and the environment for it.
@@ -268,20 +320,24 @@ impl CleanGates {
         })
     }
 
-    /// The environment without what the agent can replace: directories of the workspace and relative ones in `PATH`.
-    pub(super) fn environment(&self, mut environment: Environment) -> Environment {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let is_safe = |directory: &PathBuf| {
-            let real = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-            directory.is_absolute() && !real.starts_with(&self.root) && !directory.starts_with(&self.root)
-        };
-        let safe: Vec<PathBuf> = std::env::split_paths(&path).filter(is_safe).collect();
-        if let Ok(path) = std::env::join_paths(safe) {
-            environment.set.retain(|(name, _)| name != "PATH");
-            environment.set.push(("PATH".into(), path));
-        }
-        environment
+    pub(super) fn environment(&self, environment: Environment) -> Environment {
+        outside_environment(&self.root, environment)
     }
+}
+
+/// The environment without what the agent can replace: directories of the workspace and relative ones in `PATH`.
+fn outside_environment(root: &Path, mut environment: Environment) -> Environment {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_safe = |directory: &PathBuf| {
+        let real = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+        directory.is_absolute() && !real.starts_with(root) && !directory.starts_with(root)
+    };
+    let safe: Vec<PathBuf> = std::env::split_paths(&path).filter(is_safe).collect();
+    if let Ok(path) = std::env::join_paths(safe) {
+        environment.set.retain(|(name, _)| name != "PATH");
+        environment.set.push(("PATH".into(), path));
+    }
+    environment
 }
 
 /// Gives a path the content of the first snapshot, or removes it if that snapshot does not contain it.

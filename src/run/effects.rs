@@ -22,7 +22,7 @@ use crate::process::{Environment, ProcessSpec, Size, scratch};
 use crate::runner::{
     AcpRunner, AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started,
 };
-use crate::snapshot::SnapshotRules;
+use crate::snapshot::{SnapshotId, SnapshotRules};
 use crate::store::{IterationFiles, RawOutput, Run};
 
 use super::RunError;
@@ -30,6 +30,7 @@ use super::clean_gate::RunSnapshots;
 use super::gate::GateRun;
 use super::host::Host;
 use super::queue::{Generation, Message};
+use super::review::EarlierRounds;
 use super::setup::PromptSource;
 use super::snapshots;
 use super::workspace::{Watched, Workspace};
@@ -51,6 +52,13 @@ pub(super) enum Effect {
         end: Option<ProcessEnd>,
         output: String,
     },
+    /// Prepares the checkout of a review. The snapshots are those of the first and of the last round.
+    PrepareReview {
+        gate: Box<Gate>,
+        earlier: [Option<String>; 2],
+    },
+    /// Compares the checkout with the snapshot after a reviewer.
+    CheckReview,
     /// Compares the project with the snapshot that the gates checked.
     CheckTree {
         tree: Option<String>,
@@ -79,10 +87,23 @@ pub(super) struct AgentStart {
     pub(super) attempt: u64,
     pub(super) prompt: String,
     pub(super) session: Option<String>,
+    pub(super) role: AgentRole,
     pub(super) environment: Environment,
     pub(super) screen: Option<Size>,
     /// The span in which the agent's threads log.
     pub(super) span: Span,
+}
+
+/// Where an agent works, and where its files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AgentRole {
+    /// In the workspace.
+    Worker,
+    /// In the checkout of the review.
+    Reviewer {
+        /// The number of the reviewer in the attempt.
+        number: u64,
+    },
 }
 
 /// The result of starting an agent or a gate.
@@ -175,7 +196,7 @@ impl Worker {
             },
             Effect::ReadPrompt => Input::Prompt(self.context.prompt.read()),
             Effect::StartAgent(start) => {
-                self.snapshots().agents_started += 1;
+                self.snapshots().agents_started += u64::from(start.role == AgentRole::Worker);
                 return self.start_agent(start).map(Some);
             }
             Effect::StartGate {
@@ -196,6 +217,10 @@ impl Worker {
                     ..GateEnd::default()
                 },
             }),
+            Effect::PrepareReview { gate, earlier } => self.prepare_review(&gate, earlier),
+            Effect::CheckReview => Input::ReviewChecked {
+                altered: self.snapshots().check_review(),
+            },
             Effect::CheckTree { tree } => Input::TreeChecked(self.snapshots().check_tree(tree.as_deref())),
             Effect::TakeSnapshot { iteration, moment } => {
                 let taken = self.snapshots().taker.take();
@@ -234,6 +259,35 @@ impl Worker {
             .into_iter()
             .filter_map(|path| ok_or_log!(free_space(path), "determine the free disk space"));
         free.min()
+    }
+
+    /// The ids of the snapshots of the first and of the last round are those that the journal contains.
+    fn prepare_review(&mut self, gate: &Gate, earlier: [Option<String>; 2]) -> Input {
+        let [first, last] = earlier.map(|id| id.as_deref().and_then(SnapshotId::parse));
+        Input::ReviewPrepared(
+            self.snapshots()
+                .prepare_review(gate, EarlierRounds { first, last }),
+        )
+    }
+
+    /// The directory in which an agent works, and the environment for it.
+    fn place_of(&self, role: AgentRole, environment: Environment) -> (PathBuf, Environment) {
+        let workspace = &self.context.workspace;
+        match (role, &self.snapshots) {
+            (AgentRole::Reviewer { .. }, Some(snapshots)) => {
+                let directory = snapshots.review_directory().unwrap_or(workspace);
+                (directory.to_owned(), snapshots.outside_environment(environment))
+            }
+            (AgentRole::Worker, _) | (AgentRole::Reviewer { .. }, None) => (workspace.clone(), environment),
+        }
+    }
+
+    fn files_of(&self, role: AgentRole, iteration: u64, attempt: u64) -> Result<IterationFiles, RunError> {
+        let run = &self.context.run;
+        Ok(match role {
+            AgentRole::Worker => run.create_iteration(iteration, attempt)?,
+            AgentRole::Reviewer { number } => run.create_review(iteration, attempt, number)?,
+        })
     }
 
     fn workspace(&mut self) -> &mut Workspace {
@@ -299,17 +353,17 @@ impl Worker {
             attempt,
             prompt,
             session,
+            role,
             environment,
             screen,
             span,
         } = start;
         let _span = span.entered();
-        let mut environment = self.context.with_path(environment);
-        let directory = self.context.workspace.clone();
+        let (directory, mut environment) = self.place_of(role, self.context.with_path(environment));
         if !directory.is_dir() {
             return Err(RunError::WorkspaceMissing { path: directory });
         }
-        let files = self.context.run.create_iteration(iteration, attempt)?;
+        let files = self.files_of(role, iteration, attempt)?;
         let prompt_file = files.write_prompt(&prompt)?;
         let raw = RawFiles {
             stdout: files.raw_stdout()?,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::{NESTED_SESSION, Terminal};
-use crate::engine::{Action, GateVersion, HookKind, Input};
+use crate::engine::{Action, GateVersion, HookKind, Input, ReviewerLaunch};
 use crate::event::trace_ids::trace_parent;
 use crate::event::{RunEvent, RunOutcome};
 use crate::policy::Gate;
@@ -18,7 +18,7 @@ use crate::ui::KeyboardUse;
 
 use super::agent_output::AgentOutput;
 use super::commands::CommandSource;
-use super::effects::{AgentStart, Effect};
+use super::effects::{AgentRole, AgentStart, Effect};
 use super::excerpt::Excerpt;
 use super::interactive::InteractiveSession;
 use super::prompt_user::{AnswerReader, QuestionKind};
@@ -67,6 +67,11 @@ impl Driver<'_> {
             }
             Action::RunGate(gate) => self.run_gate(gate, GateVersion::AsLeft)?,
             Action::RunProtectedGate(gate) => self.run_gate(gate, GateVersion::Protected)?,
+            Action::PrepareReview { .. } | Action::LaunchReviewer(_) | Action::CheckReview => {
+                // The effect reads the journal, and a reviewer is journaled before its files are created.
+                self.recorder.flush()?;
+                self.execute_review(action);
+            }
             Action::CheckTree { tree } => {
                 // The effect reads the journal.
                 self.recorder.flush()?;
@@ -82,6 +87,22 @@ impl Driver<'_> {
             Action::Finish(outcome) => return Ok(Some(outcome)),
         }
         Ok(None)
+    }
+
+    fn execute_review(&mut self, action: Action) {
+        match action {
+            Action::PrepareReview {
+                gate,
+                first_round,
+                last_round,
+            } => self.start_effect(Effect::PrepareReview {
+                gate,
+                earlier: [first_round, last_round],
+            }),
+            Action::LaunchReviewer(launch) => self.launch_reviewer(*launch),
+            Action::CheckReview => self.start_effect(Effect::CheckReview),
+            _ => {}
+        }
     }
 
     /// The thread of the effects lives as long as the driver, so sending cannot fail before the run has ended.
@@ -100,7 +121,12 @@ impl Driver<'_> {
 
     fn write_summary(&mut self, ended: RunEvent) -> Result<(), RunError> {
         let ended = self.recorder.prepare(ended);
-        let text = summary::markdown(&self.setup.header, &ended, &self.recorder.passed_gates);
+        let text = summary::markdown(
+            &self.setup.header,
+            &ended,
+            &self.recorder.passed_gates,
+            self.setup.engine.findings(),
+        );
         Ok(self.setup.run.write_summary(&text)?)
     }
 
@@ -146,19 +172,18 @@ impl Driver<'_> {
             },
             Terminal::Pipe | Terminal::Pty => None,
         };
-        let context = AdapterContext {
-            prompt: &prompt,
-            usage: self.agent().agent.acp_usage().unwrap_or_default(),
-        };
-        let adapter = jq::open_adapter(self.agent().format, self.agent().filter.as_ref(), &context);
-        let adapter = transcript::with_known_fields(self.agent().format, adapter);
-        let mut output = AgentOutput::new(adapter, self.setup.max_line_bytes);
+        let mut output = self.parser_of(self.attempt.agent, &prompt);
         if screen.is_some() {
             output = output.of_screen();
         }
         let generation = self.next_generation();
-        self.attempt.job = Some(RunningJob::starting(generation, Work::Agent(Box::new(output))));
-        let environment = self.environment(Some(attempt));
+        let agent_index = self.attempt.agent;
+        let work = Work::Agent {
+            agent: agent_index,
+            output: Box::new(output),
+        };
+        self.attempt.job = Some(RunningJob::starting(generation, work));
+        let environment = self.environment(agent_index, Some(attempt));
         self.start_effect(Effect::StartAgent(AgentStart {
             generation,
             agent,
@@ -166,11 +191,55 @@ impl Driver<'_> {
             attempt,
             prompt,
             session,
+            role: AgentRole::Worker,
             environment,
             screen,
             span: self.log.span(),
         }));
         Ok(None)
+    }
+
+    /// Starts a reviewer, which works in its own checkout and session.
+    fn launch_reviewer(&mut self, launch: ReviewerLaunch) {
+        let ReviewerLaunch {
+            iteration,
+            attempt,
+            number,
+            reviewer,
+            agent,
+            prompt,
+        } = launch;
+        let resolved = Arc::clone(&self.setup.agents[agent].agent);
+        let prompt = resolved.escape_prompt(&prompt).into_owned();
+        let output = Box::new(self.parser_of(agent, &prompt));
+        let generation = self.next_generation();
+        self.attempt.job = Some(RunningJob::starting(generation, Work::Reviewer { agent, output }));
+        let mut environment = self.environment(agent, None);
+        environment.set.push(("RALPH_REVIEWER".into(), reviewer.into()));
+        self.start_effect(Effect::StartAgent(AgentStart {
+            generation,
+            agent: resolved,
+            iteration,
+            attempt,
+            prompt,
+            session: None,
+            role: AgentRole::Reviewer { number },
+            environment,
+            screen: None,
+            span: self.log.span(),
+        }));
+    }
+
+    /// The parser of an agent's output.
+    fn parser_of(&self, agent: usize, prompt: &str) -> AgentOutput {
+        let run_agent = &self.setup.agents[agent];
+        let context = AdapterContext {
+            prompt,
+            usage: run_agent.agent.acp_usage().unwrap_or_default(),
+        };
+        let adapter = jq::open_adapter(run_agent.format, run_agent.filter.as_ref(), &context);
+        let adapter = transcript::with_known_fields(run_agent.format, adapter);
+        AgentOutput::new(adapter, self.setup.max_line_bytes)
     }
 
     /// Switches the user's terminal to raw mode for the agent; returns its size.
@@ -201,7 +270,7 @@ impl Driver<'_> {
     fn run_gate(&mut self, gate: Gate, version: GateVersion) -> Result<(), RunError> {
         // A clean gate reads the journal.
         self.recorder.flush()?;
-        let environment = self.environment(None);
+        let environment = self.environment(self.attempt.agent, None);
         let generation = self.next_generation();
         self.attempt.job = Some(RunningJob::starting(generation, Work::Gate(Excerpt::default())));
         let span = self.log.span();
@@ -215,9 +284,9 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// `attempt` is that of an agent, which receives the id of its span.
-    fn environment(&self, attempt: Option<u64>) -> Environment {
-        let own = self.agent().agent.environment.iter();
+    /// `attempt` is that of the working agent, which receives the id of its span.
+    fn environment(&self, agent: usize, attempt: Option<u64>) -> Environment {
+        let own = self.setup.agents[agent].agent.environment.iter();
         let mut set: Vec<(OsString, OsString)> =
             own.map(|(name, value)| (name.into(), value.into())).collect();
         set.push(("RALPH_RUN_ID".into(), self.setup.header.run_id.clone().into()));
@@ -240,7 +309,7 @@ impl Driver<'_> {
             remove: NESTED_SESSION
                 .iter()
                 .copied()
-                .chain(["RALPH_HAT"])
+                .chain(["RALPH_HAT", "RALPH_REVIEWER"])
                 .map(OsString::from)
                 .collect(),
             set,

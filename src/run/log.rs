@@ -63,7 +63,9 @@ impl RunLog {
 
     fn write(&self, event: &RunEvent, at: Timestamp, gates: &PassedGates) {
         match event {
-            RunEvent::Transcript { event, .. } => trace!(event = name(event)),
+            RunEvent::Transcript { event, .. } | RunEvent::ReviewTranscript { event, .. } => {
+                trace!(event = name(event));
+            }
             RunEvent::Stderr { text, .. } => trace!(event = name(event), bytes = text.len()),
             _ if !enabled!(Level::INFO) => {}
             RunEvent::CommandReceived { id, command } => {

@@ -29,6 +29,7 @@ mod queue;
 mod recorder;
 mod recovery;
 mod replay;
+mod review;
 mod run_details;
 mod run_rows;
 mod runner_events;
@@ -62,6 +63,7 @@ pub use follow::{FollowEnd, follow};
 
 pub use capture::{CaptureError, CaptureReading, Listener, read_capture};
 pub use replay::{LeftOut, Pace, ReplayEnd, replay};
+pub use review::{REVIEW_PATCH_FILE, ReviewCheckout};
 pub use trial::{CallMode, Trial, TrialError, TrialOutput};
 
 use std::collections::VecDeque;
@@ -166,6 +168,8 @@ pub fn drive(host: &Host, setup: Setup, front_ends: FrontEnds) -> Result<RunOutc
         }
     };
     driver.end_front_ends(&result);
+    // The thread of the effects may not have removed it yet.
+    review::remove_checkout(&review::checkout_of(driver.setup.run.project()));
     result
 }
 

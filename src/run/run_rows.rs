@@ -24,6 +24,7 @@ const PROMPT_COLUMNS: usize = 120;
 pub enum OutcomeName {
     Complete,
     Failed,
+    Unreviewed,
     Auth,
     Limit,
     Interrupted,
@@ -88,6 +89,7 @@ impl OutcomeName {
             RunOutcome::Complete { .. } => Self::Complete,
             RunOutcome::Failed { .. } | RunOutcome::Misconfigured { .. } => Self::Failed,
             RunOutcome::AuthRequired { .. } => Self::Auth,
+            RunOutcome::Unreviewed { .. } => Self::Unreviewed,
             RunOutcome::LimitReached { .. } => Self::Limit,
             RunOutcome::Interrupted { .. } => Self::Interrupted,
         }

@@ -19,7 +19,15 @@ pub(super) struct RunningJob {
 }
 
 pub(super) enum Work {
-    Agent(Box<AgentOutput>),
+    Agent {
+        /// The index of the agent.
+        agent: usize,
+        output: Box<AgentOutput>,
+    },
+    Reviewer {
+        agent: usize,
+        output: Box<AgentOutput>,
+    },
     Gate(Excerpt),
 }
 
@@ -61,7 +69,7 @@ impl Driver<'_> {
             }) => {
                 self.leave_screen();
                 self.todo.push_back(match work {
-                    Work::Agent(_) => Input::AgentEnded {
+                    Work::Agent { .. } | Work::Reviewer { .. } => Input::AgentEnded {
                         end: AgentEnd::Lost {
                             reason: "stopped before it started".to_owned(),
                         },
@@ -103,11 +111,18 @@ impl Driver<'_> {
             scratch,
         }) = files
         {
-            let usage_file = self.agent().agent.usage_file(&prompt_file);
-            if let Some(Work::Agent(output)) = self.attempt.job.as_mut().map(|job| &mut job.work) {
-                output.set_usage_file(usage_file);
+            let agents = &self.setup.agents;
+            match self.attempt.job.as_mut().map(|job| &mut job.work) {
+                Some(Work::Agent { agent, output }) => {
+                    output.set_usage_file(agents[*agent].agent.usage_file(&prompt_file));
+                    self.attempt.files = Some(files);
+                }
+                Some(Work::Reviewer { agent, output }) => {
+                    output.set_usage_file(agents[*agent].agent.usage_file(&prompt_file));
+                }
+                Some(Work::Gate(_)) | None => {}
             }
-            (self.attempt.files, self.attempt.scratch) = (Some(files), scratch);
+            self.attempt.scratch = scratch;
         }
         match started {
             Ok(started) => self.job_started(generation, started),
@@ -116,8 +131,8 @@ impl Driver<'_> {
                 self.leave_screen();
                 self.discard_scratch();
                 let error = error.to_string();
-                let is_gate = matches!(failed, Some(Work::Gate(_)));
-                if !is_gate && !self.agent().agent.program.exists() {
+                let is_worker = matches!(failed, Some(Work::Agent { .. }));
+                if is_worker && !self.agent().agent.program.exists() {
                     self.step(Input::ProgramMissing)?;
                 }
                 self.step(match failed {
@@ -126,7 +141,7 @@ impl Driver<'_> {
                         output: error,
                         ..GateEnd::default()
                     }),
-                    Some(Work::Agent(_)) | None => Input::CouldNotStart { error },
+                    Some(Work::Agent { .. } | Work::Reviewer { .. }) | None => Input::CouldNotStart { error },
                 })
             }
         }
@@ -154,7 +169,7 @@ impl Driver<'_> {
             return Ok(None);
         };
         let before = std::mem::replace(&mut job.handle, JobHandle::Running(handle));
-        if let Work::Agent(_) = &job.work
+        if let Work::Agent { .. } = &job.work
             && let Some(outcome) = self.step(Input::AgentStarted { identity, command })?
         {
             return Ok(Some(outcome));
@@ -196,7 +211,7 @@ impl Driver<'_> {
         let mut events = std::mem::take(&mut self.buffers.events);
         let mut stderr = Vec::new();
         match self.attempt.job.as_mut().map(|job| &mut job.work) {
-            Some(Work::Agent(output)) => {
+            Some(Work::Agent { output, .. } | Work::Reviewer { output, .. }) => {
                 failpoint!(self.host.panics(), Adapter);
                 output.parse(stream, &bytes, &mut events, &mut stderr);
             }
@@ -242,7 +257,7 @@ impl Driver<'_> {
             self.discard(Box::new(handle));
         }
         match work {
-            Work::Agent(output) => {
+            Work::Agent { output, .. } | Work::Reviewer { output, .. } => {
                 self.todo.extend(output.finish());
                 // The agent's last events must be known before its iteration is judged.
                 self.poll_inbox()?;

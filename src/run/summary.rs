@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
-use crate::event::{CostSource, RunEvent, RunHeader};
+use crate::event::{CostSource, Finding, RunEvent, RunHeader};
 use crate::ui::{PassedGates, run_verdict, units, unknown_cost};
 
-pub(super) fn markdown(header: &RunHeader, ended: &RunEvent, gates: &PassedGates) -> String {
+pub(super) fn markdown(
+    header: &RunHeader,
+    ended: &RunEvent,
+    gates: &PassedGates,
+    findings: &[Finding],
+) -> String {
     let RunEvent::RunEnded {
         outcome,
         iterations,
@@ -36,5 +41,25 @@ pub(super) fn markdown(header: &RunHeader, ended: &RunEvent, gates: &PassedGates
         (None, Some(budget)) => line("cost", &unknown_cost(budget)),
         (None, None) => {}
     }
+    text.push_str(&findings_section(findings));
     format!("# Run {}\n\n{text}", header.run_id)
+}
+
+/// The findings of reviews in their last state; empty if there are none.
+fn findings_section(findings: &[Finding]) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let lines = findings.iter().map(|finding| {
+        let answer = finding.answer.as_ref();
+        let answer = answer.map(|answer| format!(" (the agent: {answer})"));
+        let claim = finding.claim.split_whitespace().collect::<Vec<_>>().join(" ");
+        format!(
+            "- {} · {}: {claim}{}\n",
+            finding.heading(),
+            finding.status.label(),
+            answer.unwrap_or_default()
+        )
+    });
+    format!("\n## Findings\n\n{}", lines.collect::<String>())
 }

@@ -1,5 +1,6 @@
 //! Calls an agent once, as a run would or with a variation, for `ralph agents test`. `doctor` evaluates the result.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Trial<'a> {
     pub workspace: PathBuf,
     pub supervisors: Supervisors,
     pub timeout: Duration,
+    /// Further environment variables.
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 /// A variation of the call.
@@ -111,7 +114,7 @@ impl Trial<'_> {
             .chain(call.args.iter().map(|arg| arg.to_string_lossy().into_owned()))
             .collect();
         let (stdin, terminal, usage_file) = (call.stdin.clone(), call.terminal, call.usage_file.clone());
-        let spec = process_spec(call, environment(&agent, scratch.path()), &self.workspace);
+        let spec = process_spec(call, self.environment(&agent, scratch.path()), &self.workspace);
         let bounds = process::Bounds {
             timeout: self.timeout,
             grace: GRACE,
@@ -145,7 +148,7 @@ impl Trial<'_> {
             prompt: prompt.to_owned(),
             prompt_file: scratch.join(PROMPT_FILE),
             session: None,
-            environment: environment(&agent, scratch),
+            environment: self.environment(&agent, scratch),
             directory: self.workspace.clone(),
             screen: None,
             agent: Arc::new(agent),
@@ -169,6 +172,12 @@ impl Trial<'_> {
             stderr: call.stderr,
             swept: call.swept,
         })
+    }
+
+    fn environment(&self, agent: &ResolvedAgent, scratch: &Path) -> Environment {
+        let mut environment = environment(agent, scratch);
+        environment.set.extend(self.variables.iter().cloned());
+        environment
     }
 
     fn events(&self, stdout: &[u8], prompt: &str, usage_file: Option<&Path>) -> Vec<TranscriptEvent> {

@@ -224,6 +224,12 @@ fn record_weight(event: &RunEvent) -> usize {
                 | crate::event::TranscriptEvent::ToolOutput { text, .. },
             ..
         }
+        | RunEvent::ReviewTranscript {
+            event:
+                crate::event::TranscriptEvent::Text { text, .. }
+                | crate::event::TranscriptEvent::ToolOutput { text, .. },
+            ..
+        }
         | RunEvent::Stderr { text, .. }
         | RunEvent::GateEnded { output: text, .. } => OVERHEAD + text.len(),
         _ => OVERHEAD,

@@ -216,6 +216,20 @@ impl Run {
         Ok(IterationFiles { directory })
     }
 
+    /// Creates the directory of a reviewer, below that of the attempt that is reviewed.
+    pub fn create_review(
+        &self,
+        iteration: u64,
+        attempt: u64,
+        number: u64,
+    ) -> Result<IterationFiles, StoreError> {
+        let attempt = self.iteration_directory(iteration, attempt);
+        private_files::check_directory(&attempt)?;
+        let directory = attempt.join(format!("review-{number}"));
+        private_files::create_directory(&directory)?;
+        Ok(IterationFiles { directory })
+    }
+
     fn iteration_directory(&self, iteration: u64, attempt: u64) -> PathBuf {
         let name = attempt_directory_name(iteration, attempt);
         self.directory.join("iterations").join(name)

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::{PassedGates, UsageByRole};
 use crate::event::{
-    Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome, SnapshotMoment,
-    SnapshotRecord, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage,
+    Finding, Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome,
+    SnapshotMoment, SnapshotRecord, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage,
 };
 
 /// The summary of a run.
@@ -34,6 +34,9 @@ pub struct RunSummary {
     pub roles: UsageByRole,
     #[serde(rename = "turns")]
     pub attempts: Vec<AttemptSummary>,
+    /// The findings of reviews in their last state.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// The agent's last message; only the end of a long one.
     pub final_message: String,
     #[serde(skip)]
@@ -159,6 +162,7 @@ impl RunSummary {
                 duration_ms,
                 ..
             } => self.gate_ended(name, *result, *duration_ms),
+            RunEvent::Finding(finding) => update_findings(&mut self.findings, finding),
             RunEvent::Snapshot(snapshot) => self.snapshot_taken(snapshot),
             RunEvent::IterationEnded {
                 outcome,
@@ -324,6 +328,14 @@ impl RunSummary {
     }
 }
 
+/// Each record of a finding replaces the previous one.
+fn update_findings(findings: &mut Vec<Finding>, finding: &Finding) {
+    match findings.iter_mut().find(|known| known.id == finding.id) {
+        Some(known) => known.clone_from(finding),
+        None => findings.push(finding.clone()),
+    }
+}
+
 /// The path of the file that the call writes, for known tools that write one file.
 fn written_path(tool: &ToolStart) -> Option<String> {
     let name = tool.name.to_ascii_lowercase();
@@ -430,7 +442,7 @@ mod tests {
         for line in include_str!("../../tests/golden/events.v1.jsonl").lines() {
             summary.apply(&serde_json::from_str(line).unwrap());
         }
-        let ended = matches!(summary.outcome, Some(RunOutcome::Misconfigured { .. }));
+        let ended = matches!(summary.outcome, Some(RunOutcome::Unreviewed { .. }));
         assert!(ended, "the last end counts: {:?}", summary.outcome);
         let value = serde_json::to_value(&summary).unwrap();
         assert_eq!(value["turns"][0]["outcome"], "limit_reached");

@@ -1,4 +1,4 @@
-//! Sums tokens and cost by role: the hat, and the agent if the run has several.
+//! Sums tokens and cost by role: the hat, and the agent if the run has several. Reviewers are roles of their own.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +12,9 @@ pub struct UsageByRole {
     roles: Vec<RoleUsage>,
     #[serde(skip)]
     current: Option<usize>,
+    /// The usage of the reviewers of the current iteration.
+    #[serde(skip)]
+    reviewed: Usage,
 }
 
 /// The usage of one role.
@@ -19,6 +22,9 @@ pub struct UsageByRole {
 struct RoleUsage {
     #[serde(skip_serializing_if = "Option::is_none")]
     hat: Option<String>,
+    /// The gate and the reviewer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reviewer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     attempts: u64,
@@ -28,26 +34,53 @@ struct RoleUsage {
 impl UsageByRole {
     pub fn apply(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::IterationStarted { hat, agent, .. } => self.current = Some(self.index_of(hat, agent)),
+            RunEvent::IterationStarted { hat, agent, .. } => {
+                self.current = Some(self.index_of(hat.as_ref(), None, agent.as_ref()));
+                self.reviewed = Usage::default();
+            }
+            RunEvent::ReviewEnded {
+                gate,
+                reviewer,
+                agent,
+                usage,
+                ..
+            } => {
+                let name = match gate == reviewer {
+                    true => gate.clone(),
+                    false => format!("{gate}: {reviewer}"),
+                };
+                let index = self.index_of(None, Some(&name), Some(agent));
+                self.count(index, usage);
+                self.reviewed.add(usage);
+            }
             RunEvent::IterationEnded { usage, .. } => {
                 if let Some(index) = self.current.take() {
-                    self.roles[index].attempts += 1;
-                    self.roles[index].usage.add(usage);
+                    // The usage of an iteration includes that of its reviewers.
+                    let reviewed = std::mem::take(&mut self.reviewed);
+                    match reviewed.is_empty() {
+                        true => self.count(index, usage),
+                        false => self.count(index, &usage.since(&reviewed)),
+                    }
                 }
             }
             _ => {}
         }
     }
 
-    fn index_of(&mut self, hat: &Option<String>, agent: &Option<String>) -> usize {
-        let known = self
-            .roles
-            .iter()
-            .position(|role| role.hat == *hat && role.agent == *agent);
+    fn count(&mut self, index: usize, usage: &Usage) {
+        self.roles[index].attempts += 1;
+        self.roles[index].usage.add(usage);
+    }
+
+    fn index_of(&mut self, hat: Option<&String>, reviewer: Option<&String>, agent: Option<&String>) -> usize {
+        let known = self.roles.iter().position(|role| {
+            role.hat.as_ref() == hat && role.reviewer.as_ref() == reviewer && role.agent.as_ref() == agent
+        });
         known.unwrap_or_else(|| {
             self.roles.push(RoleUsage {
-                hat: hat.clone(),
-                agent: agent.clone(),
+                hat: hat.cloned(),
+                reviewer: reviewer.cloned(),
+                agent: agent.cloned(),
                 attempts: 0,
                 usage: Usage::default(),
             });
@@ -72,7 +105,7 @@ impl UsageByRole {
 
 impl RoleUsage {
     fn line(&self) -> String {
-        let name = match (&self.hat, &self.agent) {
+        let name = match (self.hat.as_ref().or(self.reviewer.as_ref()), &self.agent) {
             (Some(hat), Some(agent)) => format!("{hat} ({agent})"),
             (Some(name), None) | (None, Some(name)) => name.clone(),
             (None, None) => "without a hat".to_owned(),

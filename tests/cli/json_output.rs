@@ -85,6 +85,7 @@ const LISTINGS: &[(&str, &str, JsonShape)] = &[
     ("show", "--json", JsonShape::Document),
     ("diff", "--json", JsonShape::Document),
     ("restore", "@0 --json", JsonShape::Document),
+    ("review", "--json", JsonShape::Document),
     ("verify", "--json", JsonShape::Document),
     ("logs", "--json", JsonShape::Lines),
     ("clean", "--dry-run --json", JsonShape::Document),
@@ -173,6 +174,7 @@ fn json_output_is_only_json() {
     }
     for document in [
         ["schema", "config"].as_slice(),
+        &["schema", "review"],
         &["schema", "events"],
         &["export", "latest", "--format", "json"],
     ] {

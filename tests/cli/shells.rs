@@ -58,7 +58,7 @@ fn expected(ids: &[String]) -> Vec<(&'static str, Vec<String>)> {
         .collect();
     expected.push(("hats show", texts(&["builder", "reviewer"])));
     expected.push(("gates run", texts(&["unit"])));
-    expected.push(("schema", texts(&["events", "config"])));
+    expected.push(("schema", texts(&["events", "config", "review"])));
     expected
 }
 

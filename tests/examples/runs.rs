@@ -84,6 +84,29 @@ fn hats_activate_each_other_and_return_after_a_rejection() {
 }
 
 #[test]
+fn five_reviewers_reject_the_first_attempt_and_approve_the_second() {
+    let sandbox = copy_example("review");
+    let output = run_to_completion("review", &sandbox, 2);
+    assert_eq!(sandbox.records("review_started").len(), 10);
+    let shown = sandbox.ralph(&["show", "--json"]).exits_with(0).json();
+    let findings = shown["findings"].as_array().expect("findings");
+    let states: Vec<String> = findings
+        .iter()
+        .map(|finding| format!("{} {}", finding["category"], finding["status"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        states,
+        ["correctness resolved", "tests advice", "security resolved"],
+        "{output:?}"
+    );
+    let review = sandbox.ralph(&["review", "--json"]).exits_with(0).json();
+    assert_eq!(
+        review["reviews"][0]["findings"][0]["category"], "tests",
+        "{review}"
+    );
+}
+
+#[test]
 fn custom_agent_gets_its_prompt_on_stdin_and_answers_in_plain_text() {
     let sandbox = copy_example("custom-agent");
     let output = run_to_completion("custom-agent", &sandbox, 1);

@@ -3,6 +3,8 @@
 
 mod fallback;
 mod questions;
+mod review;
+mod review_command;
 mod roles;
 
 use crate::sandbox::Sandbox;

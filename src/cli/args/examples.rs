@@ -41,6 +41,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("show", &["ralph show", "ralph show 20261115-2045 --json"]),
     ("diff", &["ralph diff 3", "ralph diff 20261115-2045 2..5 --stat"]),
     (
+        "review",
+        &[
+            "ralph review",
+            "ralph review main..HEAD --agent codex",
+            "ralph review --format sarif > review.sarif",
+        ],
+    ),
+    (
         "restore",
         &["ralph restore @3", "ralph restore 20261115-2045@6 src/parser.rs"],
     ),

@@ -8,6 +8,7 @@ mod history;
 mod plan;
 mod playback;
 mod project;
+mod review;
 mod run;
 mod short_help;
 mod undo;
@@ -36,6 +37,7 @@ pub(super) use project::{
     DriversArguments, DriversCommand, GatesArguments, GatesCommand, HatsArguments, HatsCommand,
     ImportArgument, InitArguments, SettingsArguments, TrustArguments,
 };
+pub(super) use review::{ReviewArguments, ReviewFormat};
 pub(super) use run::{
     AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,
 };
@@ -81,6 +83,8 @@ pub(super) enum CliCommand {
     Diff(DiffArguments),
     /// Restore the files as they were after an iteration
     Restore(RestoreArguments),
+    /// Have other agents review the changes of a run, and print their findings
+    Review(Box<ReviewArguments>),
     /// Print a run's output (-f to follow)
     Logs(LogsArguments),
     /// Check that a run's journal is what ralph wrote; exit 1 if it was changed
@@ -122,7 +126,7 @@ pub(super) enum CliCommand {
     Transcript(TranscriptArguments),
     /// Replay a recorded run, or an agent's raw output, as `ralph run` shows it
     Replay(ReplayArguments),
-    /// Print the JSON Schema of the journal's records, or of ralph.yml
+    /// Print the JSON Schema of the journal's records, of ralph.yml, or of a reviewer's answer
     ///
     /// For completion and validation of ralph.yml in an editor, write the schema to a file and make the first line of
     /// ralph.yml `# yaml-language-server: $schema=ralph.schema.json`.
@@ -259,4 +263,6 @@ pub(super) enum SchemaOf {
     Events,
     /// `ralph.yml`
     Config,
+    /// The answer of a reviewer, and of `ralph review`
+    Review,
 }

@@ -66,6 +66,8 @@ pub(crate) struct Attempt {
     pub(crate) started: Duration,
     pub(crate) stop_request: Option<StopRequest>,
     pub(crate) usage: Usage,
+    /// Usage of the reviewers that judged the attempt.
+    pub(crate) review_usage: Usage,
     pub(crate) paths: PathCheck,
     /// The session that the agent reported.
     pub(crate) reported_session: Option<String>,
@@ -149,6 +151,7 @@ impl Attempt {
             started: at,
             stop_request: None,
             usage: Usage::default(),
+            review_usage: Usage::default(),
             paths: PathCheck::default(),
             reported_session: None,
             denied_tool: None,
@@ -194,6 +197,11 @@ impl Attempt {
     /// Restarts the idle deadline, because output or a key arrived.
     pub(crate) fn reset_idle_timer(&mut self, at: Duration) {
         self.last_output_at = at;
+    }
+
+    /// The final message so far. Formats without messages: all of the output, without an echoed prompt.
+    pub(crate) fn final_text(&self) -> String {
+        self.final_message.text(&self.prompt).into_owned()
     }
 
     pub(crate) fn push_stderr_line(&mut self, line: &str) {

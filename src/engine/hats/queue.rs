@@ -7,7 +7,7 @@ use crate::event::TopicEvent;
 use super::{Hat, Hats};
 use crate::engine::prompt::{OUTPUT_BUDGET, trim_middle};
 use crate::engine::topic;
-use crate::policy::QUESTION_TOPIC;
+use crate::policy::{FINDING_TOPIC, QUESTION_TOPIC};
 
 /// Further events are dropped; more than this is a sign of runaway output.
 const MAX_QUEUED_EVENTS: usize = 256;
@@ -168,7 +168,7 @@ impl HatQueue {
 
     /// Notes an event that the running iteration published.
     pub(crate) fn publish(&mut self, event: &TopicEvent) {
-        if event.topic == QUESTION_TOPIC {
+        if event.topic == QUESTION_TOPIC || event.topic == FINDING_TOPIC {
             return;
         }
         // One more than the queue can hold, so that the overflow is reported.

@@ -42,7 +42,7 @@ pub(super) fn answer(answer: Answer) -> Input {
     command(Command::Answer { answer })
 }
 
-fn secs(seconds: u64) -> Duration {
+pub(super) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
@@ -73,6 +73,7 @@ pub(super) fn policy() -> Policy {
         required_events: Vec::new(),
         guardrails: Vec::new(),
         agents: Agents::single(agent("fake")),
+        reviewers: Reviewers::default(),
         on_declared_failure: OnDeclaredFailure::Stop,
         session: Session::Fresh,
         questions: QuestionRules::default(),
@@ -135,13 +136,13 @@ pub(super) fn gate(name: &str) -> Gate {
 }
 
 /// Drives an engine; returns its actions and collects the emitted events separately.
-struct TestRun {
-    engine: Engine,
-    emitted: Vec<RunEvent>,
+pub(super) struct TestRun {
+    pub(super) engine: Engine,
+    pub(super) emitted: Vec<RunEvent>,
 }
 
 impl TestRun {
-    fn with(policy: Policy) -> Self {
+    pub(super) fn with(policy: Policy) -> Self {
         Self {
             engine: Engine::new(policy),
             emitted: Vec::new(),
@@ -149,7 +150,7 @@ impl TestRun {
     }
 
     /// Starts a run and launches its first iteration.
-    fn launched(policy: Policy) -> Self {
+    pub(super) fn launched(policy: Policy) -> Self {
         let mut run = Self::with(policy);
         assert_eq!(
             run.step(0, Input::Started(Box::new(header()))),
@@ -159,11 +160,11 @@ impl TestRun {
         run
     }
 
-    fn step(&mut self, seconds: u64, input: Input) -> Vec<Action> {
+    pub(super) fn step(&mut self, seconds: u64, input: Input) -> Vec<Action> {
         self.step_at(secs(seconds), input)
     }
 
-    fn step_at(&mut self, at: Duration, input: Input) -> Vec<Action> {
+    pub(super) fn step_at(&mut self, at: Duration, input: Input) -> Vec<Action> {
         let mut actions = Vec::new();
         for action in self.engine.step(at, input) {
             match action {
@@ -175,7 +176,7 @@ impl TestRun {
         actions
     }
 
-    fn launch(&mut self, seconds: u64, iteration: u64, attempt: u64) -> String {
+    pub(super) fn launch(&mut self, seconds: u64, iteration: u64, attempt: u64) -> String {
         match &self.step(seconds, Input::Prompt(Ok("task".into())))[..] {
             [
                 Action::Launch {
@@ -189,22 +190,22 @@ impl TestRun {
         }
     }
 
-    fn agent_message(&mut self, seconds: u64, text: &str) -> Vec<Action> {
+    pub(super) fn agent_message(&mut self, seconds: u64, text: &str) -> Vec<Action> {
         self.step(
             seconds,
             Input::Transcript(TranscriptEvent::message(Tag::Ai, text)),
         )
     }
 
-    fn meta(&mut self, seconds: u64, meta: Meta) -> Vec<Action> {
+    pub(super) fn meta(&mut self, seconds: u64, meta: Meta) -> Vec<Action> {
         self.step(seconds, Input::Transcript(TranscriptEvent::meta(meta)))
     }
 
-    fn result(&mut self, seconds: u64) -> Vec<Action> {
+    pub(super) fn result(&mut self, seconds: u64) -> Vec<Action> {
         self.meta(seconds, finished(true))
     }
 
-    fn exit(&mut self, seconds: u64) -> Vec<Action> {
+    pub(super) fn exit(&mut self, seconds: u64) -> Vec<Action> {
         self.step(
             seconds,
             Input::AgentEnded {
@@ -215,13 +216,13 @@ impl TestRun {
     }
 
     /// Runs a whole iteration with one message.
-    fn iteration(&mut self, seconds: u64, text: &str) -> Vec<Action> {
+    pub(super) fn iteration(&mut self, seconds: u64, text: &str) -> Vec<Action> {
         assert_eq!(self.agent_message(seconds, text), []);
         assert_eq!(self.result(seconds), []);
         self.exit(seconds)
     }
 
-    fn last_outcome(&self) -> &IterationOutcome {
+    pub(super) fn last_outcome(&self) -> &IterationOutcome {
         let ended = self.emitted.iter().rev().find_map(|event| match event {
             RunEvent::IterationEnded { outcome, .. } => Some(outcome),
             _ => None,
@@ -229,7 +230,7 @@ impl TestRun {
         ended.expect("an iteration has ended")
     }
 
-    fn spend(&mut self, seconds: u64, cost_usd: f64) -> Vec<Action> {
+    pub(super) fn spend(&mut self, seconds: u64, cost_usd: f64) -> Vec<Action> {
         let usage = Usage {
             cost_usd: Usd::new(cost_usd),
             ..Usage::default()
@@ -248,7 +249,7 @@ fn finished(success: bool) -> Meta {
     }
 }
 
-fn error(class: ErrorClass, message: &str) -> Meta {
+pub(super) fn error(class: ErrorClass, message: &str) -> Meta {
     Meta::Error {
         class,
         message: message.into(),
@@ -256,7 +257,7 @@ fn error(class: ErrorClass, message: &str) -> Meta {
     }
 }
 
-fn complete() -> Vec<Action> {
+pub(super) fn complete() -> Vec<Action> {
     vec![Action::Finish(RunOutcome::Complete {
         marker: "LOOP_COMPLETE".into(),
     })]
@@ -266,7 +267,7 @@ fn limit_reached(limit: RunLimit) -> Vec<Action> {
     vec![Action::Finish(RunOutcome::LimitReached { limit })]
 }
 
-fn stop() -> Vec<Action> {
+pub(super) fn stop() -> Vec<Action> {
     vec![Action::Stop { grace: GRACE }]
 }
 

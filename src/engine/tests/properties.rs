@@ -10,7 +10,7 @@ use crate::engine::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolEnd, ToolStart, ToolStatus};
 use crate::policy::Hat;
 
-use generators::{agent_event, answered, exited, gate_ended, key, launched};
+use generators::{agent_event, answered, exited, gate_ended, key, launched, review_answer, review_prepared};
 
 /// The state outside the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +134,10 @@ impl Simulation {
                 assert!(!child_runs, "checked while a child runs");
                 self.checks.push(tree_check(tree, self.log.len()));
             }
+            Action::PrepareReview { .. } | Action::LaunchReviewer(_) | Action::CheckReview => {
+                assert!(!child_runs, "a review step while a child runs");
+                self.on_review_action(&action);
+            }
             Action::RunGate(_) | Action::RunProtectedGate(_) => {
                 assert!(!child_runs, "two children at once");
                 assert!(!self.interrupted, "nothing begins after an interrupt");
@@ -163,6 +167,23 @@ impl Simulation {
         }
     }
 
+    fn on_review_action(&mut self, action: &Action) {
+        match action {
+            Action::PrepareReview { .. } => self.checks.push(review_prepared(self.log.len())),
+            Action::LaunchReviewer(_) => {
+                assert!(!self.interrupted, "nothing begins after an interrupt");
+                self.external = ExternalState::Launching;
+            }
+            _ => {
+                let altered = match self.log.len() % 5 {
+                    0 => vec!["a.rs".to_owned()],
+                    _ => Vec::new(),
+                };
+                self.checks.push(Input::ReviewChecked { altered });
+            }
+        }
+    }
+
     /// Between two iterations, a hat queue restored from the history must equal the current one.
     fn compare_with_history(&self) {
         if self.open_iterations == 0 && self.external != ExternalState::Over {
@@ -185,7 +206,16 @@ impl Simulation {
                 assert_eq!(self.open_iterations, 1, "one iteration at a time");
             }
             RunEvent::IterationEnded { .. } => self.open_iterations -= 1,
-            RunEvent::RunEnded { .. } => self.run_ended += 1,
+            RunEvent::RunEnded { outcome, .. } => {
+                if let RunOutcome::Complete { .. } = outcome {
+                    let mut findings = self.engine.findings().iter();
+                    assert!(
+                        !findings.any(|finding| finding.status.blocks()),
+                        "complete with an open finding"
+                    );
+                }
+                self.run_ended += 1;
+            }
             _ => {}
         }
     }
@@ -206,6 +236,10 @@ impl Simulation {
         self.hooks -= 1;
         let problem = self.hooks.is_multiple_of(2).then(|| "it failed".to_owned());
         self.input(Input::HookEnded(problem));
+    }
+
+    fn is_reviewing(&self) -> bool {
+        matches!(&self.engine.state, EngineState::GateRunning(gate_run) if gate_run.is_review())
     }
 
     /// Sends one random input that is possible now.
@@ -235,6 +269,11 @@ impl Simulation {
                 self.input(Input::Transcript(agent_event(10)));
                 self.input(exited(0));
             }
+            ExternalState::Agent if what > 150 && self.is_reviewing() => {
+                self.input(Input::Transcript(review_answer(form)));
+                self.input(Input::Transcript(agent_event(10)));
+                self.input(exited(0));
+            }
             ExternalState::Agent if what > 190 => self.input(exited(form)),
             ExternalState::Agent => match form % 8 {
                 0 => self.input(Input::OutputSeen { bytes: 1 }),
@@ -254,7 +293,7 @@ impl Simulation {
 
     /// Continues without randomness until the run ends, within a bounded number of steps.
     fn run_to_end(&mut self, children: ChildBehavior) {
-        for _ in 0..2000 {
+        for _ in 0..1500 {
             self.at += Duration::from_millis(1);
             match (self.external, children) {
                 (ExternalState::Over, _) => return,
@@ -284,6 +323,27 @@ impl Simulation {
     }
 }
 
+/// A review by two other agents, one of whom has to approve.
+fn add_review(policy: &mut Policy, rounds: u64) {
+    let mut gate = super::gate("review");
+    gate.run.clear();
+    (gate.quorum, gate.rounds) = (Some(1), Some(rounds));
+    policy.gates.push(gate);
+    let reviewers = [1, 2].map(|agent| GateReviewer {
+        name: format!("reviewer {agent}"),
+        agent,
+        instructions: None,
+    });
+    policy
+        .agents
+        .rules
+        .extend(["codex", "opencode"].map(super::agent));
+    policy
+        .reviewers
+        .by_gate
+        .insert("review".into(), reviewers.to_vec());
+}
+
 fn any_policy() -> impl Strategy<Value = Policy> {
     let limits = (1..4_u64, 1..4_u64, 0..4_u8, 30..9000_u64);
     (limits, 0..3_usize, any::<[bool; 10]>(), any::<u64>()).prop_map(|(limits, gates, flags, seed)| {
@@ -308,6 +368,9 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         policy.limits.cost_usd = (budgets & 1 == 1).then_some(1.0);
         policy.limits.tokens = (budgets & 2 == 2).then_some(1000);
         policy.gates = (0..gates).map(|index| super::gate(&index.to_string())).collect();
+        if snapshots && seed.is_multiple_of(3) {
+            add_review(&mut policy, 1 + seed % 2);
+        }
         policy.agents.rules[0].timeouts.wall = wall.then_some(Duration::from_secs(120));
         policy.timing.cooldown = Duration::from_secs(u64::from(cooldown));
         if plain {
@@ -429,7 +492,7 @@ fn simulations_reach_every_outcome() {
         any::<bool>(),
     );
     let mut all = String::new();
-    for _ in 0..1500 {
+    for _ in 0..2000 {
         let tree = simulations.new_tree(&mut runner).expect("a simulation");
         let (policy, random_inputs, ignores_stop) = tree.current();
         let children = if ignores_stop {
@@ -449,6 +512,8 @@ fn simulations_reach_every_outcome() {
         "Finish(LimitReached { limit: Cost",
         "Finish(LimitReached { limit: Tokens",
         "Finish(Interrupted",
+        "Finish(Unreviewed",
+        "status: Resolved",
         "outcome: TimedOut",
         "outcome: RateLimited",
         "why: RateLimit",

@@ -200,6 +200,10 @@ impl PlainRenderer {
                 self.activity = PlainActivity::Waiting { why: *why, until };
             }
             RunEvent::Stopping { .. } => self.activity = PlainActivity::Stopping { since: at },
+            RunEvent::ReviewStarted { gate, .. } => {
+                let name = gate.clone();
+                self.activity = PlainActivity::Gate { name, since: at };
+            }
             _ => {}
         }
     }

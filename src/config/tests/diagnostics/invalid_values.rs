@@ -9,9 +9,9 @@ fn gate_without_a_command() {
      --> /tmp/x/project/ralph.yml:2:5
       |
     2 |   - name: tests
-      |     ^^^^
+      |     ^
       |
-      = help: add `run: …`
+      = help: add `run: …`, or `agent: …` for a review
     ");
 }
 

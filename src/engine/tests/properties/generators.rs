@@ -49,6 +49,32 @@ pub(super) fn gate_ended(form: u8) -> Input {
     })
 }
 
+pub(super) fn review_prepared(form: usize) -> Input {
+    Input::ReviewPrepared(match form % 7 {
+        0 => Err("no space left".into()),
+        number => Ok(Box::new(ReviewMaterial {
+            tree: number.to_string(),
+            changed: vec!["a.rs".into()],
+            touched: (number > 3).then(TouchedLines::default),
+            ..ReviewMaterial::default()
+        })),
+    })
+}
+
+/// An answer of a reviewer.
+pub(super) fn review_answer(form: u8) -> TranscriptEvent {
+    message(
+        match form % 3 {
+            0 => "hm",
+            1 => "{\"findings\": []}",
+            _ => {
+                "{\"findings\": [{\"file\": \"a.rs\", \"category\": \"bug\", \"severity\": \"critical\", \"claim\": \"x\"}]}"
+            }
+        },
+        Flow::Message,
+    )
+}
+
 fn message(text: &str, flow: Flow) -> TranscriptEvent {
     TranscriptEvent::Text {
         tag: Tag::Ai,

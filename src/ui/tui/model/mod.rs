@@ -184,7 +184,9 @@ impl TuiState {
                 self.iteration_started(id, [hat.clone(), agent.clone()], record);
             }
             RunEvent::Transcript { event, .. } => self.apply_transcript_event(event),
-            RunEvent::GateStarted { .. } | RunEvent::GateEnded { .. } => self.gate(&record.event, at),
+            RunEvent::GateStarted { .. } | RunEvent::GateEnded { .. } | RunEvent::ReviewStarted { .. } => {
+                self.gate(&record.event, at);
+            }
             RunEvent::Snapshot(snapshot) => self.snapshot_taken(snapshot),
             RunEvent::IterationEnded {
                 outcome,
@@ -221,7 +223,7 @@ impl TuiState {
 
     fn gate(&mut self, event: &RunEvent, at: Timestamp) {
         match event {
-            RunEvent::GateStarted { name, .. } => {
+            RunEvent::GateStarted { name, .. } | RunEvent::ReviewStarted { gate: name, .. } => {
                 self.activity = RunActivity::Gate {
                     name: Arc::from(name.as_str()),
                     since: at,
