@@ -513,7 +513,6 @@ fn simulations_reach_every_outcome() {
         "Finish(LimitReached { limit: Tokens",
         "Finish(Interrupted",
         "Finish(Unreviewed",
-        "status: Resolved",
         "outcome: TimedOut",
         "outcome: RateLimited",
         "why: RateLimit",
