@@ -153,6 +153,7 @@ fn policy() -> Policy {
         hats: Hats::default(),
         required_events: Vec::new(),
         guardrails: Vec::new(),
+        reviewers: ralph::engine::Reviewers::default(),
         agents: Agents::single(AgentRules {
             name: "bench".into(),
             label: "bench".into(),
