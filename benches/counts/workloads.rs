@@ -14,7 +14,8 @@ use ralph::engine::{
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
-    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
+    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, OnLimit,
+    Session, Timing,
 };
 use ralph::store::{Run, StateDirectory};
 use ralph::transcript::{self, AdapterContext};
@@ -174,6 +175,8 @@ fn policy() -> Policy {
             versions: AgentVersions::default(),
         }),
         on_declared_failure: OnDeclaredFailure::Stop,
+        on_limit: OnLimit::Wait,
+        checkpoint: None,
         session: Session::Fresh,
         questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),

@@ -14,7 +14,8 @@ use ralph::event::{
     TranscriptEvent,
 };
 use ralph::policy::{
-    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, Session, Timing,
+    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, OnLimit,
+    Session, Timing,
 };
 
 const PROMPT: &str = "Do the task.\nWhen done, print\nLOOP_COMPLETE\n";
@@ -184,6 +185,8 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
             versions: AgentVersions::default(),
         }),
         on_declared_failure: OnDeclaredFailure::Stop,
+        on_limit: OnLimit::Wait,
+        checkpoint: None,
         session: Session::Fresh,
         questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),

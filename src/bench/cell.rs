@@ -141,6 +141,8 @@ impl CellJob {
             }
             RunOutcome::AuthRequired { .. }
             | RunOutcome::Misconfigured { .. }
+            | RunOutcome::RateLimited { .. }
+            | RunOutcome::CheckpointRefused { .. }
             | RunOutcome::Interrupted { .. } => {
                 return Err(CellError::Broken(
                     run_verdict(&ending.outcome, &PassedGates::default()).sentence,
@@ -315,6 +317,8 @@ fn outcome_word(outcome: &RunOutcome) -> &'static str {
         RunOutcome::AuthRequired { .. } => "auth",
         RunOutcome::Unreviewed { .. } => "unreviewed",
         RunOutcome::LimitReached { .. } => "limit",
+        RunOutcome::RateLimited { .. } => "rate_limited",
+        RunOutcome::CheckpointRefused { .. } => "checkpoint_refused",
         RunOutcome::Interrupted { .. } => "interrupted",
     }
 }

@@ -19,6 +19,7 @@ use crate::trust::{FileTrust, TrustError};
 use super::args::ImportArgument;
 use super::emit_error::EmitError;
 use super::exit::Exit;
+use super::fleet_error::FleetError;
 use super::prompt::PromptError;
 use super::review_error::ReviewError;
 use super::undo_error::UndoError;
@@ -96,6 +97,8 @@ pub(super) enum CliError {
     NewerRun { id: String, version: u32 },
     #[error("--interactive requires a terminal")]
     TerminalRequired,
+    #[error("cannot watch the file descriptor {descriptor} (--while-open)")]
+    Lifeline { descriptor: i32, source: std::io::Error },
     #[error("no message or command given")]
     EmptyCommand,
     #[error("`session: continue` is not supported with {agent}: ralph cannot resume its sessions")]
@@ -110,6 +113,8 @@ pub(super) enum CliError {
     ToolsNotReported { hat: String, agent: String },
     #[error("gate `{gate}` runs in a clean checkout, which needs snapshots, but `snapshots` is off")]
     SnapshotsRequired { gate: String },
+    #[error(transparent)]
+    Fleet(FleetError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -238,6 +243,7 @@ impl CliError {
             | Self::UnknownName { .. }
             | Self::SettingsChanged { .. }
             | Self::TerminalRequired
+            | Self::Lifeline { .. }
             | Self::EmptyCommand
             | Self::ResumeUnsupported { .. }
             | Self::RoleWithoutModel { .. }
@@ -252,6 +258,8 @@ impl CliError {
             Self::Bench(BenchError::Signals(_)) => Exit::Failed,
             Self::Undo(error) => error.exit(),
             Self::Review(error) => error.exit(),
+            Self::Fleet(FleetError::NotStarted { .. }) => Exit::Failed,
+            Self::Fleet(_) => Exit::Usage,
             Self::Plan(error) => plan_exit(error),
             Self::Bench(_) => Exit::Usage,
             Self::Store(error) => store_exit(error),
@@ -288,6 +296,7 @@ fn store_exit(error: &StoreError) -> Exit {
         StoreError::Locked { .. } => Exit::Busy,
         StoreError::Io { .. } | StoreError::StateUnusable { .. } | StoreError::NoState => Exit::Failed,
         StoreError::NoRuns { .. }
+        | StoreError::RunExists { .. }
         | StoreError::UnknownRun { .. }
         | StoreError::AmbiguousRun { .. }
         | StoreError::NotARun { .. }

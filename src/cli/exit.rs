@@ -21,6 +21,10 @@ pub(super) enum Exit {
     Busy = 5,
     /// The rounds of a review are used up.
     Unreviewed = 6,
+    /// The agent's usage limit is reached, and `--on-limit exit` does not wait.
+    RateLimited = 7,
+    /// The checkpoint command refused to let the run continue.
+    CheckpointRefused = 8,
     HungUp = 129,
     Interrupted = 130,
     Terminated = 143,
@@ -40,6 +44,8 @@ impl From<&RunOutcome> for Exit {
             RunOutcome::Misconfigured { .. } => Self::Usage,
             RunOutcome::Unreviewed { .. } => Self::Unreviewed,
             RunOutcome::LimitReached { .. } => Self::Limit,
+            RunOutcome::RateLimited { .. } => Self::RateLimited,
+            RunOutcome::CheckpointRefused { .. } => Self::CheckpointRefused,
             RunOutcome::Interrupted { by } => Self::from(*by),
         }
     }

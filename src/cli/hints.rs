@@ -22,15 +22,12 @@ impl CliError {
             Self::Prompt(error) => error.hints(),
             Self::Bench(error) => error.hints(),
             Self::Plan(error) => error.hints(),
+            Self::Fleet(error) => error.hints(),
             Self::Undo(error) => error.hints(),
             Self::Emit(error) => vec![error.hint().into()],
             #[cfg(feature = "serve")]
             Self::Serve(error) => serve_hints(error),
-            Self::Untrusted { allow, .. } => vec![
-                "other people may have written these files; nothing was started".into(),
-                format!("to allow them until they change: {allow}"),
-                "to allow them once, or in CI: --trust or RALPH_TRUST=1".into(),
-            ],
+            Self::Untrusted { allow, .. } => untrusted_hints(allow),
             Self::Store(error) => store_hints(error),
             Self::SettingsChanged { .. } => vec![
                 "to resume with the new configuration, add --yes".into(),
@@ -73,12 +70,21 @@ impl CliError {
             | Self::Demo(_)
             | Self::ToolsNotReported { .. }
             | Self::TerminalRequired
+            | Self::Lifeline { .. }
             | Self::GatesRequired
             | Self::SnapshotsRequired { .. }
             | Self::NoTerminal { .. }
             | Self::Output(_) => self.file_hints(),
         }
     }
+}
+
+fn untrusted_hints(allow: &str) -> Vec<String> {
+    vec![
+        "other people may have written these files; nothing was started".into(),
+        format!("to allow them until they change: {allow}"),
+        "to allow them once, or in CI: --trust or RALPH_TRUST=1".into(),
+    ]
 }
 
 /// Hints for unreadable or unwritable files and invalid arguments.
@@ -115,6 +121,7 @@ impl CliError {
             Self::NoTerminal { .. } => {
                 vec!["for plain text, pass --no-tui; to replay a recorded run: ralph replay".into()]
             }
+            Self::Lifeline { .. } => vec!["pass the read end of a pipe: ralph run --while-open 3 3<pipe".into()],
             Self::TerminalRequired => vec!["remove --interactive when no one can answer".into()],
             Self::ToolsNotReported { .. } => {
                 vec!["choose an agent with structured output, or remove the key: ralph agents".into()]
@@ -184,6 +191,7 @@ fn store_hints(error: &StoreError) -> Vec<String> {
                     .into(),
             ]
         }
+        StoreError::RunExists { id } => vec![format!("to resume it: ralph run --continue {id}")],
         StoreError::OtherProject { id, root } => {
             vec![format!(
                 "resume it there: cd {} && ralph run --continue {id}",

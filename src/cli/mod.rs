@@ -30,11 +30,14 @@ mod emit_error;
 mod error;
 mod exit;
 mod export;
+mod fleet;
+mod fleet_error;
 mod front_end;
 mod gates;
 mod hats;
 mod hints;
 mod init;
+mod lifeline;
 mod logs;
 mod man;
 mod outcome;
@@ -107,6 +110,7 @@ fn run_command(host: &Host) -> ExitCode {
         .or_else(tui::run_guard_if_requested)
         .or_else(demo::run_agent_if_requested)
         .or_else(|| completions::complete_if_requested(host))
+        .or_else(|| fleet::start_if_requested(host))
         .or_else(|| print_version_if_requested(host));
     if let Some(code) = handled {
         return code;
@@ -202,6 +206,8 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Hats(arguments) => hats::hats(arguments, terminal),
         CliCommand::Gates(arguments) => gates::gates(arguments, terminal, host),
         CliCommand::Bench(arguments) => bench::bench(arguments, terminal, host),
+        CliCommand::Worker(arguments) => fleet::worker(&arguments.words),
+        CliCommand::Fleet(arguments) => fleet::fleet(&arguments.words),
         CliCommand::Plan(arguments) => plan::plan(arguments, terminal, host),
         CliCommand::Demo(arguments) => demo::demo(arguments, terminal, host),
         CliCommand::Attach(arguments) => attach::attach(arguments, terminal, host),

@@ -11,7 +11,9 @@ use crate::engine::{
     AgentRules, AgentVersions, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy,
     QuestionInstructions, QuestionRules, SessionSource, StatusBlock, TranscriptFeatures, WorkspaceChecks,
 };
-use crate::policy::{AttemptTimeouts, CostAvailability, CostRules, Hooks, Limits, Prices, Seconds, Timing};
+use crate::policy::{
+    AttemptTimeouts, CostAvailability, CostRules, Gate, Hooks, Limits, Prices, Seconds, Timing,
+};
 use crate::transcript::Capabilities;
 
 use super::roles::PlannedAgent;
@@ -52,6 +54,8 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
         },
         reviewers: plan.agents.reviewers.clone(),
         on_declared_failure: event_loop.on_declared_failure,
+        on_limit: event_loop.on_limit,
+        checkpoint: checkpoint(event_loop),
         session: plan.settings.session,
         workspace_checks: WorkspaceChecks {
             progress: match event_loop.max_no_progress {
@@ -133,6 +137,14 @@ fn questions(settings: &Settings) -> QuestionRules {
             false => QuestionInstructions::Omitted,
         },
     }
+}
+
+fn checkpoint(event_loop: &EventLoop) -> Option<Gate> {
+    let command = event_loop.checkpoint.as_ref()?;
+    Some(Gate {
+        timeout: event_loop.checkpoint_timeout,
+        ..Gate::new("checkpoint", command)
+    })
 }
 
 fn configured_hooks(hooks: &Hooks) -> BTreeSet<HookKind> {

@@ -14,7 +14,7 @@ use crate::event::{FORMAT_VERSION, RunHeader};
 use crate::run::{
     self, Beginning, FrontEnds, HookCommands, PromptSource, RunAgent, SavedRun, Setup, Watched,
 };
-use crate::store::{Run, SettingsFile};
+use crate::store::{NewRunId, Run, SettingsFile};
 use crate::ui::Terminal;
 
 use super::context::Context;
@@ -34,6 +34,8 @@ pub(super) struct RunPlan {
     /// The command-line settings, stored for `--continue`.
     pub(super) flags: PartialSettings,
     pub(super) asking: AskPolicy,
+    /// The id of the run; `None` for a generated one.
+    pub(super) run_id: Option<NewRunId>,
     /// The directory in which hooks run; `None` for the working directory.
     pub(super) hook_directory: Option<PathBuf>,
     pub(super) prices: Option<PriceList>,
@@ -63,6 +65,7 @@ impl RunPlan {
             hats,
             flags: PartialSettings::default(),
             asking: AskPolicy::Never,
+            run_id: None,
             hook_directory: None,
             prices,
         };
@@ -117,7 +120,10 @@ impl RunPlan {
         let project = context.project()?;
         snapshots::require_no_pending_restore(&project, &context.host)?;
         let start = RunStart {
-            run: Run::create(&project, now)?,
+            run: match &self.run_id {
+                Some(id) => Run::create_with_id(&project, id, now)?,
+                None => Run::create(&project, now)?,
+            },
             now,
             beginning: Beginning::Fresh,
             restored: None,

@@ -6,6 +6,7 @@ use crate::agent;
 use crate::config::{PartialSettings, Settings};
 use crate::engine::AskPolicy;
 use crate::run::Host;
+use crate::store::NewRunId;
 use crate::trust::Consent;
 use crate::ui::Terminal;
 
@@ -36,6 +37,8 @@ pub(super) struct RunRequest<'a> {
     pub(super) config: Option<&'a PathBuf>,
     pub(super) consent: Consent,
     pub(super) asking: AskPolicy,
+    /// The id of the run; `None` for a generated one.
+    pub(super) run_id: Option<NewRunId>,
     pub(super) dry_run_mode: DryRun,
     pub(super) show: DisplayArguments,
 }
@@ -61,7 +64,7 @@ impl RunRequest<'_> {
         let mut plan = RunPlan::new(&context, loaded.settings)?;
         plan.hook_directory = Some(hook_directory);
         plan.show_warnings(terminal)?;
-        (plan.flags, plan.asking) = (self.flags, self.asking);
+        (plan.flags, plan.asking, plan.run_id) = (self.flags, self.asking, self.run_id);
         match self.dry_run_mode {
             DryRun::None => {}
             DryRun::Call => return dry_run::show(&plan, &context, self.show.json_on_stdout(), terminal),

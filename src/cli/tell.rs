@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Answer, Command, Interrupt, RunOutcome};
+use crate::event::{Answer, Command, CommandRequest, Interrupt, RunOutcome};
 use crate::store::{Inbox, LATEST, RunEntry, RunState, id_from_path, is_running};
 use crate::ui::Terminal;
 
@@ -32,7 +32,13 @@ pub(super) fn tell(arguments: &TellArguments, terminal: &Terminal) -> Result<Exi
         (true, _) => "messages are added to the next prompt",
     };
     let inbox = Inbox::new(&run);
-    let request = inbox.sender("tell").request(command);
+    let request = match &arguments.id {
+        Some(id) => CommandRequest {
+            id: id.clone(),
+            command,
+        },
+        None => inbox.sender("tell").request(command),
+    };
     inbox.put(request, Timestamp::now())?;
     terminal
         .print(&format!("Sent to run {id}; {when}.\n"))

@@ -57,6 +57,7 @@ pub(super) fn understand(
         flags: overrides(arguments.choice.overrides()?, arguments.iterations),
         config: arguments.choice.config.as_ref(),
         asking: AskPolicy::Never,
+        run_id: None,
         consent: Consent::of(arguments.choice.trust),
         dry_run_mode: if arguments.dry_run {
             DryRun::Call

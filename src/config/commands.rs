@@ -99,6 +99,9 @@ fn commands(values: &Value) -> Vec<String> {
             commands.extend(commands_of_review(gate));
         }
     }
+    if let Some(checkpoint) = text(&values["event_loop"]["checkpoint"]) {
+        commands.push(format!("checkpoint: {checkpoint}"));
+    }
     for (name, hook) in values["hooks"].as_object().into_iter().flatten() {
         if !hook.is_null() {
             commands.push(format!(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::section::section;
 use crate::policy::{
-    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, PartialHat, PartialHooks, PartialWorktree,
+    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, OnLimit, PartialHat, PartialHooks, PartialWorktree,
     START_TOPIC, Seconds, Session, Worktree,
 };
 
@@ -192,6 +192,15 @@ section! {
         /// Longest wait for a usage limit. A limit that resets later is tried again at this time.
         #[check(extend("minimum" = 1))]
         max_wait_seconds: Seconds = Seconds(28_800),
+        /// At a usage limit, `wait` for the reset, or `exit` with code 7.
+        on_limit: OnLimit = OnLimit::default(),
+        /// A command that runs after each iteration; the next one starts when it has exited. Code 0 continues, 75
+        /// continues with a warning, any other code ends the run with exit code 8.
+        #[check(length(min = 1))]
+        checkpoint: String,
+        /// Maximum duration of the checkpoint command.
+        #[check(extend("minimum" = 1))]
+        checkpoint_timeout: Seconds = Seconds(600),
         /// How long to wait for the answer to a question of the agent. Default: as long as it takes.
         #[check(extend("minimum" = 1))]
         ask_timeout: Seconds,

@@ -93,6 +93,7 @@ impl Engine {
             EngineState::AwaitingConfirmation(pending) => Some(pending.attempt.usage.clone()),
             EngineState::New
             | EngineState::ReadingPrompt
+            | EngineState::Checkpointing(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
             | EngineState::Ending(_)

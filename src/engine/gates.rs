@@ -220,7 +220,7 @@ impl Engine {
     pub(super) fn gate_ended(&mut self, at: Duration, ended: GateEnd, out: &mut Vec<Action>) {
         let gate_run = match &mut self.state {
             EngineState::GateRunning(gate_run) if !gate_run.is_review() => gate_run,
-            _ => return,
+            _ => return self.checkpoint_ended(at, &ended, out),
         };
         let gate = &self.policy.gates[gate_run.index];
         let cause = gate_run

@@ -149,11 +149,11 @@ impl Engine {
             self.attempt_number += 1;
             return self.begin_iteration(at, out);
         }
-        self.continue_after(at, outcome, out);
+        self.take_checkpoint(at, outcome, out);
     }
 
     /// Ends the run, or starts or schedules what follows an ended iteration.
-    fn continue_after(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
+    pub(super) fn continue_after(&mut self, at: Duration, outcome: IterationOutcome, out: &mut Vec<Action>) {
         if let Some(outcome) = self.final_outcome.take() {
             return self.finish(at, outcome, out);
         }
@@ -167,8 +167,8 @@ impl Engine {
             IterationOutcome::Skipped => {
                 self.next_iteration(at, WaitReason::Cooldown, self.policy.timing.cooldown, out);
             }
-            IterationOutcome::RateLimited { resets_at, .. } => {
-                self.wait_for_limit(at, WaitReason::RateLimit, resets_at, out);
+            IterationOutcome::RateLimited { resets_at, message } => {
+                self.usage_limit_reached(at, resets_at, message, out);
             }
             IterationOutcome::Overloaded { .. } => self.wait_for_limit(at, WaitReason::Overload, None, out),
             IterationOutcome::AuthRequired { message } => {

@@ -40,6 +40,10 @@ impl Engine {
                     None => self.check_disk_again(at, out),
                 }
             }
+            EngineState::Checkpointing(checkpoint) if checkpoint.stop_request.is_some() => {
+                self.kill_again(at, out);
+            }
+            EngineState::Checkpointing(_) => self.stop(at, StopCause::Timeout(TimeLimit::Wall), out),
             EngineState::GateRunning(gate_run) if gate_run.stop_request.is_some() => self.kill_again(at, out),
             EngineState::GateRunning(gate_run) if gate_run.is_review() => self.review_tick(at, out),
             EngineState::GateRunning(_) if out_of_time => self.stop(at, StopCause::Limit(runtime), out),
@@ -59,8 +63,12 @@ impl Engine {
             self.interrupted_at = at;
         }
         match &self.state {
-            EngineState::AgentRunning(_) | EngineState::GateRunning(_) if again => out.push(Action::Kill),
-            EngineState::AgentRunning(_) | EngineState::GateRunning(_) => {
+            EngineState::AgentRunning(_) | EngineState::GateRunning(_) | EngineState::Checkpointing(_)
+                if again =>
+            {
+                out.push(Action::Kill);
+            }
+            EngineState::AgentRunning(_) | EngineState::GateRunning(_) | EngineState::Checkpointing(_) => {
                 let reason = match by {
                     Interrupt::Int => "interrupted; press Ctrl-C again to kill the agent",
                     Interrupt::Term => "received SIGTERM",
@@ -93,6 +101,7 @@ impl Engine {
         let stop_request = match &mut self.state {
             EngineState::AgentRunning(attempt) => &mut attempt.stop_request,
             EngineState::GateRunning(gate_run) => &mut gate_run.stop_request,
+            EngineState::Checkpointing(checkpoint) => &mut checkpoint.stop_request,
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Waiting { .. }
@@ -120,6 +129,9 @@ impl Engine {
         let stop_request = match &mut self.state {
             EngineState::AgentRunning(attempt) => &mut attempt.stop_request,
             EngineState::GateRunning(gate_run) => &mut gate_run.stop_request,
+            // There is no iteration to skip.
+            EngineState::Checkpointing(_) if cause == StopCause::Skip => return,
+            EngineState::Checkpointing(checkpoint) => &mut checkpoint.stop_request,
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Inspecting(_)
@@ -149,6 +161,7 @@ impl Engine {
         let stop_request = match &mut self.state {
             EngineState::AgentRunning(attempt) => &mut attempt.stop_request,
             EngineState::GateRunning(gate_run) => &mut gate_run.stop_request,
+            EngineState::Checkpointing(checkpoint) => &mut checkpoint.stop_request,
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Inspecting(_)
@@ -212,6 +225,7 @@ impl Engine {
             EngineState::AgentRunning(_) => self.stop(at, StopCause::Limit(limit), out),
             EngineState::New
             | EngineState::Inspecting(_)
+            | EngineState::Checkpointing(_)
             | EngineState::GateRunning(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
@@ -250,6 +264,7 @@ impl Engine {
             EngineState::AwaitingConfirmation(pending) => Some(&pending.attempt.usage),
             EngineState::New
             | EngineState::ReadingPrompt
+            | EngineState::Checkpointing(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
             | EngineState::Ending(_)

@@ -22,6 +22,7 @@
 //!   no marker                                            Emit(IterationEnded), ReadPrompt  -> ReadingPrompt
 //!   failure or usage limit                               Emit(IterationEnded, Waiting)     -> Waiting
 //!   interactive agent                                    AskUser                           -> AwaitingConfirmation
+//! Checkpointing         GateEnded                        ReadPrompt, if a checkpoint command is configured
 //! GateRunning           GateEnded                        RunGate (next gate), Finish (all passed) or ReadPrompt
 //! Waiting               Tick or Command(Wake)            Emit(WaitEnded), ReadPrompt
 //! Ending                HookEnded                        Emit(RunEnded), Finish
@@ -37,6 +38,7 @@
 
 mod attempt;
 mod backoff;
+mod checkpoint;
 mod commands;
 mod cost;
 mod ending;
@@ -95,7 +97,7 @@ use crate::event::{
     IterationFailure, IterationOutcome, Meta, NoticeLevel, ProcessEnd, RunEvent, RunHeader, RunLimit,
     RunOutcome, SnapshotMoment, SnapshotRecord, TimeLimit, TranscriptEvent, Usage, UsageScope, WaitReason,
 };
-use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, Seconds, Session};
+use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, OnLimit, Seconds, Session};
 
 use attempt::{Attempt, AttemptVerdict, DISK_CHECK_INTERVAL, Evaluation, PathCheck, StopCause, StopRequest};
 use backoff::Backoff;
@@ -263,6 +265,8 @@ pub enum Action {
         reported: Option<String>,
     },
     RunGate(Gate),
+    /// Run the checkpoint command. Its end arrives as `GateEnded`.
+    RunCheckpoint(Gate),
     /// Run a gate again, with the protected files from the start of the run.
     RunProtectedGate(Gate),
     /// Prepare a checkout for the reviewers of a gate. The snapshots are those of earlier rounds.
@@ -373,6 +377,8 @@ enum EngineState {
     /// The agent has ended; its changes are checked.
     Inspecting(Box<inspection::Inspection>),
     GateRunning(Box<GateRun>),
+    /// The iteration has ended; its checkpoint is being taken.
+    Checkpointing(Box<checkpoint::Checkpoint>),
     /// The interactive agent has exited; the user is asked whether the work is done.
     AwaitingConfirmation(Box<interactive::PendingConfirmation>),
     Waiting {
@@ -403,6 +409,7 @@ impl EngineState {
             Self::AwaitingConfirmation(pending) => Some(pending.attempt),
             Self::New
             | Self::ReadingPrompt
+            | Self::Checkpointing(_)
             | Self::Waiting { .. }
             | Self::Paused { .. }
             | Self::Ending(_)
@@ -484,6 +491,10 @@ impl Engine {
                     .chain([runtime])
                     .chain(self.checks_disk().then_some(attempt.disk_check_at))
                     .min(),
+            },
+            EngineState::Checkpointing(checkpoint) => match checkpoint.stop_request {
+                Some(stop_request) => Some(self.kill_deadline(stop_request)),
+                None => Some(checkpoint.due),
             },
             EngineState::GateRunning(gate_run) => match gate_run.stop_request {
                 Some(stop_request) => Some(self.kill_deadline(stop_request)),

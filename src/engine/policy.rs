@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::policy::{AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure, Session, Timing};
+use crate::policy::{AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure, OnLimit, Session, Timing};
 
 use super::ending::HookKind;
 use super::hats::Hats;
@@ -36,6 +36,9 @@ pub struct Policy {
     pub agents: Agents,
     pub reviewers: Reviewers,
     pub on_declared_failure: OnDeclaredFailure,
+    pub on_limit: OnLimit,
+    /// The command that runs after each iteration, before the next one starts.
+    pub checkpoint: Option<Gate>,
     pub session: Session,
     pub workspace_checks: WorkspaceChecks,
     /// Whether a snapshot is taken at the start and after each agent.

@@ -57,6 +57,7 @@ impl Engine {
             EngineState::Inspecting(inspection) => Some(&mut inspection.attempt),
             EngineState::New
             | EngineState::ReadingPrompt
+            | EngineState::Checkpointing(_)
             | EngineState::GateRunning(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Waiting { .. }

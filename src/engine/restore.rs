@@ -421,9 +421,11 @@ impl Engine {
         if let Some(marker) = self.completed.take() {
             return self.finish(at, RunOutcome::Complete { marker }, out);
         }
+        // The caller for which the run ended at a usage limit decides when it continues.
         let left = self
             .resets_at
             .take()
+            .filter(|_| self.policy.on_limit == OnLimit::Wait)
             .and_then(|reset| self.time_until_reset(at, reset));
         match left {
             Some(left) if self.falls_back_from_limit(at, left) => self.begin_iteration(at, out),

@@ -4,6 +4,28 @@ use super::iteration::millis;
 use super::*;
 
 impl Engine {
+    /// Ends the run if it must not wait for usage limits and no other agent can take over.
+    pub(super) fn usage_limit_reached(
+        &mut self,
+        at: Duration,
+        resets_at: Option<Timestamp>,
+        message: String,
+        out: &mut Vec<Action>,
+    ) {
+        match self.policy.on_limit {
+            OnLimit::Wait => self.wait_for_limit(at, WaitReason::RateLimit, resets_at, out),
+            OnLimit::Exit => {
+                let stated = resets_at.and_then(|reset| self.time_until_reset(at, reset));
+                let wait = stated.unwrap_or_else(|| self.unknown_reset_backoff.after(1));
+                if self.falls_back_from_limit(at, wait) {
+                    self.attempt_number += 1;
+                    return self.begin_iteration(at, out);
+                }
+                self.finish(at, RunOutcome::RateLimited { resets_at, message }, out);
+            }
+        }
+    }
+
     /// Waits until the usage limit resets or the service recovers, then repeats the same iteration, which does not count.
     pub(super) fn wait_for_limit(
         &mut self,

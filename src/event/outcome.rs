@@ -228,6 +228,14 @@ pub enum RunOutcome {
     AuthRequired { message: String },
     /// A limit of the run was reached.
     LimitReached { limit: RunLimit },
+    /// The agent reached its usage limit, and the run does not wait for the reset (`on_limit: exit`).
+    RateLimited {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets_at: Option<Timestamp>,
+        message: String,
+    },
+    /// The checkpoint command refused to let the run continue.
+    CheckpointRefused { reason: String },
     /// The user or a signal stopped the run.
     Interrupted { by: Interrupt },
 }

@@ -165,6 +165,20 @@ pub fn run_verdict(outcome: &RunOutcome, gates: &PassedGates) -> Verdict {
         RunOutcome::LimitReached { limit } => {
             Verdict::warning(format!("Stopped at the {}.", limit_label(*limit)))
         }
+        RunOutcome::RateLimited { message, .. } => Verdict::warning(format!(
+            "{}.",
+            with_message(
+                "Stopped: the usage limit is reached".into(),
+                without_full_stop(message)
+            )
+        )),
+        RunOutcome::CheckpointRefused { reason } => Verdict::bad(format!(
+            "{}.",
+            with_message(
+                "Stopped: the checkpoint command refused to continue".into(),
+                without_full_stop(reason)
+            )
+        )),
         RunOutcome::Interrupted { by } => Verdict::warning(match by {
             Interrupt::Int => "Interrupted by Ctrl-C.",
             Interrupt::Term => "Stopped by a termination signal.",
@@ -182,6 +196,8 @@ pub fn next_step(outcome: &RunOutcome, run_id: &str) -> Option<String> {
         RunOutcome::LimitReached { limit } => Some(format!("{}, then: {resume}", limit_remedy(*limit))),
         RunOutcome::Interrupted { .. } | RunOutcome::Failed { .. } => Some(format!("to resume: {resume}")),
         RunOutcome::Unreviewed { .. } => Some(format!("decide about the findings, then: {resume}")),
+        RunOutcome::RateLimited { .. } => Some(format!("when the limit has reset: {resume}")),
+        RunOutcome::CheckpointRefused { .. } => Some(format!("if this copy is still in charge: {resume}")),
         RunOutcome::Misconfigured { .. } => Some(format!("fix the configuration, then: {resume}")),
         RunOutcome::Complete { .. } => None,
     }

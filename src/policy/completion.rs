@@ -1,4 +1,4 @@
-//! The rules for markers: where a completion marker counts, and what follows a failure marker.
+//! Where a completion marker counts, and what follows a failure marker or a usage limit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,4 +21,15 @@ pub enum OnDeclaredFailure {
     #[default]
     Stop,
     Retry,
+}
+
+/// What to do when the agent reaches its usage limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLimit {
+    /// Wait for the reset.
+    #[default]
+    Wait,
+    /// End the run, so that the caller decides when it continues.
+    Exit,
 }

@@ -66,6 +66,7 @@ impl Driver<'_> {
                 });
             }
             Action::RunGate(gate) => self.run_gate(gate, GateVersion::AsLeft)?,
+            Action::RunCheckpoint(command) => self.run_gate(command, GateVersion::AsLeft)?,
             Action::RunProtectedGate(gate) => self.run_gate(gate, GateVersion::Protected)?,
             Action::PrepareReview { .. } | Action::LaunchReviewer(_) | Action::CheckReview => {
                 // The effect reads the journal, and a reviewer is journaled before its files are created.

@@ -90,8 +90,8 @@ impl OutcomeName {
             RunOutcome::Failed { .. } | RunOutcome::Misconfigured { .. } => Self::Failed,
             RunOutcome::AuthRequired { .. } => Self::Auth,
             RunOutcome::Unreviewed { .. } => Self::Unreviewed,
-            RunOutcome::LimitReached { .. } => Self::Limit,
-            RunOutcome::Interrupted { .. } => Self::Interrupted,
+            RunOutcome::LimitReached { .. } | RunOutcome::RateLimited { .. } => Self::Limit,
+            RunOutcome::Interrupted { .. } | RunOutcome::CheckpointRefused { .. } => Self::Interrupted,
         }
     }
 }

@@ -10,6 +10,7 @@ mod index;
 mod journal;
 mod journal_tail;
 mod lock;
+mod new_run_id;
 mod plan;
 mod private_files;
 mod project;
@@ -33,6 +34,7 @@ pub use index::{RunEnd, RunEntry, RunIndex, RunState, is_running, par_map, time_
 pub use journal::{Journal, JournalEntry};
 pub use journal_tail::JournalTail;
 pub use lock::{Lock, LockHolder, ProjectLock};
+pub use new_run_id::NewRunId;
 pub use plan::PlanFiles;
 pub use project::Project;
 pub use project_root::project_root;
@@ -81,6 +83,8 @@ pub enum StoreError {
     LegacyRun { id: String },
     #[error("refusing to use {}: {why}", path.display())]
     Refused { path: PathBuf, why: &'static str },
+    #[error("run {id} already exists")]
+    RunExists { id: String },
     #[error("no run id starts with `{name}`")]
     UnknownRun { name: String, newest: String },
     #[error("several run ids start with `{name}`")]
@@ -132,6 +136,22 @@ impl Run {
     pub fn create(project: &Project, now: Timestamp) -> Result<Self, StoreError> {
         let lock = project.lock(now)?;
         let (id, directory) = create_run_directory(&project.runs(), now)?;
+        private_files::create_directory(&directory.join("iterations"))?;
+        Self::locked(project, id, directory, lock)
+    }
+
+    /// Locks the project and creates the run directory of this id, which must not exist.
+    pub fn create_with_id(project: &Project, id: &NewRunId, now: Timestamp) -> Result<Self, StoreError> {
+        let lock = project.lock(now)?;
+        let id = id.as_str().to_owned();
+        let directory = project.runs().join(&id);
+        match DirBuilder::new().mode(0o700).create(&directory) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(StoreError::RunExists { id });
+            }
+            Err(source) => return Err(io_error("create", &directory)(source)),
+        }
         private_files::create_directory(&directory.join("iterations"))?;
         Self::locked(project, id, directory, lock)
     }

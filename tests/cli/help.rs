@@ -9,7 +9,7 @@ const SCREEN: usize = 40;
 /// `ralph --help` lists all commands.
 const ALL_COMMANDS: usize = 48;
 /// `ralph run --help` has too many options for one screen.
-const LONG: usize = 58;
+const LONG: usize = 64;
 
 fn help(sandbox: &Sandbox, path: &[String], flag: &str) -> String {
     let mut command = sandbox.command(&words(path, &[flag]));

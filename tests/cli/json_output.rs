@@ -65,6 +65,8 @@ const NO_LISTING: &[(&str, &str)] = &[
     ("plan skip", "sends a command"),
     ("plan stop", "sends a command"),
     ("as-claude", "always prints stream-json"),
+    ("worker", "starts ralph-fleet"),
+    ("fleet", "starts ralph-fleet"),
     ("demo", "is a demonstration"),
     (
         "attach",

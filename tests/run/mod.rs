@@ -13,6 +13,7 @@ mod listings;
 mod prices;
 mod readers;
 mod replays;
+mod supervision;
 mod traces;
 mod transcripts;
 mod unknown_output;

@@ -100,6 +100,14 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["ralph plan check PLAN.md", "ralph plan check gh:ready --json"],
     ),
     (
+        "worker",
+        &["ralph worker --engine temporal://127.0.0.1:7233/default --slots 2"],
+    ),
+    (
+        "fleet",
+        &["ralph fleet doctor --engine temporal://127.0.0.1:7233/default --repo git@host:team/app.git"],
+    ),
+    (
         "serve",
         &["ralph serve --open", "ralph serve --steer --port 8000"],
     ),

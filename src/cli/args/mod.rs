@@ -113,6 +113,10 @@ pub(super) enum CliCommand {
     Bench(BenchArguments),
     /// Run a list of tasks: a Markdown plan, prd.json or issues
     Plan(PlanArguments),
+    /// Work on plans that run on many machines (starts ralph-fleet)
+    Worker(FleetArguments),
+    /// Check an engine that runs plans on many machines (starts ralph-fleet)
+    Fleet(FleetArguments),
     /// Demonstrate the loop on a temporary project with a built-in scripted agent
     Demo(DemoArguments),
     /// Watch a run of this directory, whether it is running or has ended
@@ -187,6 +191,13 @@ pub(super) struct ConfigArguments {
 #[derive(Debug, Args)]
 pub(super) struct AsClaudeArguments {
     /// --agent NAME [-p PROMPT] [--model MODEL]; other claude options are ignored
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+    pub(super) words: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FleetArguments {
+    /// Options of `ralph-fleet worker` or a command of `ralph-fleet`, which explains them with --help
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     pub(super) words: Vec<std::ffi::OsString>,
 }

@@ -8,6 +8,9 @@ use super::AgentArguments;
 pub(in crate::cli) struct PlanArguments {
     #[command(subcommand)]
     pub(in crate::cli) command: PlanCommand,
+    /// Run the plan on the workers of an engine: temporal://HOST:PORT/NAMESPACE (see docs/fleet.md)
+    #[arg(long, value_name = "URL", global = true)]
+    pub(in crate::cli) engine: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

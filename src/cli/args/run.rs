@@ -10,7 +10,8 @@ use crate::cli::run_request::DryRun;
 use crate::config::{Mode, PartialCli, PartialEventLoop, PartialSettings, SplitError, split_words};
 use crate::engine::AskPolicy;
 use crate::files::ReadRule;
-use crate::policy::Seconds;
+use crate::policy::{OnLimit, Seconds};
+use crate::store::NewRunId;
 
 /// Help heading of the limits.
 const LIMITS: &str = "Limits";
@@ -71,7 +72,33 @@ pub(in crate::cli) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     pub(in crate::cli) max_tokens: Option<u64>,
     #[command(flatten)]
+    pub(in crate::cli) supervision: SupervisionArguments,
+    #[command(flatten)]
     pub(in crate::cli) show: DisplayArguments,
+}
+
+/// Options for programs that start ralph.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Supervision")]
+pub(in crate::cli) struct SupervisionArguments {
+    /// At a usage limit, wait for the reset or exit with code 7 [default: wait]
+    #[arg(long, value_enum, value_name = "ACTION")]
+    pub(in crate::cli) on_limit: Option<OnLimitArgument>,
+    /// Run this command after each iteration and wait for it; it can end the run
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    pub(in crate::cli) checkpoint: Option<String>,
+    /// The id of the new run: a time and a name, such as 20261115-204501-billing
+    #[arg(long, value_name = "ID", conflicts_with_all = ["resume", "dry_run"])]
+    pub(in crate::cli) run_id: Option<NewRunId>,
+    /// Stop as on SIGTERM when this file descriptor reaches its end
+    #[arg(long, value_name = "FD", value_parser = clap::value_parser!(i32).range(3..))]
+    pub(in crate::cli) while_open: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(in crate::cli) enum OnLimitArgument {
+    Wait,
+    Exit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -120,6 +147,9 @@ pub(in crate::cli) struct TellArguments {
     /// Answer a question of the agent, or of ralph: continue, always, done or quit
     #[arg(long, group = "command", value_name = "TEXT")]
     pub(in crate::cli) answer: Option<String>,
+    /// An id of your own: a run applies all commands with the same id once
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub(in crate::cli) id: Option<String>,
 }
 
 /// Output options.
@@ -270,6 +300,11 @@ impl RunArguments {
             max_runtime_seconds: self.max_runtime,
             max_cost_usd: self.max_cost,
             max_tokens: self.max_tokens,
+            on_limit: self.supervision.on_limit.map(|action| match action {
+                OnLimitArgument::Wait => OnLimit::Wait,
+                OnLimitArgument::Exit => OnLimit::Exit,
+            }),
+            checkpoint: self.supervision.checkpoint.clone(),
             ..PartialEventLoop::default()
         };
         Ok(overrides)

@@ -18,6 +18,10 @@ const RARE: &[(&str, &str)] = &[
     ("run", "show_prompt"),
     ("run", "yes"),
     ("run", "accept_damage"),
+    ("run", "on_limit"),
+    ("run", "checkpoint"),
+    ("run", "run_id"),
+    ("run", "while_open"),
 ];
 
 pub(in crate::cli) fn shorten_if_requested(root: Command, words: &[OsString]) -> Command {

@@ -1,6 +1,7 @@
 //! Engine tests: each test sends inputs and checks the returned actions.
 
 mod budgets;
+mod checkpoints;
 mod completion;
 mod deadlines;
 mod failures;
@@ -75,6 +76,8 @@ pub(super) fn policy() -> Policy {
         agents: Agents::single(agent("fake")),
         reviewers: Reviewers::default(),
         on_declared_failure: OnDeclaredFailure::Stop,
+        on_limit: OnLimit::Wait,
+        checkpoint: None,
         session: Session::Fresh,
         questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),

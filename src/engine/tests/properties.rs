@@ -139,7 +139,7 @@ impl Simulation {
                 assert!(!child_runs, "a review step while a child runs");
                 self.on_review_action(&action);
             }
-            Action::RunGate(_) | Action::RunProtectedGate(_) => {
+            Action::RunGate(_) | Action::RunProtectedGate(_) | Action::RunCheckpoint(_) => {
                 assert!(!child_runs, "two children at once");
                 assert!(!self.interrupted, "nothing begins after an interrupt");
                 self.external = ExternalState::Gate;
