@@ -149,3 +149,15 @@ pub(crate) mod serve;
 pub(crate) mod doctor;
 
 pub mod cli;
+
+/// The decisions of plans and the place of runs, for the package `ralph-fleet`, which runs plans on many machines.
+#[cfg(feature = "fleet")]
+pub mod fleet {
+    pub use crate::event::Interrupt;
+    pub use crate::plan::{
+        Action, Budget, Grant, Input, Integration, ListedTask, ParkReason, Plan, PlanCommand, PlanEvent,
+        PlanOptions, PlanOutcome, PlannedTask, ReadTask, Rejection, Task, TaskEnd, TaskStart, TaskState,
+        task_prompt,
+    };
+    pub use crate::store::StateDirectory;
+}

@@ -230,8 +230,9 @@ pub fn command() -> clap::Command {
 
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut command = shorten_if_requested(without_agent_options(command()), &words);
+    let words = fleet::with_own_help(with_default_command(words));
     let mut matches = command
-        .try_get_matches_from_mut(with_default_command(words))
+        .try_get_matches_from_mut(words)
         .map_err(|error| suggest::improve(error, &command))?;
     let mut arguments =
         Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;

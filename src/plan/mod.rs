@@ -26,10 +26,17 @@ pub(crate) use children::{ChildOutcome, ChildProcesses};
 pub use error::PlanError;
 pub use job::{RunTask, StartError, TaskJob};
 pub use plan_file::NewGates;
+#[cfg(feature = "fleet")]
+pub use prompt::task_prompt;
 pub use read::{PlanText, TaskMark, read_plan};
 pub use request::{PlanEnd, PlanRequest, PlanStart};
 pub use screen::PlanScreen;
 pub use source::Source;
 pub use status::{PlanStatus, StoredPlan};
+#[cfg(feature = "fleet")]
+pub use step::{
+    Action, Input, Integration, ListedTask, ParkReason, Plan, PlanCommand, PlanEvent, PlanOptions,
+    PlanOutcome, PlannedTask, ReadTask, Rejection, TaskEnd, TaskStart, TaskState,
+};
 pub use step::{Budget, Grant};
 pub use task::Task;

@@ -8,6 +8,12 @@ const MAX_DIFF: usize = 20_000;
 /// Maximum length of a gate's output in a prompt.
 const MAX_OUTPUT: usize = 8_000;
 
+/// The prompt of a task that another program starts.
+#[cfg(feature = "fleet")]
+pub fn task_prompt(start: &TaskStart, plan: &str) -> String {
+    prompt(start, plan, None, false)
+}
+
 pub(super) fn prompt(start: &TaskStart, plan: &str, diffs: Option<&Diffs>, is_interrupted: bool) -> String {
     let task = &start.task;
     let mut prompt = format!("# {}\n\n", task.title);

@@ -40,7 +40,7 @@ pub struct Task {
 
 impl Task {
     /// Tasks with a lower number are chosen first.
-    pub(crate) fn priority(&self) -> i64 {
+    pub fn priority(&self) -> i64 {
         self.priority.unwrap_or(DEFAULT_PRIORITY)
     }
 }

@@ -13,7 +13,7 @@ use crate::plan::task::Task;
 /// An input of `Plan::step`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
-pub(crate) enum Input {
+pub enum Input {
     /// The source was read, for the first time or again.
     TasksRead {
         tasks: Vec<ReadTask>,
@@ -58,16 +58,16 @@ pub(crate) enum Input {
 
 /// A task as the source has it now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ReadTask {
-    pub(crate) task: Task,
+pub struct ReadTask {
+    pub task: Task,
     /// Whether the source marks it as done.
-    pub(crate) done: bool,
+    pub done: bool,
 }
 
 /// How the run of a task ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
-pub(crate) enum TaskEnd {
+pub enum TaskEnd {
     /// All gates passed.
     Verified,
     Failed {
@@ -86,7 +86,7 @@ pub(crate) enum TaskEnd {
 /// Why tasks were not merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
-pub(crate) enum Rejection {
+pub enum Rejection {
     /// The changes of this task conflict with the integration branch.
     Conflict { task: String, files: Vec<String> },
     /// A gate failed on the merged tree.
@@ -102,7 +102,7 @@ pub(crate) enum Rejection {
 /// A request of the user to a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum PlanCommand {
+pub enum PlanCommand {
     /// Run a parked or skipped task again.
     Retry { task: String },
     /// Do not run a task. Tasks that need it run without it.
@@ -114,7 +114,7 @@ pub(crate) enum PlanCommand {
 /// What the caller of `Plan::step` must do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
-pub(crate) enum Action {
+pub enum Action {
     /// Run a task.
     Start(Box<TaskStart>),
     /// Stop the run of a task.
@@ -139,21 +139,21 @@ pub(crate) enum Action {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TaskStart {
-    pub(crate) task: Task,
+pub struct TaskStart {
+    pub task: Task,
     /// The number of the attempt, starting at 1.
-    pub(crate) attempt: u64,
+    pub attempt: u64,
     /// Why the task runs again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rejection: Option<Rejection>,
+    pub rejection: Option<Rejection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) max_cost_usd: Option<f64>,
+    pub max_cost_usd: Option<f64>,
 }
 
 /// Why a task is not run any more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
-pub(crate) enum ParkReason {
+pub enum ParkReason {
     Failed {
         reason: String,
     },
@@ -172,7 +172,7 @@ pub(crate) enum ParkReason {
 /// An event of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum PlanEvent {
+pub enum PlanEvent {
     PlanStarted(Box<PlanHeader>),
     /// Another process runs the plan again.
     PlanResumed,
@@ -260,41 +260,41 @@ pub(crate) enum PlanEvent {
 
 /// A task in the list of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ListedTask {
-    pub(crate) id: String,
-    pub(crate) title: String,
+pub struct ListedTask {
+    pub id: String,
+    pub title: String,
 }
 
 /// What does not change while a plan is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanHeader {
-    pub(crate) version: u32,
-    pub(crate) ralph: String,
-    pub(crate) plan: String,
+pub struct PlanHeader {
+    pub version: u32,
+    pub ralph: String,
+    pub plan: String,
     /// As given on the command line; a file as an absolute path.
-    pub(crate) source: String,
-    pub(crate) root: String,
-    pub(crate) jobs: usize,
+    pub source: String,
+    pub root: String,
+    pub jobs: usize,
     /// The integration branch; `None` if tasks run in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) branch: Option<String>,
+    pub branch: Option<String>,
     /// The commit from which the integration branch started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) base: Option<String>,
+    pub base: Option<String>,
     /// Tasks that the source marked as done at the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) done_before: Vec<String>,
+    pub done_before: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) max_cost_usd: Option<f64>,
+    pub max_cost_usd: Option<f64>,
     /// The only tasks to run; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) only: Vec<String>,
+    pub only: Vec<String>,
 }
 
 /// How a plan ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub(crate) enum PlanOutcome {
+pub enum PlanOutcome {
     /// Every selected task is done or skipped.
     Complete,
     /// Some tasks are parked.
@@ -307,9 +307,9 @@ pub(crate) enum PlanOutcome {
 
 /// One line of a plan's journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanRecord {
-    pub(crate) seq: u64,
-    pub(crate) at: Timestamp,
+pub struct PlanRecord {
+    pub seq: u64,
+    pub at: Timestamp,
     #[serde(flatten)]
-    pub(crate) event: PlanEvent,
+    pub event: PlanEvent,
 }

@@ -12,11 +12,11 @@ mod tests;
 mod touches;
 
 pub use budget::{Budget, Grant};
-pub(crate) use event::{
+pub use event::{
     Action, Input, ListedTask, ParkReason, PlanCommand, PlanEvent, PlanHeader, PlanOutcome, PlanRecord,
     ReadTask, Rejection, TaskEnd, TaskStart,
 };
-pub(crate) use state::{PlannedTask, TaskState};
+pub use state::{PlannedTask, TaskState};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -32,18 +32,18 @@ const MAX_REJECTIONS: u64 = 2;
 
 /// What the user chose for a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanOptions {
-    pub(crate) jobs: usize,
-    pub(crate) integration: Integration,
-    pub(crate) max_cost_usd: Option<f64>,
+pub struct PlanOptions {
+    pub jobs: usize,
+    pub integration: Integration,
+    pub max_cost_usd: Option<f64>,
     /// All tasks if empty.
-    pub(crate) only: BTreeSet<String>,
+    pub only: BTreeSet<String>,
 }
 
 /// How the work of a task reaches the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Integration {
+pub enum Integration {
     /// Tasks run one after the other in the user's workspace.
     InPlace,
     /// Each task runs in a worktree and is merged.
@@ -52,7 +52,7 @@ pub(crate) enum Integration {
 
 /// The state of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub struct Plan {
     options: PlanOptions,
     /// In the order of the source.
     tasks: Vec<PlannedTask>,
@@ -70,7 +70,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(options: PlanOptions) -> Self {
+    pub fn new(options: PlanOptions) -> Self {
         Self {
             budget: Budget::new(options.max_cost_usd, 0.0),
             options,
@@ -87,7 +87,7 @@ impl Plan {
 
     /// `at` is the time since the plan started.
     #[must_use]
-    pub(crate) fn step(&mut self, at: Duration, input: Input) -> Vec<Action> {
+    pub fn step(&mut self, at: Duration, input: Input) -> Vec<Action> {
         let mut actions = Vec::new();
         if self.ended {
             return actions;
@@ -127,17 +127,17 @@ impl Plan {
     }
 
     /// When `Input::Tick` is due.
-    pub(crate) fn deadline(&self) -> Option<Duration> {
+    pub fn deadline(&self) -> Option<Duration> {
         let waits = !self.ended && self.tasks.iter().any(|task| task.state == TaskState::Waiting);
         self.limited.values().min().copied().filter(|_| waits)
     }
 
     /// All tasks in the order of the source.
-    pub(crate) fn tasks(&self) -> &[PlannedTask] {
+    pub fn tasks(&self) -> &[PlannedTask] {
         &self.tasks
     }
 
-    pub(crate) fn task(&self, id: &str) -> Option<&PlannedTask> {
+    pub fn task(&self, id: &str) -> Option<&PlannedTask> {
         self.positions.get(id).map(|position| &self.tasks[*position])
     }
 
@@ -145,12 +145,12 @@ impl Plan {
         self.positions.get(id).map(|position| &mut self.tasks[*position])
     }
 
-    pub(crate) fn spent(&self) -> f64 {
+    pub fn spent(&self) -> f64 {
         self.budget.spent()
     }
 
     /// The ids of the tasks that are done.
-    pub(crate) fn done(&self) -> BTreeSet<String> {
+    pub fn done(&self) -> BTreeSet<String> {
         let done = self.tasks.iter().filter(|task| task.state == TaskState::Done);
         done.map(|task| task.task.id.clone()).collect()
     }
@@ -194,7 +194,7 @@ impl Plan {
     }
 
     /// A plan whose tasks are known and whose journal has these events. The next step starts tasks.
-    pub(crate) fn restored<'a>(
+    pub fn restored<'a>(
         options: PlanOptions,
         tasks: Vec<ReadTask>,
         events: impl IntoIterator<Item = &'a PlanEvent>,

@@ -7,26 +7,26 @@ use crate::plan::task::Task;
 
 /// A task and what has happened to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlannedTask {
-    pub(crate) task: Task,
-    pub(crate) state: TaskState,
+pub struct PlannedTask {
+    pub task: Task,
+    pub state: TaskState,
     /// The current attempt. Each attempt starts from the integration branch as it is then; a run that is stopped or fails
     /// is repeated within its attempt.
-    pub(crate) attempts: u64,
+    pub attempts: u64,
     /// The next run is a new attempt.
-    pub(crate) starts_over: bool,
+    pub starts_over: bool,
     /// Attempts that were verified, but could not be merged.
-    pub(crate) rejections: u64,
+    pub rejections: u64,
     /// Why the last attempt could not be merged.
-    pub(crate) rejection: Option<Rejection>,
-    pub(crate) cost_usd: f64,
+    pub rejection: Option<Rejection>,
+    pub cost_usd: f64,
     /// The request that stops the current run.
-    pub(crate) stop: Option<PlanCommand>,
+    pub stop: Option<PlanCommand>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub(crate) enum TaskState {
+pub enum TaskState {
     Waiting,
     Running,
     /// Its gates passed, and it will be merged.
@@ -78,7 +78,7 @@ impl PlannedTask {
         self
     }
 
-    pub(crate) fn is_running(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.state == TaskState::Running
     }
 
