@@ -36,6 +36,12 @@ demo:
 real-agents *arguments:
     tests/real_agents/run.sh {{arguments}}
 
+# Test plans on several workers with the engine's development server; prints SKIPPED without it. Needs protoc
+fleet *tests:
+    cargo build
+    cd fleet && cargo test && cargo build
+    fleet/tests/run.sh {{tests}}
+
 # Run loops with random faults for some minutes, then print a table of faults tried and data lost
 soak minutes='10':
     RALPH_SOAK_MINUTES={{minutes}} cargo test --release --test suite -- --ignored --nocapture soak::random_faults
