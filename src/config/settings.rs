@@ -201,7 +201,7 @@ section! {
         /// Maximum duration of the checkpoint command.
         #[check(extend("minimum" = 1))]
         checkpoint_timeout: Seconds = Seconds(600),
-        /// How long to wait for the answer to a question of the agent. Default: as long as it takes.
+        /// How long to wait for the answer to a question of the agent. Default: no limit.
         #[check(extend("minimum" = 1))]
         ask_timeout: Seconds,
         /// What happens without an answer within `ask_timeout`: `stop` ends the run; any other text is the answer.

@@ -129,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// `problem` says what went wrong with the hook, if something did.
+    /// `problem` describes a failure of the hook.
     pub(super) fn hook_ended(&mut self, problem: Option<String>, out: &mut Vec<Action>) {
         if let EngineState::Finished = self.state {
             return;

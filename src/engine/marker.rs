@@ -1,4 +1,4 @@
-//! Finds completion and failure markers in the assistant's text.
+//! Finds markers in the assistant's text: completion markers and failure markers.
 
 use std::cell::LazyCell;
 

@@ -282,7 +282,7 @@ pub enum Action {
     CheckTree {
         tree: Option<String>,
     },
-    /// Run a command of the user beside the loop.
+    /// Run a command of the user in parallel with the loop.
     RunHook {
         kind: HookKind,
         event: Box<RunEvent>,

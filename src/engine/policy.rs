@@ -163,7 +163,7 @@ pub enum SessionSource {
 /// What happens with questions of the agent to the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QuestionRules {
-    /// How long the run waits for an answer; `None` for as long as it takes.
+    /// How long the run waits for an answer; `None` if there is no limit.
     pub timeout: Option<Duration>,
     /// The answer if none arrives in time. Without it, the run ends.
     pub default: Option<String>,

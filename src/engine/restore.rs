@@ -1,4 +1,4 @@
-//! Rebuilds the state of a run from its journal records.
+//! Resumes a run: rebuilds its state from its journal records.
 //!
 //! An iteration without an `IterationEnded` record was interrupted and runs again. An ended iteration is counted once.
 

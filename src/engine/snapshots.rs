@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the engine remembers about snapshots.
+/// The state of the engine that concerns snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
     /// The snapshot at the start was requested.

@@ -105,7 +105,7 @@ impl TestClaim {
         }
     }
 
-    /// Whether the agent says that tests pass although nothing ran after its last change.
+    /// Whether the agent claims that tests pass although nothing ran after its last change.
     pub(crate) fn is_unsupported(&self) -> bool {
         self.untested_change && self.text.lines().any(claims_passing_tests)
     }

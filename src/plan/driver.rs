@@ -157,7 +157,7 @@ impl<'a> PlanDriver<'a> {
         driver
     }
 
-    /// Remembers what later actions need.
+    /// Stores what later actions need.
     fn remember(&mut self, event: &PlanEvent) {
         match event {
             PlanEvent::TaskRun { task, run, .. } => drop(self.runs.insert(task.clone(), PathBuf::from(run))),

@@ -41,7 +41,7 @@ pub enum StartError {
     Other(String),
 }
 
-/// Starts ordinary runs. The command line implements it, because it knows the settings.
+/// Starts ordinary runs. The command line implements it, because it loads the settings.
 pub trait RunTask: Send + Sync {
     /// Runs a task to its end. The front end receives the records.
     fn run(&self, host: &Host, job: &TaskJob, front_end: Box<dyn FrontEnd>) -> Result<(), StartError>;
@@ -226,7 +226,7 @@ impl Attempt {
         }
     }
 
-    /// Commits the work on the task's branch, as the commit policy says.
+    /// Commits the work on the task's branch, according to the commit policy.
     fn commit(&self, place: &WorktreePlace) -> Result<CommittedWork, String> {
         let worktree = place.worktrees.path(&place.name);
         let repository = &place.repository;

@@ -162,7 +162,7 @@ impl MergeJob {
         let Some(text) = self.repository.file_in(&tree, &plan.path) else {
             return Ok(tree);
         };
-        // A plan that an agent has made invalid keeps its text; the journal knows what is done.
+        // A plan that an agent has made invalid keeps its text; the journal records what is done.
         let Ok(tasks) = source::read(&text, plan.format, &plan.path, &agent::names()) else {
             return Ok(tree);
         };

@@ -1,4 +1,4 @@
-//! What the user wants of a plan, and starting or resuming it.
+//! Requests of the user to run a plan: starting and resuming it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub enum PlanStart {
     Resume,
 }
 
-/// A plan that the user wants to run.
+/// A request to run a plan.
 pub struct PlanRequest {
     pub source: Source,
     pub text: PlanText,

@@ -239,7 +239,7 @@ impl StoredPlan {
         }
     }
 
-    /// The tasks, as far as the journal knows them.
+    /// The tasks that the journal contains.
     fn tasks(&self, header: Option<&PlanHeader>) -> Vec<ReadTask> {
         let done = |id: &String| header.is_some_and(|header| header.done_before.contains(id));
         let tasks = self

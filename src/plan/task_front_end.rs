@@ -9,7 +9,7 @@ use super::job::add_cost;
 use crate::event::{Record, RunEvent, RunOutcome, Sink, Usd, WaitReason};
 use crate::ui::{FrontEnd, Interest};
 
-/// What a plan learns from a run.
+/// What a run reports to its plan.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RunNews {
     /// The directory of the run.

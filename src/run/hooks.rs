@@ -1,4 +1,4 @@
-//! Runs hooks: commands of the user that are notified of what happens. They run beside the loop, one after the other, each
+//! Runs hooks: commands of the user that are notified of events. They run in parallel with the loop, one after the other, each
 //! with a time limit. A hook that fails causes a notice and nothing else.
 
 use std::ffi::OsString;

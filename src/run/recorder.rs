@@ -45,7 +45,7 @@ impl Recorder {
         self.secrets.redact(event)
     }
 
-    /// Removes secrets from an event, and remembers the gates that it reports.
+    /// Removes secrets from an event, and stores the gates that it reports.
     pub(super) fn prepare(&mut self, event: RunEvent) -> RunEvent {
         let event = self.redact(event);
         self.passed_gates.apply(&event);

@@ -15,7 +15,7 @@ use crate::store::StateDirectory;
 
 /// Number of random bytes of a token.
 const TOKEN_BYTES: usize = 32;
-/// The file in the state directory that contains the session's secret, so that a restarted server knows its browsers.
+/// The file in the state directory that contains the session's secret, so that a restarted server recognizes its browsers.
 const SESSION_FILE: &str = "serve/session";
 
 /// What a request must show.

@@ -1,4 +1,4 @@
-//! What ralph learns from the user's repository before it lists a project's files: the tracked files, and the files with
+//! Reads from the user's repository what is needed to list a project's files: the tracked files, and the files with
 //! ignore rules.
 
 use std::ffi::OsStr;

@@ -45,7 +45,7 @@ pub struct TakenSnapshot {
     pub skipped: Vec<SkippedFile>,
 }
 
-/// Takes the snapshots of a run. It remembers the last one, so that an unchanged project costs no process.
+/// Takes the snapshots of a run. It stores the last one, so that an unchanged project costs no process.
 #[derive(Debug)]
 pub struct SnapshotTaker {
     store: SnapshotStore,

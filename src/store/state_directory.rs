@@ -1,4 +1,4 @@
-//! The state directory, which contains everything that ralph remembers about the projects of a user. It lies outside of
+//! The state directory, which contains everything that ralph stores about the projects of a user. It lies outside of
 //! all workspaces, so that neither an agent's cleanup nor a cloned repository can change it by accident.
 
 use std::fs::{self, DirBuilder};

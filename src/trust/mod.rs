@@ -1,4 +1,4 @@
-//! Decides whether the commands in a repository's files may run. Files that are tracked in a repository with a remote may
+//! Trust: decides whether the commands in a repository's files may run. Files that are tracked in a repository with a remote may
 //! come from other people; the user allows each content once.
 
 mod git;

@@ -180,7 +180,7 @@ fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// Knows the one pattern that the schemas contain, and panics on others.
+/// Supports the one pattern that the schemas contain, and panics on others.
 fn matches_pattern(pattern: &Value, text: &str) -> bool {
     let known = "^(0|[1-9][0-9]*|(?=[0-9])([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$";
     assert_eq!(pattern, known, "unknown pattern");

@@ -1,4 +1,4 @@
-//! A server under test, and an HTTP client that sends exactly the bytes that a test wants.
+//! A server under test, and an HTTP client that sends exactly the bytes that a test specifies.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;

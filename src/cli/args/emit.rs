@@ -33,7 +33,9 @@ pub(in crate::cli) struct WaveArguments {
 pub(in crate::cli) enum WaveCommand {
     /// Publish one event for each payload
     Emit {
+        /// The topic of all events
         topic: String,
+        /// One payload for each event
         #[arg(long, num_args = 1.., required = true, allow_hyphen_values = true)]
         payloads: Vec<String>,
     },
@@ -41,6 +43,7 @@ pub(in crate::cli) enum WaveCommand {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ToolsArguments {
+    /// The arguments of ralph-orchestrator's `tools`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     pub(in crate::cli) words: Vec<std::ffi::OsString>,
 }

@@ -69,6 +69,7 @@ pub(in crate::cli) enum HatsCommand {
     List(ConfigArguments),
     /// Show one hat with its instructions
     Show {
+        /// The hat
         name: String,
         #[command(flatten)]
         config: ConfigArguments,
@@ -100,6 +101,7 @@ pub(in crate::cli) enum GatesCommand {
     List(ConfigArguments),
     /// Run all gates, or one; exit 1 if one fails
     Run {
+        /// The gate [default: all]
         name: Option<String>,
         /// Run this repository's commands without asking (also: RALPH_TRUST=1)
         #[arg(long)]
@@ -134,7 +136,10 @@ pub(in crate::cli) enum DriversCommand {
         json: bool,
     },
     /// Write a commented skeleton to .ralph/drivers/NAME.sh
-    New { name: String },
+    New {
+        /// The name of the new driver
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -158,6 +163,7 @@ pub(in crate::cli) enum ConfigCommand {
     },
     /// Convert another Ralph's configuration to ralph.yml and print it
     Convert {
+        /// The program whose configuration is converted
         #[arg(long, value_enum)]
         from: ImportArgument,
         /// The file to convert [default: this project's file]

@@ -67,7 +67,7 @@ fn convert_model(value: &str, origin: &ImportedFrom, imported: &mut ImportedSett
     }
 }
 
-/// Converts a number or a duration. The error says what was expected.
+/// Converts a number or a duration. The error states what was expected.
 fn convert_number(
     key: &str,
     value: &str,

@@ -1,4 +1,4 @@
-//! Imports the hats, and adds the one that ralph-orchestrator has without being told: it takes every event that no other
+//! Imports the hats, and adds the one that ralph-orchestrator has by default: it takes every event that no other
 //! hat takes.
 
 use std::collections::BTreeSet;

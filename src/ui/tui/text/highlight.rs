@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use crate::ui::tui::theme::Theme;
 
-/// What the highlighter knows about a language.
+/// The syntax of a language, as far as the highlighter needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ui::tui) struct Language {
     comment: &'static str,
