@@ -117,7 +117,10 @@ pub(super) fn resume(run: &FoundRun) -> ApiResult<()> {
         std::thread::sleep(POLL);
     }
     // Reap it, or it stays a zombie as long as the server runs.
-    std::thread::spawn(move || child.wait());
+    let reap = std::thread::Builder::new().name("reap run".into());
+    if let Err(error) = reap.spawn(move || child.wait()) {
+        tracing::warn!(%error, "cannot start a thread that waits for the run");
+    }
     Ok(())
 }
 
