@@ -157,6 +157,8 @@ const CHECKED: &[(&str, &[&str])] = &[
     ("docs", &["md", "sh"]),
     ("drivers", &["sh"]),
     ("examples", &["bash", "md", "py", "rs", "sh", "txt", "yml"]),
+    ("fleet/src", &["rs"]),
+    ("fleet/tests", &["sh"]),
     ("fuzz/fuzz_targets", &["rs"]),
     ("fuzz/src", &["rs"]),
     ("src", &["rs", "snap"]),
@@ -171,6 +173,7 @@ const CHECKED_FILES: &[&str] = &[
     "README.md",
     "SECURITY.md",
     "deny.toml",
+    "fleet/README.md",
     "justfile",
 ];
 

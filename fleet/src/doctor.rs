@@ -1,4 +1,4 @@
-//! `ralph fleet doctor`: is the engine reachable, does somebody serve its queues, and does a git remote take checkpoints?
+//! `ralph fleet doctor`: checks the engine, its workers, and that a git remote accepts checkpoints.
 
 use temporalio_client::Client;
 

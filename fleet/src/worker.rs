@@ -1,4 +1,4 @@
-//! `ralph worker`: serves the engine's queues until it is told to end.
+//! `ralph worker`: serves the engine's queues until it receives a signal to end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ pub(crate) async fn run(settings: WorkerSettings) -> Result<(), String> {
             "draining: tasks end after their iteration, or in {} s",
             patience.as_secs()
         );
-        // Runs stop first; the queues are served until their tasks have been given back.
+        // Runs stop first; the queues are served until their tasks have been returned.
         let _ = drain.send(Some(Instant::now() + patience));
         stops.iter().for_each(|stop| stop());
         std::future::pending::<()>().await;

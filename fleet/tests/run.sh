@@ -100,7 +100,7 @@ wait_for() {
     local limit=$((SECONDS + $1))
     shift
     until "$@"; do
-        if [ "$SECONDS" -ge "$limit" ]; then fail "waited in vain: $*"; fi
+        if [ "$SECONDS" -ge "$limit" ]; then fail "timed out waiting for: $*"; fi
         sleep 0.2
     done
 }

@@ -47,7 +47,7 @@ struct Drive {
     summary: JournalSummary,
     /// The checkpoint that was reported to the workflow.
     reported: u64,
-    /// Where the history of the account has been told that this task works.
+    /// Whether the account has been notified that this task works.
     worked: bool,
     stopped: Option<StopCause>,
 }
@@ -315,7 +315,7 @@ impl Drive {
             .client()
             .get_workflow_handle::<Account>(account_id(account));
         let message = AccountMessage::Worked { task };
-        // The account is told again by the next task.
+        // The next task reports it to the account again.
         let _ = handle
             .signal(Account::message, message, WorkflowSignalOptions::default())
             .await;

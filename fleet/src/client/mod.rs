@@ -256,7 +256,7 @@ async fn tell(client: &Client, arguments: TellArguments) -> Result<u8, String> {
             WorkflowSignalOptions::default(),
         )
         .await;
-    sent.map_err(|_| format!("{task} is not running; it cannot be told anything"))?;
+    sent.map_err(|_| format!("{task} is not running, so it cannot receive commands"))?;
     println!("Sent to {task} as {id}; it is delivered until a checkpoint contains it.");
     while arguments.wait {
         tokio::time::sleep(INTERVAL).await;

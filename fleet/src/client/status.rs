@@ -30,7 +30,7 @@ pub(super) async fn show(client: &Client, plan: &str, watch: bool, json: bool) -
 pub(super) async fn follow(client: &Client, plan: &str) -> Result<u8, String> {
     let mut shown = Vec::new();
     loop {
-        // The engine or all workers may be away for a while; the plan goes on when they are back.
+        // The engine or all workers may be unavailable for a while; the plan continues when they are back.
         if let Ok(status) = status_of(client, plan).await {
             for row in &status.tasks {
                 let line = (row.id.clone(), row.state.clone(), row.attempt);

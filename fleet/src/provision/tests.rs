@@ -217,8 +217,8 @@ fn the_journal_travels_in_segments() {
     fs::write(&journal, &first).unwrap();
     let saved = save(&host.file).unwrap();
     assert_eq!((saved.summary.iteration, saved.summary.cost_usd), (1, 0.25));
-    let told = line(2, r#""type":"told","id":"order-7""#);
-    fs::write(&journal, line(1, ended) + &told).unwrap();
+    let recorded = line(2, r#""type":"told","id":"order-7""#);
+    fs::write(&journal, line(1, ended) + &recorded).unwrap();
     assert_eq!(save(&host.file).unwrap().summary.received, ["order-7"]);
     let copy = Copy::read(&host.file).unwrap();
     assert_eq!(copy.segments.len(), 2);
@@ -226,7 +226,7 @@ fn the_journal_travels_in_segments() {
     assert_eq!(next.copy.summary, copy.summary);
     assert_eq!(
         fs::read_to_string(next.copy.run_directory.join("events.jsonl")).unwrap(),
-        line(1, ended) + &told
+        line(1, ended) + &recorded
     );
 }
 

@@ -15,7 +15,7 @@ use super::plan::detached;
 use crate::account::{AccountAction, AccountInput, AccountState};
 use crate::types::TaskMessage;
 
-/// The history is started anew after this many messages.
+/// A new history starts after this many messages.
 const MESSAGES: u32 = 2000;
 
 /// The input of the workflow. The state is that of its predecessor.

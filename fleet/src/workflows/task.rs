@@ -281,7 +281,7 @@ impl TaskRun {
         }
     }
 
-    /// The account decides when the task goes on; without an account, the reset does.
+    /// The account decides when the task continues; without an account, the reset does.
     async fn limited(ctx: &mut WorkflowContext<Self>, resets_in_seconds: Option<u64>) {
         let wait = resets_in_seconds.map_or(UNKNOWN_RESET, Duration::from_secs);
         let task = ctx.state(|state| state.spec.start.task.id.clone());
@@ -319,7 +319,7 @@ impl TaskRun {
         };
         let task = ctx.state(|state| task_id(&state.spec.rules.plan, &state.spec.start.task.id));
         let handle = ctx.external_workflow(account_id(&account), None);
-        // Without the account's workflow nothing limits the task, which the submitter has been told.
+        // Without the account's workflow nothing limits the task, and the submitter has been warned.
         let _ = handle.signal(Account::message, message(task), detached()).await;
     }
 
