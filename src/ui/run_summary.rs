@@ -36,6 +36,7 @@ pub struct RunSummary {
     pub attempts: Vec<AttemptSummary>,
     /// The findings of reviews in their last state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub findings: Vec<Finding>,
     /// The agent's last message; only the end of a long one.
     pub final_message: String,

@@ -159,11 +159,11 @@ export function showRun(content, id) {
 
   function drawTab() {
     const turn = last.turns[selected];
-    const state = JSON.stringify([tab, selected, tab === "transcript" ? 0 : last.turns.length, tab === "transcript" ? 0 : last.turns.map((entry) => [entry.outcome, (entry.gates || []).length]), tab === "details" && last]);
+    const state = JSON.stringify([tab, selected, tab === "transcript" ? 0 : last.turns.length, tab === "transcript" ? 0 : last.turns.map((entry) => [entry.outcome, (entry.gates || []).length]), tab === "gates" && last.findings, tab === "details" && last]);
     if (state === drawnTab) return;
     drawnTab = state;
     if (tab === "changes") showChanges(panels.changes, path, turn && turn.iteration);
-    if (tab === "gates") showGates(panels.gates, path, turn && turn.iteration);
+    if (tab === "gates") showGates(panels.gates, path, turn && turn.iteration, last.findings);
     if (tab === "prompt") showPrompt(panels.prompt, path, turn || last.turns.at(-1));
     if (tab === "details") showDetails(panels.details, path, last);
   }

@@ -2,8 +2,8 @@
 
 import { api, compact, copyButton, dollars, duration, element, icon, problem, time, tokens } from "./lib.js";
 
-/** The gates of a run or of one iteration, the newest first, each with what failed. */
-export async function showGates(container, path, iteration) {
+/** The findings of reviews, and the gates of a run or of one iteration, the newest first, each with what failed. */
+export async function showGates(container, path, iteration, reviewed = []) {
   let gates;
   try {
     ({ gates } = await api(`${path}/gates`));
@@ -16,8 +16,29 @@ export async function showGates(container, path, iteration) {
     container.replaceChildren(element("p", { class: "empty" }, iteration === undefined ? "No gate has run yet." : `No gate ran in iteration ${iteration}.`));
     return;
   }
-  container.replaceChildren(...shown.map((gate) => gateView(gate, gate === shown.find((other) => !other.passed))));
+  const findings = reviewed.filter((finding) => iteration === undefined || finding.iteration === iteration);
+  container.replaceChildren(...(findings.length ? [findingsView(findings)] : []),
+    ...shown.map((gate) => gateView(gate, gate === shown.find((other) => !other.passed))));
 }
+
+const answerText = (answer) => (answer === "fixed" ? "fixed" : `disputed: ${answer.disputed.why}`);
+
+/** The findings that reject the result come first. */
+function findingsView(findings) {
+  const blocks = (finding) => ["open", "still_open", "contested"].includes(finding.status);
+  const sorted = [...findings].sort((a, b) => blocks(b) - blocks(a));
+  return element("section", { class: "panel" },
+    element("h2", {}, "Findings ", element("small", {}, `${findings.filter(blocks).length} open`)),
+    element("ol", { class: "failures findings" }, sorted.map((finding) => element("li", {},
+      element("p", { class: "faint" }, element("strong", {}, finding.id), " ",
+        element("span", { class: `state ${blocks(finding) ? "bad" : "good"}` }, finding.status.replaceAll("_", " ")),
+        ` · ${finding.severity} · ${finding.category} · ${finding.gate}, round ${finding.round}`,
+        finding.reviewers && ` · ${finding.reviewers.join(", ")}`),
+      finding.file && element("code", {}, [finding.file, finding.line].filter(Boolean).join(":")),
+      element("p", {}, finding.claim), finding.check && element("pre", {}, finding.check),
+      finding.answer && element("p", { class: "faint" }, `The agent answered: ${answerText(finding.answer)}`)))));
+}
+
 
 function gateView(gate, isNewestFailure) {
   const tone = gate.passed ? "good" : "bad";

@@ -154,7 +154,7 @@ const MARKUP = "<img src=x onerror=\"window.attacked=1\"><script>window.attacked
 
 /** Replaces every text that people read by markup. */
 function hostile(value, key) {
-  const kept = ["type", "seq", "at", "run_id", "version", "id", "outcome", "why", "kind", "end", "result", "change", "moment", "tag", "flow", "status", "level", "limit", "cost_source", "scope", "by", "name_of_state", "answer", "class", "unknown"];
+  const kept = ["type", "seq", "at", "run_id", "version", "id", "outcome", "why", "kind", "end", "result", "change", "moment", "tag", "flow", "status", "severity", "level", "limit", "cost_source", "scope", "by", "name_of_state", "answer", "class", "unknown"];
   if (typeof value === "string") return kept.includes(key) || /^\d{4}-\d\d-\d\dT/.test(value) ? value : `${value} ${MARKUP}`;
   if (Array.isArray(value)) return value.map((entry) => hostile(entry, key));
   if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, hostile(entry, name)]));
