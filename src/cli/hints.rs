@@ -29,10 +29,7 @@ impl CliError {
             Self::Serve(error) => serve_hints(error),
             Self::Untrusted { allow, .. } => untrusted_hints(allow),
             Self::Store(error) => store_hints(error),
-            Self::SettingsChanged { .. } => vec![
-                "to resume with the new configuration, add --yes".into(),
-                "to keep the old configuration, undo the change; to start over: ralph run".into(),
-            ],
+            Self::SettingsChanged { .. } => settings_changed_hints(),
             Self::CannotConfirm { .. }
             | Self::AlreadyExists { .. }
             | Self::NoIteration { .. }
@@ -77,6 +74,13 @@ impl CliError {
             | Self::Output(_) => self.file_hints(),
         }
     }
+}
+
+fn settings_changed_hints() -> Vec<String> {
+    vec![
+        "to resume with the new configuration, add --yes".into(),
+        "to keep the old configuration, undo the change; to start over: ralph run".into(),
+    ]
 }
 
 fn untrusted_hints(allow: &str) -> Vec<String> {
