@@ -1,5 +1,7 @@
 //! The state of a plan as text or JSON.
 
+use std::io::Write;
+
 use temporalio_client::{Client, WorkflowQueryOptions};
 
 use super::{INTERVAL, exit_code, status_of};
@@ -16,7 +18,7 @@ pub(super) async fn show(client: &Client, plan: &str, watch: bool, json: bool) -
             false => text(&status, &running),
         };
         if text != shown {
-            println!("{text}");
+            print_line(&text)?;
             shown = text;
         }
         if !watch || status.outcome.is_some() {
@@ -24,6 +26,11 @@ pub(super) async fn show(client: &Client, plan: &str, watch: bool, json: bool) -
         }
         tokio::time::sleep(INTERVAL).await;
     }
+}
+
+/// Without a reader, printing ends with an error instead of a panic.
+fn print_line(text: &str) -> Result<(), String> {
+    writeln!(std::io::stdout(), "{text}").map_err(|error| format!("cannot print: {error}"))
 }
 
 /// Prints the states as they change until the plan ends; returns the exit code of the plan.
@@ -36,12 +43,12 @@ pub(super) async fn follow(client: &Client, plan: &str) -> Result<u8, String> {
                 let line = (row.id.clone(), row.state.clone(), row.attempt);
                 if !shown.contains(&line) {
                     let why = row.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-                    println!("{:<24} {}{why}", row.id, row.state);
+                    print_line(&format!("{:<24} {}{why}", row.id, row.state))?;
                     shown.push(line);
                 }
             }
             if let Some(outcome) = &status.outcome {
-                println!("{}", end_of(&status));
+                print_line(&end_of(&status))?;
                 return Ok(exit_code(outcome));
             }
         }
