@@ -1,5 +1,6 @@
 //! F2: the gap between two iterations.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,16 +20,21 @@ const LONG: usize = 1_000_000;
 pub(crate) fn gap_between_iterations() -> Vec<Figure> {
     let (ours, baseline) = interleaved(
         5,
-        || median(ralph_gaps(ITERATIONS, SHORT)),
+        || median(ralph_gaps(ITERATIONS, SHORT, "")),
         || median(shell_gaps(ITERATIONS)),
+    );
+    let (with, without) = interleaved(
+        5,
+        || median(ralph_gaps(ITERATIONS, SHORT, "")),
+        || median(ralph_gaps(ITERATIONS, SHORT, "snapshots: off\n")),
     );
     let (long, short) = interleaved(
         3,
-        || median(ralph_gaps(ITERATIONS, LONG)),
-        || median(ralph_gaps(ITERATIONS, SHORT)),
+        || median(ralph_gaps(ITERATIONS, LONG, "")),
+        || median(ralph_gaps(ITERATIONS, SHORT, "")),
     );
     let before = cpu_time_of_children();
-    let gaps = ralph_gaps(MANY, SHORT);
+    let gaps = ralph_gaps(MANY, SHORT, "");
     let ralph_cpu = cpu_time_of_children() - before;
     let before = cpu_time_of_children();
     shell_gaps(MANY);
@@ -46,6 +52,7 @@ pub(crate) fn gap_between_iterations() -> Vec<Figure> {
             baseline,
             "≤ 2.5×",
         ),
+        Figure::times("the same, against one without snapshots", with, without, ""),
         Figure::times(
             "the same, last 100 of 1,000 against the first 100",
             last,
@@ -72,7 +79,7 @@ fn cpu_time_of_children() -> Duration {
 
 /// Each measurement uses a new directory. Some file systems check every recently freed inode before they allocate one, so
 /// deleting an earlier directory would slow down the measured run.
-fn ralph_gaps(iterations: usize, prompt: usize) -> Vec<Duration> {
+fn ralph_gaps(iterations: usize, prompt: usize, config: &str) -> Vec<Duration> {
     static DIRECTORIES: AtomicUsize = AtomicUsize::new(0);
     let log = fresh_log("ralph.log");
     let directory = workspace(
@@ -85,6 +92,9 @@ fn ralph_gaps(iterations: usize, prompt: usize) -> Vec<Duration> {
         "plain",
     );
     let _ = std::fs::write(directory.join("PROMPT.md"), "make it so\n".repeat(prompt / 11));
+    if let Ok(mut file) = std::fs::File::options().append(true).open(directory.join("ralph.yml")) {
+        let _ = file.write_all(config.as_bytes());
+    }
     time(ralph().args(["run", "-q"]).current_dir(&directory));
     gaps(&log)
 }

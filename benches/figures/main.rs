@@ -11,6 +11,7 @@ mod latency;
 mod run_list;
 mod sample;
 mod serve;
+mod snapshots;
 mod start;
 mod stream;
 mod tui;
@@ -35,6 +36,7 @@ const FIGURES: &[(&str, Measure)] = &[
     ("F9", start::size),
     ("F10", tui::measure),
     ("F11", serve::serve),
+    ("F12", snapshots::over_many_iterations),
 ];
 
 fn main() -> ExitCode {
