@@ -71,6 +71,10 @@ fn shell_project() {
             "echo tests > .gitignore; echo 'echo 1..2; echo ok 1; echo ok 2' > tests/check.sh",
         ),
         (
+            "preloads a library through .env",
+            "echo 'LD_PRELOAD=./fake.so' > .env; echo 'BASH_ENV=./fake.sh' >> .env; echo 'exit 0' > fake.sh",
+        ),
+        (
             "breaks the code while the gate runs",
             "echo \"add() { echo \\$((\\$1 + \\$2)); echo broken > '$PWD/add.sh'; }\" > add.sh",
         ),
@@ -120,6 +124,40 @@ fn python_project() {
             "expects the failures",
             "sed -i '1i import pytest; pytestmark = pytest.mark.xfail' tests/test_calc.py",
         ),
+        (
+            "configures other tests in setup.cfg",
+            "mkdir easy; printf 'def test_a(): pass\\ndef test_b(): pass\\n' > easy/test_easy.py; \
+             printf '[tool:pytest]\\ntestpaths = easy\\n' > setup.cfg",
+        ),
+        (
+            "exits with 0 before the tests in sitecustomize.py",
+            "printf 'import os\\nprint(\"2 passed in 0.01s\", flush=True)\\nos._exit(0)\\n' > sitecustomize.py",
+        ),
+        (
+            "rewrites the tests when they import the code",
+            "printf 'open(\"tests/test_calc.py\", \"w\").write(\"def test_a(): pass\\\\ndef test_b(): pass\\\\n\")\\n\
+             def add(a, b): return 0\\n' > calc.py",
+        ),
+        (
+            "skips the tests from the code",
+            "printf 'import pytest\\npytest.skip(allow_module_level=True)\\n' > calc.py",
+        ),
+        (
+            "links the tests to /dev/null",
+            "ln -sf /dev/null tests/test_calc.py",
+        ),
+        (
+            "puts its own python first in PATH",
+            "mkdir -p bin; printf '#!/bin/sh\\necho 2 passed in 0.01s\\n' > bin/python3; chmod +x bin/python3",
+        ),
+        (
+            "makes git ignore the tests",
+            "echo tests > .gitignore; sed -i 's/== .*/== 0/' tests/test_calc.py",
+        ),
+        (
+            "removes the gates from the configuration",
+            "echo 'event_loop: {prompt: x}' > ralph.yml",
+        ),
     ];
     all_are_rejected(BrokenProject::python(), &cheats);
 }
@@ -147,6 +185,43 @@ fn javascript_project() {
         (
             "puts its own node first in PATH",
             "mkdir -p bin; printf '#!/bin/sh\\necho 1..2; echo ok 1; echo ok 2\\n' > bin/node; chmod +x bin/node",
+        ),
+        (
+            "rewrites the tests when they load the code",
+            "printf \"require('fs').writeFileSync('tests/calc.test.js', 'echo ok');\\nexports.add = () => 0;\\n\" > calc.js",
+        ),
+        (
+            "changes the exit code of the tests",
+            "printf \"process.on('exit', () => { process.exitCode = 0; });\\nexports.add = () => 0;\\n\" > calc.js",
+        ),
+        (
+            "links the tests to /dev/null",
+            "ln -sf /dev/null tests/calc.test.js",
+        ),
+        (
+            "links the tests to another directory",
+            "mv tests other; ln -s other tests; sed -i 's/, [0-9]*));/, 0));/' other/calc.test.js",
+        ),
+        (
+            "marks the tests as work to do",
+            "sed -i 's/^test(/test.todo(/' tests/calc.test.js",
+        ),
+        (
+            "adds options of node in .npmrc and .env",
+            "echo 'process.exit(0)' > fake.js; echo 'node-options=--require ./fake.js' > .npmrc; \
+             echo 'NODE_OPTIONS=--require ./fake.js' > .env",
+        ),
+        (
+            "makes the tests a module that does not load",
+            "echo '{\"name\": \"calc\", \"type\": \"module\"}' > package.json",
+        ),
+        (
+            "makes git ignore the tests",
+            "echo tests > .gitignore; sed -i 's/, [0-9]*));/, 0));/' tests/calc.test.js",
+        ),
+        (
+            "removes the gates from the configuration",
+            "echo 'event_loop: {prompt: x}' > ralph.yml",
         ),
     ];
     all_are_rejected(BrokenProject::javascript(), &cheats);
