@@ -15,7 +15,7 @@ use ralph::engine::{
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
     AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, OnLimit,
-    Session, Timing,
+    OnRejected, Session, Timing,
 };
 use ralph::store::{Run, StateDirectory};
 use ralph::transcript::{self, AdapterContext};
@@ -177,6 +177,7 @@ fn policy() -> Policy {
         on_declared_failure: OnDeclaredFailure::Stop,
         on_limit: OnLimit::Wait,
         checkpoint: None,
+        on_rejected: OnRejected::Keep,
         session: Session::Fresh,
         questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),
@@ -201,5 +202,6 @@ fn header() -> RunHeader {
         max_tokens: None,
         max_cost_usd: None,
         settings_sha256: None,
+        forked_from: None,
     }
 }

@@ -92,7 +92,10 @@ fn ralph_gaps(iterations: usize, prompt: usize, config: &str) -> Vec<Duration> {
         "plain",
     );
     let _ = std::fs::write(directory.join("PROMPT.md"), "make it so\n".repeat(prompt / 11));
-    if let Ok(mut file) = std::fs::File::options().append(true).open(directory.join("ralph.yml")) {
+    if let Ok(mut file) = std::fs::File::options()
+        .append(true)
+        .open(directory.join("ralph.yml"))
+    {
         let _ = file.write_all(config.as_bytes());
     }
     time(ralph().args(["run", "-q"]).current_dir(&directory));

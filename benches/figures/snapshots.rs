@@ -113,7 +113,8 @@ fn timed(work: impl FnOnce()) -> Duration {
 }
 
 fn path(root: &Path, file: usize) -> PathBuf {
-    root.join(format!("d{:03}", file % 250)).join(format!("f{file}.txt"))
+    root.join(format!("d{:03}", file % 250))
+        .join(format!("f{file}.txt"))
 }
 
 /// Text that compresses about as well as source code.
@@ -133,7 +134,11 @@ fn create(root: &Path, size: &Size) {
         let _ = path.parent().map(fs::create_dir_all);
         let _ = fs::write(path, text(file, size.bytes));
     }
-    for args in [&["init", "--quiet"][..], &["add", "-A"], &["commit", "--quiet", "-m", "first"]] {
+    for args in [
+        &["init", "--quiet"][..],
+        &["add", "-A"],
+        &["commit", "--quiet", "-m", "first"],
+    ] {
         time(git(root).args(args));
     }
     sync_disk();
@@ -149,7 +154,14 @@ fn change(root: &Path, size: &Size, iteration: usize) {
 
 fn git(root: &Path) -> Command {
     let mut command = Command::new("git");
-    command.args(["-c", "user.name=b", "-c", "user.email=b@localhost", "-c", "gc.auto=0"]);
+    command.args([
+        "-c",
+        "user.name=b",
+        "-c",
+        "user.email=b@localhost",
+        "-c",
+        "gc.auto=0",
+    ]);
     command.current_dir(root);
     command
 }

@@ -2,4 +2,7 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ralph_fuzz::imported_config(ralph::config::ImportedFile::Ralphex, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ralph_fuzz::imported_config(
+    ralph::config::ImportedFile::Ralphex,
+    bytes
+));

@@ -15,7 +15,7 @@ use ralph::event::{
 };
 use ralph::policy::{
     AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, OnLimit,
-    Session, Timing,
+    OnRejected, Session, Timing,
 };
 
 const PROMPT: &str = "Do the task.\nWhen done, print\nLOOP_COMPLETE\n";
@@ -134,6 +134,7 @@ fn header() -> RunHeader {
         max_tokens: None,
         max_cost_usd: None,
         settings_sha256: None,
+        forked_from: None,
     }
 }
 
@@ -187,6 +188,7 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
         on_declared_failure: OnDeclaredFailure::Stop,
         on_limit: OnLimit::Wait,
         checkpoint: None,
+        on_rejected: OnRejected::Keep,
         session: Session::Fresh,
         questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),

@@ -113,6 +113,8 @@ pub(super) enum CliError {
     ToolsNotReported { hat: String, agent: String },
     #[error("gate `{gate}` runs in a clean checkout, which needs snapshots, but `snapshots` is off")]
     SnapshotsRequired { gate: String },
+    #[error("`event_loop.on_rejected: restore` needs snapshots, but `snapshots` is off")]
+    RestoreNeedsSnapshots,
     #[error(transparent)]
     Fleet(FleetError),
     #[error(transparent)]
@@ -249,6 +251,7 @@ impl CliError {
             | Self::RoleWithoutModel { .. }
             | Self::GatesRequired
             | Self::SnapshotsRequired { .. }
+            | Self::RestoreNeedsSnapshots
             | Self::InputUnreadable { .. }
             | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. }

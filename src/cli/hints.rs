@@ -70,6 +70,7 @@ impl CliError {
             | Self::Lifeline { .. }
             | Self::GatesRequired
             | Self::SnapshotsRequired { .. }
+            | Self::RestoreNeedsSnapshots
             | Self::NoTerminal { .. }
             | Self::Output(_) => self.file_hints(),
         }
@@ -115,6 +116,9 @@ impl CliError {
             }
             Self::Unwritable { .. } => {
                 vec!["check the path, disk space and permissions".into()]
+            }
+            Self::RestoreNeedsSnapshots => {
+                vec!["remove `snapshots: off`, or set `on_rejected: keep`".into()]
             }
             Self::SnapshotsRequired { .. } => {
                 vec!["remove `snapshots: off`, or `in: clean` and `protect` of the gate".into()]

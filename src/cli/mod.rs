@@ -32,6 +32,8 @@ mod exit;
 mod export;
 mod fleet;
 mod fleet_error;
+mod fork;
+mod fork_setup;
 mod front_end;
 mod gates;
 mod hats;
@@ -44,6 +46,9 @@ mod outcome;
 mod plan;
 mod policy;
 mod prompt;
+mod race;
+mod receipt;
+mod receipt_check;
 mod replay;
 mod restore;
 mod resume;
@@ -65,6 +70,7 @@ mod serve;
 mod setting_text;
 mod show;
 mod snapshots;
+mod ssh_signature;
 mod suggest;
 mod tell;
 mod tools;
@@ -164,6 +170,7 @@ fn log_start(command: &CliCommand) -> LogStart {
             | CliCommand::Understand(_)
             | CliCommand::Demo(_)
             | CliCommand::Bench(_)
+            | CliCommand::Fork(_)
             | CliCommand::Attach(_)
             | CliCommand::Top(_)
             | CliCommand::Replay(_)
@@ -189,8 +196,11 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Diff(arguments) => diff::diff(arguments, terminal, host),
         CliCommand::Review(arguments) => review::review(arguments, terminal, host),
         CliCommand::Restore(arguments) => restore::restore(arguments, terminal, host),
+        CliCommand::Fork(arguments) => fork::fork(arguments, terminal, host),
+        CliCommand::Race(arguments) => race::race(arguments, terminal, host),
         CliCommand::Logs(arguments) => logs::logs(arguments, terminal, host),
-        CliCommand::Verify(arguments) => verify::verify(arguments, terminal),
+        CliCommand::Receipt(arguments) => receipt::receipt(arguments, terminal, host),
+        CliCommand::Verify(arguments) => verify::verify(arguments, terminal, host),
         CliCommand::Clean(arguments) => clean::clean(arguments, terminal, host),
         CliCommand::Export(arguments) => export::export(arguments, terminal, host),
         CliCommand::Agents(arguments) => match &arguments.command {
@@ -244,6 +254,7 @@ fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let conflict = match &arguments.command {
         CliCommand::Run(run) => run.conflict_with_json(),
         CliCommand::Understand(understand) => understand.show.conflict_with_json(),
+        CliCommand::Fork(fork) => fork.run.show.conflict_with_json(),
         _ => None,
     };
     match conflict {

@@ -56,6 +56,7 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
         on_declared_failure: event_loop.on_declared_failure,
         on_limit: event_loop.on_limit,
         checkpoint: checkpoint(event_loop),
+        on_rejected: event_loop.on_rejected,
         session: plan.settings.session,
         workspace_checks: WorkspaceChecks {
             progress: match event_loop.max_no_progress {

@@ -84,6 +84,10 @@ fn target(what: &str, store: &SnapshotStore, host: &Host) -> Result<(SnapshotId,
     if let Some(name) = IterationName::parse(what) {
         let snapshots = RunSnapshots::of(Some(&name.run), host)?;
         let target = snapshots.after(name.iteration)?;
+        if snapshots.store.directory() != store.directory() {
+            // A fork, or another run elsewhere.
+            store.adopt_objects(&snapshots.store)?;
+        }
         let newest = RunSnapshots::of(None, host)?.last();
         let recorded = [snapshots.last()?].into_iter().chain(newest);
         return Ok((target, recorded.collect()));

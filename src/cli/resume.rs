@@ -34,7 +34,16 @@ pub(super) fn resume(
     terminal: &Terminal,
     host: &Host,
 ) -> Result<Exit, CliError> {
-    let context = Context::here(host)?;
+    resume_in(&Context::here(host)?, arguments, given, terminal)
+}
+
+/// Resumes a run of the project in the context's directory.
+pub(super) fn resume_in(
+    context: &Context,
+    arguments: &RunArguments,
+    given: Option<&str>,
+    terminal: &Terminal,
+) -> Result<Exit, CliError> {
     let now = Timestamp::now();
     let run = Run::reopen(&context.project()?, given.unwrap_or(LATEST), now)?;
     let id = run.id().to_owned();
@@ -50,6 +59,7 @@ pub(super) fn resume(
         return Ok(Exit::Success);
     }
     let saved = read_saved(&run, &restored)?;
+    restored.continue_as(saved.header.forked_from.as_ref());
     let flags = saved.merged_flags(&arguments.overrides()?);
     let mut loaded = context.load(flags.clone(), arguments.choice.config.as_ref())?;
     let changes = saved.changes(&loaded.settings);
@@ -60,7 +70,7 @@ pub(super) fn resume(
         .filter(|change| loaded.origin(&change.key) != Origin::Flag || !is_set(&given_flags, &change.key))
         .collect();
     confirm_changes(&unexpected, arguments, terminal)?;
-    consent::require(&context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
+    consent::require(context, &loaded, Consent::of(arguments.choice.trust), terminal)?;
     // Processes that the user started with the run's id, such as a shell, have no iteration.
     let of_agents = [("RALPH_RUN_ID", Some(id.as_str())), ("RALPH_ITERATION", None)];
     let stopped = stop_by_env(&of_agents, GRACE);
@@ -70,10 +80,11 @@ pub(super) fn resume(
     }
     agent_mode::fall_back_to_autonomous(&mut loaded.settings, &arguments.show, terminal)?;
     let hook_directory = context.command_directory(&loaded, "hooks");
-    let mut plan = RunPlan::new(&context, loaded.settings)?;
+    let mut plan = RunPlan::new(context, loaded.settings)?;
     plan.hook_directory = Some(hook_directory);
     plan.show_warnings(terminal)?;
     plan.flags = flags;
+    plan.forked_from.clone_from(&saved.header.forked_from);
     plan.asking = arguments.asking();
     let mut changed: Vec<String> = changes.iter().map(ToString::to_string).collect();
     changed.extend(agent_change(&saved.header, &plan));
@@ -93,7 +104,7 @@ pub(super) fn resume(
         beginning,
         restored: Some(restored),
     };
-    plan.execute_from(start, &context, front_ends)
+    plan.execute_from(start, context, front_ends)
 }
 
 /// Reads `run.json`, whose hash must be in the journal.

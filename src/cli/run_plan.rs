@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use crate::agent::{Invocation, ResolvedAgent};
 use crate::config::{self, PartialSettings, PriceList, Settings};
 use crate::engine::{AskPolicy, Engine, Hats, RestoredRun, first_prompt};
-use crate::event::{FORMAT_VERSION, RunHeader};
+use crate::event::{FORMAT_VERSION, ForkOrigin, RunHeader};
+use crate::policy::OnRejected;
 use crate::run::{
     self, Beginning, FrontEnds, HookCommands, PromptSource, RunAgent, SavedRun, Setup, Watched,
 };
@@ -39,6 +40,8 @@ pub(super) struct RunPlan {
     /// The directory in which hooks run; `None` for the working directory.
     pub(super) hook_directory: Option<PathBuf>,
     pub(super) prices: Option<PriceList>,
+    /// The iteration of another run that the run continues.
+    pub(super) forked_from: Option<ForkOrigin>,
 }
 
 impl RunPlan {
@@ -51,6 +54,9 @@ impl RunPlan {
         {
             let gate = gate.name.clone();
             return Err(CliError::SnapshotsRequired { gate });
+        }
+        if !settings.snapshots.enabled && settings.event_loop.on_rejected == OnRejected::Restore {
+            return Err(CliError::RestoreNeedsSnapshots);
         }
         let rules = settings.hats.values().cloned().collect();
         let hats = Hats::starting_with(&settings.event_loop.starting_event, rules)?;
@@ -68,6 +74,7 @@ impl RunPlan {
             run_id: None,
             hook_directory: None,
             prices,
+            forked_from: None,
         };
         // Report an invalid prompt now instead of in the first iteration.
         plan.first_call(Path::new("prompt.md"))?;
@@ -206,6 +213,7 @@ impl RunPlan {
             max_tokens: self.settings.event_loop.max_tokens,
             max_cost_usd: self.settings.event_loop.max_cost_usd,
             settings_sha256: None,
+            forked_from: self.forked_from.clone(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::event::{Finding, FindingStatus, GateResult, IterationOutcome};
+use crate::event::{ChangedFile, Finding, FindingStatus, GateResult, IterationOutcome};
 use crate::run::{RunDetails, facts};
 use crate::ui::clean::clean;
 use crate::ui::{
@@ -262,11 +262,8 @@ fn changed_files(attempts: &[AttemptSummary], terminal: &Terminal) -> String {
         .iter()
         .filter(|attempt| attempt.changes.as_ref().is_some_and(|changes| changes.files > 0))
         .map(|attempt| {
-            format!(
-                "  {:<4} {}\n",
-                number(attempt),
-                one_line(&attempt.files.join(", "))
-            )
+            let files: Vec<String> = attempt.changed_files.iter().map(ChangedFile::label).collect();
+            format!("  {:<4} {}\n", number(attempt), one_line(&files.join(", ")))
         })
         .collect();
     if changed.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::run::{ForkError, ReceiptError};
 use crate::snapshot::SnapshotError;
 
 use super::exit::Exit;
@@ -18,6 +19,22 @@ pub(super) enum UndoError {
     },
     #[error("{} not been recorded and would be lost:\n  {}", has_changes(files.len()), listed(files))]
     Unrecorded { files: Vec<String> },
+    #[error("`{name}` does not name an iteration of a run")]
+    NoIteration { name: String },
+    #[error("cannot create the directory of the fork: {why}")]
+    NoForkWorkspace { why: String },
+    #[error("cannot create the fork")]
+    Fork(#[source] ForkError),
+    #[error("the run has no gates, so no agent could win")]
+    RaceWithoutGates,
+    #[error("run {id} is still active")]
+    RunActive { id: String },
+    #[error("cannot sign the receipt: {why}")]
+    Unsigned { why: String },
+    #[error("cannot create the receipt")]
+    Receipt(#[source] ReceiptError),
+    #[error("a newer ralph wrote this receipt (format {version})")]
+    NewerReceipt { version: u32 },
     #[error("a restore of this project was interrupted")]
     RestoreInterrupted,
     #[error("no restore of this project was interrupted")]
@@ -31,7 +48,11 @@ pub(super) enum UndoError {
 impl UndoError {
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Snapshot(_) => Exit::Failed,
+            Self::Snapshot(_)
+            | Self::Receipt(_)
+            | Self::Fork(_)
+            | Self::NoForkWorkspace { .. }
+            | Self::Unsigned { .. } => Exit::Failed,
             _ => Exit::Usage,
         }
     }
@@ -51,10 +72,23 @@ impl UndoError {
                 vec!["to overwrite them, pass --yes; their content is recorded first, so that it can be restored".into()]
             }
             Self::RestoreInterrupted => vec!["to complete it: ralph restore --continue".into()],
-            Self::UnknownSnapshot { .. } => {
+            Self::NoForkWorkspace { .. } => vec!["to create it elsewhere: --into DIR".into()],
+            Self::Fork(_) => vec!["check disk space and the permissions of the state directory".into()],
+            Self::RaceWithoutGates => vec!["start the run with --gate COMMAND, or configure `gates`".into()],
+            Self::NoIteration { .. } | Self::UnknownSnapshot { .. } => {
                 vec!["name an iteration of a run, such as 20261115-2045@6, or @6 for the newest run".into()]
             }
             Self::OutsideProject { .. } => vec!["pass a path inside the project".into()],
+            Self::RunActive { id } => vec![format!(
+                "the receipt is written when it ends; to stop it: ralph tell {id} --stop"
+            )],
+            Self::Unsigned { .. } => {
+                vec!["pass an SSH key that needs no passphrase here, or whose agent is running".into()]
+            }
+            Self::Receipt(_) => {
+                vec!["`ralph clean` removes snapshots with their runs; check the state directory".into()]
+            }
+            Self::NewerReceipt { .. } => vec!["use that ralph, or a newer one".into()],
             Self::NothingToContinue => Vec::new(),
         }
     }

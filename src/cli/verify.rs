@@ -1,7 +1,8 @@
-//! `ralph verify`: checks the hash chain of a run's journal.
+//! `ralph verify`: checks the hash chain of a run's journal, or a receipt.
 
 use serde::Serialize;
 
+use crate::run::Host;
 use crate::store::{ChainReport, ChainState, id_from_path, verify_chain};
 use crate::ui::clean::clean;
 use crate::ui::{Terminal, Tone, pretty_json, units};
@@ -10,6 +11,7 @@ use super::args::VerifyArguments;
 use super::common::ignore_broken_pipe;
 use super::error::CliError;
 use super::exit::Exit;
+use super::receipt_check::{ReceiptCheck, Step, StepState, read_receipt};
 use super::run_lookup::resolve_run;
 
 #[derive(Debug, Serialize)]
@@ -24,7 +26,25 @@ struct Verification {
     problem: Option<String>,
 }
 
-pub(super) fn verify(arguments: &VerifyArguments, terminal: &Terminal) -> Result<Exit, CliError> {
+/// The result of checking a receipt.
+#[derive(Debug, Serialize)]
+struct ReceiptVerification<'a> {
+    id: &'a str,
+    verified: bool,
+    steps: &'a [Step],
+}
+
+pub(super) fn verify(
+    arguments: &VerifyArguments,
+    terminal: &Terminal,
+    host: &Host,
+) -> Result<Exit, CliError> {
+    let path = arguments.run.as_deref();
+    if let Some((path, receipt)) = path.and_then(|path| Some((path, read_receipt(path)?))) {
+        let mut check = ReceiptCheck::new(receipt, path, arguments, host)?;
+        check.verify(terminal)?;
+        return print_receipt(&check, arguments, terminal);
+    }
     let directory = resolve_run(arguments.run.as_deref())?;
     let journal = directory.join("events.jsonl");
     let report = verify_chain(&journal, arguments.head.as_deref())?;
@@ -45,6 +65,45 @@ pub(super) fn verify(arguments: &VerifyArguments, terminal: &Terminal) -> Result
         false => Exit::Failed,
     };
     terminal.print(&text).map(|()| exit).or_else(ignore_broken_pipe)
+}
+
+fn print_receipt(
+    check: &ReceiptCheck<'_>,
+    arguments: &VerifyArguments,
+    terminal: &Terminal,
+) -> Result<Exit, CliError> {
+    let verification = ReceiptVerification {
+        id: check.run_id(),
+        verified: !check.failed(),
+        steps: &check.steps,
+    };
+    let (mark, tone, sentence, exit) = match verification.verified {
+        true => ("✓", Tone::Good, "Verified.", Exit::Success),
+        false => ("✗", Tone::Bad, "Not verified.", Exit::Failed),
+    };
+    let text = match arguments.json {
+        true => pretty_json(&verification),
+        false => {
+            let steps: String = check.steps.iter().map(|step| line(step, terminal)).collect();
+            let mark = terminal.styled(mark, tone);
+            format!("{mark} {}: {sentence}\n{steps}", clean(check.run_id()))
+        }
+    };
+    terminal.print(&text).map(|()| exit).or_else(ignore_broken_pipe)
+}
+
+fn line(step: &Step, terminal: &Terminal) -> String {
+    let (mark, tone) = match step.state {
+        StepState::Passed => ("✓", Tone::Good),
+        StepState::Failed => ("✗", Tone::Bad),
+        StepState::Skipped => ("–", Tone::Faint),
+    };
+    let text = clean(&step.text).replace('\n', "\n    ");
+    format!(
+        "  {} {}: {text}\n",
+        terminal.styled(mark, tone),
+        clean(&step.what)
+    )
 }
 
 fn problem(report: &ChainReport, head: Option<&str>) -> Option<String> {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::section::section;
 use crate::policy::{
-    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, OnLimit, PartialHat, PartialHooks, PartialWorktree,
-    START_TOPIC, Seconds, Session, Worktree,
+    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, OnLimit, OnRejected, PartialHat, PartialHooks,
+    PartialWorktree, START_TOPIC, Seconds, Session, Worktree,
 };
 
 use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text, switch_or_section};
@@ -213,6 +213,9 @@ section! {
         result_grace_seconds: Seconds = Seconds(30),
         /// What to do when the agent reports that it failed.
         on_declared_failure: OnDeclaredFailure = OnDeclaredFailure::default(),
+        /// What happens to the files when an iteration breaks a gate that passed before: they are kept, or restored to the state in
+        /// which the gate passed.
+        on_rejected: OnRejected = OnRejected::default(),
         /// Maximum length of an output line. Longer lines are truncated.
         #[check(range(min = 4096, max = 4_294_967_296_u64), extend("format" = "bytes"))]
         max_line_bytes: u64 = 256 * 1024 * 1024,

@@ -90,6 +90,7 @@ impl Engine {
             EngineState::AgentRunning(attempt) => Some(attempt.usage.clone()),
             EngineState::Inspecting(inspection) => Some(inspection.attempt.usage.clone()),
             EngineState::GateRunning(gate_run) => Some(gate_run.usage()),
+            EngineState::RollingBack(rollback) => Some(rollback.attempt.usage.clone()),
             EngineState::AwaitingConfirmation(pending) => Some(pending.attempt.usage.clone()),
             EngineState::New
             | EngineState::ReadingPrompt

@@ -275,8 +275,7 @@ impl Engine {
             return self.run_gate(at, out);
         }
         self.notes.gate_rejection = rejection;
-        let rejected_by = Some(name);
-        self.end_iteration(at, IterationOutcome::Continued { rejected_by }, out);
+        self.reject_claim(at, name, result, out);
     }
 
     /// The outcome of the run if a gate before the first iteration did not fail as required.

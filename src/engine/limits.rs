@@ -16,6 +16,7 @@ impl Engine {
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Inspecting(_)
+            | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Finished => {}
             EngineState::Paused { .. } => self.question_expired(at, out),
@@ -80,6 +81,8 @@ impl Engine {
                 }));
                 self.stop(at, StopCause::Interrupt, out);
             }
+            // The restore is completed first, so that no half of it is left.
+            EngineState::RollingBack(_) => {}
             EngineState::AwaitingConfirmation(_) => self.decline_completion(at, out),
             EngineState::Inspecting(_) => self.abandon_inspection(at, out),
             EngineState::Ending(_) => self.end_now(out),
@@ -107,6 +110,7 @@ impl Engine {
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
             | EngineState::Inspecting(_)
+            | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Ending(_)
             | EngineState::Finished => return self.interrupt(at, Interrupt::Quit, out),
@@ -137,6 +141,7 @@ impl Engine {
             | EngineState::Inspecting(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
+            | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Ending(_)
             | EngineState::Finished => return,
@@ -167,6 +172,7 @@ impl Engine {
             | EngineState::Inspecting(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
+            | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Ending(_)
             | EngineState::Finished => return,
@@ -227,6 +233,7 @@ impl Engine {
             | EngineState::Inspecting(_)
             | EngineState::Checkpointing(_)
             | EngineState::GateRunning(_)
+            | EngineState::RollingBack(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
             | EngineState::AwaitingConfirmation(_)
@@ -261,6 +268,7 @@ impl Engine {
                 Some(&of_gates)
             }
             EngineState::Inspecting(inspection) => Some(&inspection.attempt.usage),
+            EngineState::RollingBack(rollback) => Some(&rollback.attempt.usage),
             EngineState::AwaitingConfirmation(pending) => Some(&pending.attempt.usage),
             EngineState::New
             | EngineState::ReadingPrompt

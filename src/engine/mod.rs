@@ -59,6 +59,7 @@ mod rate_limit_phrases;
 mod reset_time;
 mod restore;
 mod review;
+mod rollback;
 mod sessions;
 mod snapshots;
 mod status_block;
@@ -105,8 +106,9 @@ use gates::GateRun;
 use hats::HatQueue;
 use health::Health;
 use progress::Progress;
-use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes};
+use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes, Restored};
 use review::{ReviewLog, ReviewRun};
+use rollback::PassedSnapshots;
 use sessions::Sessions;
 use snapshots::Snapshots;
 use unknown_output::{Recording, UnknownCounts};
@@ -177,6 +179,8 @@ pub enum Input {
         moment: SnapshotMoment,
         taken: Result<Box<SnapshotRecord>, String>,
     },
+    /// The files of a snapshot were restored, or could not be for this reason.
+    SnapshotRestored(Result<Box<SnapshotRecord>, String>),
     /// The session that the next iteration resumes.
     SessionResolved(Option<String>),
     /// A hook has ended; the text is a problem to report.
@@ -256,6 +260,11 @@ pub enum Action {
     },
     /// Determine the free disk space.
     CheckDisk,
+    /// Restore the files of a snapshot and record them.
+    RestoreSnapshot {
+        iteration: u64,
+        id: String,
+    },
     /// Compare the workspace with the last scan.
     CheckPaths,
     /// Ask the driver for the session that the next iteration resumes.
@@ -349,6 +358,7 @@ pub struct Engine {
     user_messages: UserMessages,
     progress: Progress,
     snapshots: Snapshots,
+    passed_snapshots: PassedSnapshots,
     published: published::PublishedTopics,
     commands: commands::CommandState,
     keyboard: interactive::KeyboardState,
@@ -379,6 +389,8 @@ enum EngineState {
     GateRunning(Box<GateRun>),
     /// The iteration has ended; its checkpoint is being taken.
     Checkpointing(Box<checkpoint::Checkpoint>),
+    /// The files are restored after a gate has failed.
+    RollingBack(Box<rollback::Rollback>),
     /// The interactive agent has exited; the user is asked whether the work is done.
     AwaitingConfirmation(Box<interactive::PendingConfirmation>),
     Waiting {
@@ -406,6 +418,7 @@ impl EngineState {
             Self::AgentRunning(attempt) => Some(*attempt),
             Self::Inspecting(inspection) => Some(inspection.attempt),
             Self::GateRunning(gate_run) => gate_run.into_attempt(),
+            Self::RollingBack(rollback) => Some(rollback.attempt),
             Self::AwaitingConfirmation(pending) => Some(pending.attempt),
             Self::New
             | Self::ReadingPrompt
@@ -446,6 +459,7 @@ impl Engine {
             user_messages: UserMessages::default(),
             progress: Progress::default(),
             snapshots: Snapshots::default(),
+            passed_snapshots: PassedSnapshots::default(),
             published: published::PublishedTopics::default(),
             commands: commands::CommandState::default(),
             keyboard: interactive::KeyboardState::default(),
@@ -472,6 +486,7 @@ impl Engine {
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Inspecting(_)
+            | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Finished => None,
             EngineState::Paused { expires, .. } => *expires,
@@ -554,6 +569,7 @@ impl Engine {
             Input::AgentEnded { end, swept } => self.agent_ended(at, end, swept, out),
             Input::PathsChecked(violations) => self.paths_checked(at, violations, out),
             Input::SnapshotTaken { moment, taken } => self.snapshot_taken(at, moment, taken, out),
+            Input::SnapshotRestored(restored) => self.snapshot_restored(at, restored, out),
             Input::SessionResolved(id) => self.session_resolved(at, id.as_deref(), out),
             Input::HookEnded(problem) => self.hook_ended(problem, out),
             Input::GateEnded(ended) => self.gate_ended(at, ended, out),
@@ -596,6 +612,7 @@ impl Engine {
             if let Action::Emit(event) = action {
                 self.user_messages.apply(event);
                 self.progress.apply(event);
+                self.passed_snapshots.apply(event);
                 self.published.apply(event);
                 self.reviews.apply(event);
             }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::policy::{AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure, OnLimit, Session, Timing};
+use crate::policy::{
+    AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure, OnLimit, OnRejected, Session, Timing,
+};
 
 use super::ending::HookKind;
 use super::hats::Hats;
@@ -39,6 +41,7 @@ pub struct Policy {
     pub on_limit: OnLimit,
     /// The command that runs after each iteration, before the next one starts.
     pub checkpoint: Option<Gate>,
+    pub on_rejected: OnRejected,
     pub session: Session,
     pub workspace_checks: WorkspaceChecks,
     /// Whether a snapshot is taken at the start and after each agent.

@@ -19,6 +19,15 @@ pub(crate) struct PromptNotes {
     pub(crate) findings: Option<String>,
     /// Files that the previous attempt changed outside the allowed paths.
     pub(crate) violated_paths: Vec<String>,
+    pub(crate) files_restored: Restored,
+}
+
+/// Whether the files were restored because the previous attempt broke a gate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Restored {
+    #[default]
+    No,
+    Yes,
 }
 
 /// A gate that failed after the agent claimed to be done.
@@ -95,6 +104,12 @@ pub(crate) fn compose(task: &str, rules: PromptRules<'_>, gates: &[&str], notes:
     };
     if let Some(gate_rejection) = rejection.filter(|rejection| !is_explained(rejection)) {
         section(&explain_gate_rejection(gate_rejection));
+    }
+    if notes.files_restored == Restored::Yes {
+        section(
+            "This gate had passed before. All files were restored to their state from then, so your changes since are undone. \
+             Make them again without breaking the gate.",
+        );
     }
     if let Some(findings) = &notes.findings {
         section(findings);

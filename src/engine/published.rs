@@ -59,6 +59,7 @@ impl Engine {
             | EngineState::ReadingPrompt
             | EngineState::Checkpointing(_)
             | EngineState::GateRunning(_)
+            | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }

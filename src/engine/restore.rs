@@ -8,11 +8,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::progress::Progress;
-use super::prompt::{GateRejection, PromptNotes};
+use super::prompt::{GateRejection, PromptNotes, Restored};
 use super::published::PublishedTopics;
 use super::user_messages::UserMessages;
 use super::*;
-use crate::event::{Meta, Record, Resumption};
+use crate::event::{ForkOrigin, Meta, Record, Resumption};
 
 /// The state of a run that is to be resumed.
 #[derive(Debug, Default)]
@@ -40,6 +40,7 @@ pub struct RestoredRun {
     gate_command: String,
     user_messages: UserMessages,
     progress: Progress,
+    passed_snapshots: PassedSnapshots,
     published: PublishedTopics,
     hats: HatHistory,
     received_commands: Vec<String>,
@@ -109,9 +110,11 @@ impl RestoredRun {
         }
         self.skip(record.seq, record.at);
         self.fold_parts(&record.event);
+        self.apply_to_notes(&record.event);
         match &record.event {
             RunEvent::RunStarted(header) => self.set_header(header),
             RunEvent::RunResumed(resumption) => {
+                self.continue_as(resumption.header.forked_from.as_ref());
                 self.set_header(&resumption.header);
                 self.outcome = None;
             }
@@ -126,17 +129,6 @@ impl RestoredRun {
                 (self.next_notes, self.resets_at) = (None, None);
             }
             RunEvent::Transcript { event, .. } => self.apply_transcript(event),
-            RunEvent::AgentEnded { .. } => self.next_notes = Some(PromptNotes::default()),
-            RunEvent::MarkerIgnored { marker, reason, .. } => {
-                let notes = self.next_notes.get_or_insert_default();
-                notes.ignored_marker = Some((marker.clone(), reason.clone().into()));
-            }
-            RunEvent::GateStarted { command, .. } => self.gate_command.clone_from(command),
-            RunEvent::GateEnded { .. } => {
-                if let Some(rejection) = GateRejection::of(&record.event, &self.gate_command) {
-                    self.next_notes.get_or_insert_default().gate_rejection = Some(rejection);
-                }
-            }
             RunEvent::IterationEnded { outcome, usage, .. } => self.iteration_ended(outcome, usage),
             RunEvent::Waiting {
                 why: WaitReason::RateLimit | WaitReason::Overload,
@@ -168,6 +160,7 @@ impl RestoredRun {
     fn fold_parts(&mut self, event: &RunEvent) {
         self.user_messages.apply(event);
         self.progress.apply(event);
+        self.passed_snapshots.apply(event);
         self.published.apply(event);
         self.reviews.apply(event);
         self.hats.apply(event);
@@ -182,6 +175,44 @@ impl RestoredRun {
             }
             _ => {}
         }
+    }
+
+    /// Collects what the prompt of the next iteration explains.
+    fn apply_to_notes(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::AgentEnded { .. } => self.next_notes = Some(PromptNotes::default()),
+            RunEvent::MarkerIgnored { marker, reason, .. } => {
+                let notes = self.next_notes.get_or_insert_default();
+                notes.ignored_marker = Some((marker.clone(), reason.clone().into()));
+            }
+            RunEvent::GateStarted { command, .. } => self.gate_command.clone_from(command),
+            RunEvent::GateEnded { .. } => {
+                if let Some(rejection) = GateRejection::of(event, &self.gate_command) {
+                    self.next_notes.get_or_insert_default().gate_rejection = Some(rejection);
+                }
+            }
+            RunEvent::Snapshot(snapshot) if snapshot.moment == SnapshotMoment::Restored => {
+                self.next_notes.get_or_insert_default().files_restored = Restored::Yes;
+            }
+            // Without effect on the next prompt.
+            _ => {}
+        }
+    }
+
+    /// Forgets what belongs to the run from which this one was forked: its sessions, its completion and its waits.
+    pub fn continue_as(&mut self, forked_from: Option<&ForkOrigin>) {
+        let known = self
+            .header
+            .as_ref()
+            .and_then(|header| header.forked_from.as_ref());
+        if forked_from == known {
+            return;
+        }
+        self.sessions.clear();
+        self.limits.clear();
+        self.progress.reset();
+        (self.completed, self.outcome, self.resets_at) = (None, None, None);
+        (self.failures_in_a_row, self.limits_in_a_row) = (0, 0);
     }
 
     /// Skips a record that was not parsed, except for its number and time.
@@ -374,6 +405,7 @@ impl Engine {
         engine.user_messages = restored.user_messages;
         engine.restore_received(restored.received_commands);
         engine.progress = restored.progress;
+        engine.passed_snapshots = restored.passed_snapshots;
         engine.published = restored.published;
         engine.reviews = restored.reviews;
         engine.completed = restored.completed;

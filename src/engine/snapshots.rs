@@ -47,7 +47,7 @@ impl Engine {
         }
         // Only the snapshot after an agent is one of the checks that its evaluation waits for.
         match moment {
-            SnapshotMoment::Start => {}
+            SnapshotMoment::Start | SnapshotMoment::Restored => {}
             SnapshotMoment::End => self.snapshot_inspected(at, out),
         }
     }

@@ -37,8 +37,8 @@ pub use outcome::{
     RunLimit, RunOutcome, TimeLimit,
 };
 pub use run::{
-    AgentChangeReason, GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName, TEMPORARY_STATE,
-    UnknownOutput, WaitReason,
+    AgentChangeReason, ForkOrigin, GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName,
+    TEMPORARY_STATE, UnknownOutput, WaitReason,
 };
 pub use secrets::Secrets;
 pub use snapshot::{ChangedFile, SnapshotMoment, SnapshotRecord};

@@ -266,6 +266,16 @@ pub struct RunHeader {
     /// SHA-256 of run.json, which contains the settings and the flags of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings_sha256: Option<String>,
+    /// The iteration of another run that this run continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkOrigin>,
+}
+
+/// An iteration of a run from whose end another run continues.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForkOrigin {
+    pub run: String,
+    pub iteration: u64,
 }
 
 /// The start of the name of a state directory that is deleted after its run, as that of the demo.

@@ -35,6 +35,8 @@ pub enum SnapshotMoment {
     Start,
     /// After an agent ended.
     End,
+    /// After files were restored because the iteration broke a gate.
+    Restored,
 }
 
 /// A file that differs between two snapshots.
@@ -79,7 +81,7 @@ impl SnapshotRecord {
 
 impl ChangedFile {
     /// `a.rs +12 −4`
-    fn label(&self) -> String {
+    pub fn label(&self) -> String {
         let lines = match (self.added, self.removed) {
             (Some(added), Some(removed)) => format!("+{added} −{removed}"),
             (None, _) | (_, None) => "(binary)".to_owned(),

@@ -46,33 +46,53 @@ pub fn unknown_cost(max_usd: f64) -> String {
 
 /// The gates that passed in the latest iteration; unknown before the first `IterationStarted`.
 #[derive(Debug, Clone, Default)]
-pub struct PassedGates(Option<Vec<String>>);
+pub struct PassedGates {
+    names: Option<Vec<String>>,
+    /// The snapshot that all of them verified.
+    tree: Option<String>,
+}
 
 impl PassedGates {
     pub fn new(names: Vec<String>) -> Self {
-        Self(Some(names))
+        Self {
+            names: Some(names),
+            tree: None,
+        }
     }
 
     pub fn apply(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::IterationStarted { .. } => self.0 = Some(Vec::new()),
+            RunEvent::IterationStarted { .. } => (self.names, self.tree) = (Some(Vec::new()), None),
             RunEvent::GateEnded {
                 name,
                 result: GateResult::Passed,
                 ..
-            } => self.0.get_or_insert_default().push(name.clone()),
-            RunEvent::Verification { gates, .. } => self.0 = Some(gates.clone()),
+            } => self.names.get_or_insert_default().push(name.clone()),
+            RunEvent::Verification {
+                gates,
+                tree,
+                verified,
+                ..
+            } => {
+                self.names = Some(gates.clone());
+                self.tree = tree.clone().filter(|_| *verified);
+            }
             _ => {}
         }
     }
 
     /// The names of the gates; `None` if they are unknown.
     pub fn names(&self) -> Option<&[String]> {
-        self.0.as_deref()
+        self.names.as_deref()
+    }
+
+    /// The snapshot that the gates verified.
+    pub fn tree(&self) -> Option<&str> {
+        self.tree.as_deref()
     }
 
     fn done_sentence(&self) -> String {
-        match self.0.as_deref() {
+        match self.names.as_deref() {
             None => "Done.".to_owned(),
             Some([]) => "Done, but unverified: no gates are configured.".to_owned(),
             Some(names) => format!("Done. All gates passed ({}).", names.join(", ")),

@@ -228,6 +228,19 @@ impl Repository {
         self.text(&self.root, &args).map(drop)
     }
 
+    /// The commit that was checked out at this time, as far as the reflog goes back; `None` without a commit.
+    pub(crate) fn head_at(&self, at: jiff::Timestamp) -> Option<String> {
+        let then = format!("HEAD@{{{}}}", at.strftime("%Y-%m-%dT%H:%M:%SZ"));
+        let names = [then.as_str(), "HEAD"];
+        names.into_iter().find_map(|name| {
+            let name = format!("{name}^{{commit}}");
+            let commit = self
+                .text(&self.root, &["rev-parse", "--verify", "--quiet", &name])
+                .ok()?;
+            (!commit.is_empty()).then_some(commit)
+        })
+    }
+
     pub(crate) fn remove_worktree(&self, path: &Path) {
         let path_text = path.to_string_lossy();
         let removed = self.text(

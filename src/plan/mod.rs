@@ -5,12 +5,14 @@ mod check;
 mod children;
 mod driver;
 mod error;
+mod fork_workspace;
 mod git;
 mod integration;
 mod job;
 mod merge;
 mod plan_file;
 mod prompt;
+mod race;
 mod read;
 mod request;
 mod screen;
@@ -24,10 +26,12 @@ mod worktree;
 
 pub(crate) use children::{ChildOutcome, ChildProcesses};
 pub use error::PlanError;
+pub(crate) use fork_workspace::{ForkWorkspace, ForkWorkspaceRequest};
 pub use job::{RunTask, StartError, TaskJob};
 pub use plan_file::NewGates;
 #[cfg(feature = "fleet")]
 pub use prompt::task_prompt;
+pub(crate) use race::{Contender, RaceEnd, RaceNews, RaceResult, race};
 pub use read::{PlanText, TaskMark, read_plan};
 pub use request::{PlanEnd, PlanRequest, PlanStart};
 pub use screen::PlanScreen;

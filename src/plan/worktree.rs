@@ -37,7 +37,7 @@ pub(crate) struct Worktrees {
 }
 
 /// The user's cache directory; `None` without a home directory.
-fn cache_directory() -> Option<PathBuf> {
+pub(super) fn cache_directory() -> Option<PathBuf> {
     let variable = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)
@@ -216,7 +216,7 @@ fn last_line(output: &str) -> &str {
         .unwrap_or_default()
 }
 
-fn check_space(directory: &Path) -> Result<(), String> {
+pub(super) fn check_space(directory: &Path) -> Result<(), String> {
     let Ok(free) = free_space(directory) else {
         return Ok(());
     };

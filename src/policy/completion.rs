@@ -1,4 +1,4 @@
-//! Where a completion marker counts, and what follows a failure marker or a usage limit.
+//! Where a completion marker counts, and what follows a rejected one, a failure marker or a usage limit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,17 @@ pub enum MarkerPlacement {
     Line,
     /// Anywhere in the agent's text.
     Anywhere,
+}
+
+/// What happens to the files when an iteration breaks a gate that passed before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnRejected {
+    /// They stay as the agent left them.
+    #[default]
+    Keep,
+    /// They are restored to the state in which the gate passed.
+    Restore,
 }
 
 /// What to do if the agent reports that it failed.

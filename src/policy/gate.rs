@@ -108,13 +108,14 @@ pub enum GatePlace {
 }
 
 /// Names of files that test tools read without being asked. They can decide what a test command does.
-const RUNNER_FILES: [&str; 22] = [
+const RUNNER_FILES: [&str; 23] = [
     "conftest.py",
     "sitecustomize.py",
     "usercustomize.py",
     "pytest.ini",
     ".pytest.ini",
     "tox.ini",
+    "setup.cfg",
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",

@@ -13,7 +13,7 @@ pub(crate) mod section;
 mod session;
 mod worktree;
 
-pub use completion::{MarkerPlacement, OnDeclaredFailure, OnLimit};
+pub use completion::{MarkerPlacement, OnDeclaredFailure, OnLimit, OnRejected};
 pub use gate::{Gate, GatePlace};
 pub(crate) use hat::QUESTION_TOPIC;
 pub use hat::{Hat, PartialHat, START_TOPIC};

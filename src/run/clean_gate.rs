@@ -8,6 +8,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use crate::config::PathPattern;
 use crate::engine::{CheckedTree, GateVersion, ReviewMaterial};
 use crate::event::SnapshotMoment;
@@ -15,7 +17,8 @@ use crate::files::FileStat;
 use crate::policy::Gate;
 use crate::process::Environment;
 use crate::snapshot::{
-    Checkout, EntryKind, SnapshotError, SnapshotId, SnapshotRules, SnapshotStore, SnapshotTaker, SnapshotTree,
+    Checkout, EntryKind, RESTORE_SUFFIX, RestoreRequest, Restorer, SnapshotError, SnapshotId, SnapshotRules,
+    SnapshotStore, SnapshotTaker, SnapshotTree, TakenSnapshot,
 };
 use crate::store::Run;
 
@@ -31,6 +34,7 @@ pub(super) struct RunSnapshots {
     checkouts: PathBuf,
     journal: PathBuf,
     root: PathBuf,
+    rules: SnapshotRules,
     gates: Vec<Gate>,
     /// The number of agents that this process has started.
     pub(super) agents_started: u64,
@@ -51,6 +55,7 @@ impl RunSnapshots {
             checkouts: project.checkouts(),
             journal: run.journal_path(),
             root: project.root().to_owned(),
+            rules: rules.clone(),
             gates: gates.to_vec(),
             agents_started: 0,
             newest: None,
@@ -155,6 +160,23 @@ impl RunSnapshots {
             },
             changed_checks: changed(first)?.into_iter().filter(is_check).collect(),
         })
+    }
+
+    /// Restores the files of a snapshot. What they replace is recorded.
+    pub(super) fn restore(&mut self, id: &str) -> Result<TakenSnapshot, SnapshotError> {
+        let invalid = || SnapshotError::InvalidId { text: id.to_owned() };
+        let target = SnapshotId::parse(id).ok_or_else(invalid)?;
+        let now = self.taker.take()?.id;
+        let name = format!("{}{RESTORE_SUFFIX}", Timestamp::now().strftime("%Y%m%d-%H%M%S"));
+        let mut restorer = Restorer::new(self.store.clone(), &name, &self.root, self.rules.clone());
+        let request = RestoreRequest {
+            target,
+            recorded: vec![now],
+            paths: Vec::new(),
+        };
+        let plan = restorer.plan(request)?;
+        restorer.carry_out(plan)?;
+        self.taker.take()
     }
 
     fn take(&mut self) -> Result<SnapshotId, String> {
@@ -283,15 +305,10 @@ impl CleanGates {
         }
         let first = store.tree(self.first).map_err(problem)?;
         let protection = Protection::of(gate);
-        let changes = store.changed_paths(self.first, tree).map_err(problem)?;
-        let changed: Vec<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
-        let changed: Vec<&Vec<u8>> = changed.iter().filter(|path| protection.covers(path)).collect();
-        prepared.protected_changes = changed
-            .iter()
-            .map(|path| String::from_utf8_lossy(path).into_owned())
-            .collect();
+        let changed = protection.changed(store, self.first, tree).map_err(problem)?;
+        prepared.protected_changes = names(&changed);
         if version == GateVersion::Protected {
-            for path in changed {
+            for path in &changed {
                 restore(store, &first, self.first, &top, path)
                     .map_err(|error| format!("cannot restore {}: {error}", String::from_utf8_lossy(path)))?;
             }
@@ -338,6 +355,26 @@ fn outside_environment(root: &Path, mut environment: Environment) -> Environment
         environment.set.push(("PATH".into(), path));
     }
     environment
+}
+
+/// The protected files of a gate that differ between two snapshots.
+pub(super) fn protected_changes(
+    store: &SnapshotStore,
+    first: SnapshotId,
+    tree: SnapshotId,
+    gate: &Gate,
+) -> Result<Vec<String>, SnapshotError> {
+    if gate.protect.is_empty() || first == tree {
+        return Ok(Vec::new());
+    }
+    Ok(names(&Protection::of(gate).changed(store, first, tree)?))
+}
+
+fn names(paths: &[Vec<u8>]) -> Vec<String> {
+    let names = paths
+        .iter()
+        .map(|path| String::from_utf8_lossy(path).into_owned());
+    names.collect()
 }
 
 /// Gives a path the content of the first snapshot, or removes it if that snapshot does not contain it.
@@ -401,6 +438,18 @@ impl<'a> Protection<'a> {
             gate,
             patterns: gate.protect.iter().flat_map(|pattern| pattern.parse()).collect(),
         }
+    }
+
+    /// The protected files that differ.
+    fn changed(
+        &self,
+        store: &SnapshotStore,
+        first: SnapshotId,
+        tree: SnapshotId,
+    ) -> Result<Vec<Vec<u8>>, SnapshotError> {
+        let changes = store.changed_paths(first, tree)?.into_iter();
+        let paths = changes.map(|change| change.path);
+        Ok(paths.filter(|path| self.covers(path)).collect())
     }
 
     fn covers(&self, path: &[u8]) -> bool {

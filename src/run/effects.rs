@@ -68,6 +68,11 @@ pub(super) enum Effect {
         moment: SnapshotMoment,
     },
     CheckDisk,
+    /// Restores the files of a snapshot and records them.
+    RestoreSnapshot {
+        iteration: u64,
+        id: String,
+    },
     CheckPaths,
     ResolveSession {
         agent: Arc<ResolvedAgent>,
@@ -231,6 +236,11 @@ impl Worker {
                 Some(free_bytes) => Input::DiskChecked { free_bytes },
                 None => return Ok(None),
             },
+            Effect::RestoreSnapshot { iteration, id } => {
+                let restored = self.snapshots().restore(&id);
+                let restored = snapshots::record(iteration, SnapshotMoment::Restored, restored);
+                Input::SnapshotRestored(restored)
+            }
             Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
             Effect::ResolveSession {
                 agent,

@@ -9,12 +9,14 @@ use crate::agent::{NESTED_SESSION, Terminal};
 use crate::engine::{Action, GateVersion, HookKind, Input, ReviewerLaunch};
 use crate::event::trace_ids::trace_parent;
 use crate::event::{RunEvent, RunOutcome};
+use crate::ok_or_log;
 use crate::policy::Gate;
 use crate::process::{Environment, Size};
 use crate::runner::Handle;
+use crate::snapshot::SnapshotStore;
 use crate::store::IterationFiles;
 use crate::transcript::{self, AdapterContext, jq};
-use crate::ui::KeyboardUse;
+use crate::ui::{KeyboardUse, pretty_json};
 
 use super::agent_output::AgentOutput;
 use super::commands::CommandSource;
@@ -55,6 +57,9 @@ impl Driver<'_> {
                 self.start_effect(Effect::TakeSnapshot { iteration, moment });
             }
             Action::CheckDisk => self.start_effect(Effect::CheckDisk),
+            Action::RestoreSnapshot { iteration, id } => {
+                self.start_effect(Effect::RestoreSnapshot { iteration, id });
+            }
             Action::CheckPaths => self.start_effect(Effect::CheckPaths),
             Action::ResolveSession { agent, reported } => {
                 let output = self.attempt.files.as_ref().map(IterationFiles::stdout_path);
@@ -129,6 +134,20 @@ impl Driver<'_> {
             self.setup.engine.findings(),
         );
         Ok(self.setup.run.write_summary(&text)?)
+    }
+
+    /// Writes the receipt of the run that has ended. `ralph receipt` can create it later, so a problem is only logged.
+    pub(super) fn write_receipt(&mut self) {
+        let run = &self.setup.run;
+        let store = SnapshotStore::at(run.project().snapshots(), self.host.supervisors());
+        let gates = self.setup.engine.gates();
+        let receipt = self.recorder.receipt(run.directory(), gates, &store);
+        if let Some(receipt) = ok_or_log!(receipt, "cannot create the receipt") {
+            ok_or_log!(
+                run.write_receipt(pretty_json(&receipt).as_bytes()),
+                "cannot write the receipt"
+            );
+        }
     }
 
     /// Reads answers from stdin, from the first question on.

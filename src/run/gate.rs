@@ -27,6 +27,8 @@ pub struct GateReport {
     pub took: Duration,
     /// The test results in the output or in the report file.
     pub tests: Option<TestReport>,
+    /// The protected files that changed while the gate ran.
+    pub altered: Vec<String>,
     /// The output, without the middle if it is long, or the reason why the gate could not be started.
     pub output: String,
 }
@@ -114,34 +116,53 @@ pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> Pro
 
 /// Runs one gate as a run would, until it ends or times out.
 pub fn run_gate(supervisors: &Supervisors, gate: &Gate, workspace: &Path, grace: Duration) -> GateReport {
-    let environment = Environment {
+    let gate_run = GateRun::new(gate.clone(), workspace);
+    gate_run.report(supervisors, own_environment(), grace)
+}
+
+/// The environment of a gate outside of a run.
+pub(super) fn own_environment() -> Environment {
+    Environment {
         remove: NESTED_SESSION.iter().map(OsString::from).collect(),
         set: Vec::new(),
-    };
-    let started = Instant::now();
-    let gate_run = GateRun::new(gate.clone(), workspace);
-    let mut output = Excerpt::default();
-    let (ended, timed_out) =
-        match run_to_end(supervisors, &gate_run.spec(environment), gate, grace, &mut output) {
-            Ok((end, timed_out)) => (gate_run.ended(end, output.text()), timed_out),
-            Err(error) => (
-                GateEnd {
-                    output: error.to_string(),
-                    ..GateEnd::default()
-                },
-                TimedOut::No,
-            ),
+    }
+}
+
+impl GateRun {
+    /// Runs the gate until it ends or times out.
+    pub(super) fn report(
+        &self,
+        supervisors: &Supervisors,
+        environment: Environment,
+        grace: Duration,
+    ) -> GateReport {
+        let gate_run = self;
+        let gate = &self.gate;
+        let started = Instant::now();
+        let mut output = Excerpt::default();
+        let (ended, timed_out) =
+            match run_to_end(supervisors, &gate_run.spec(environment), gate, grace, &mut output) {
+                Ok((end, timed_out)) => (gate_run.ended(end, output.text()), timed_out),
+                Err(error) => (
+                    GateEnd {
+                        output: error.to_string(),
+                        ..GateEnd::default()
+                    },
+                    TimedOut::No,
+                ),
+            };
+        let tests = ended.tests();
+        let result = match timed_out {
+            TimedOut::Yes => GateResult::TimedOut,
+            TimedOut::No => ended.result(gate, tests.as_ref()),
         };
-    let tests = ended.tests();
-    let result = match timed_out {
-        TimedOut::Yes => GateResult::TimedOut,
-        TimedOut::No => ended.result(gate, tests.as_ref()),
-    };
-    GateReport {
-        result,
-        took: started.elapsed(),
-        tests,
-        output: ended.output,
+        GateReport {
+            result,
+            took: started.elapsed(),
+            tests,
+            altered: ended.altered,
+            output: ended.output,
+        }
     }
 }
 

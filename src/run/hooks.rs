@@ -108,7 +108,11 @@ impl HookRunner {
             "record": event,
         });
         if let (HookKind::Complete, Some(names)) = (kind, gates.names()) {
-            document["verification"] = json!({ "verified": !names.is_empty(), "gates": names });
+            document["verification"] = json!({
+                "verified": !names.is_empty(),
+                "gates": names,
+                "tree": gates.tree(),
+            });
         }
         let environment = Environment {
             remove: Vec::new(),

@@ -15,6 +15,7 @@ mod effects;
 mod excerpt;
 mod execute;
 mod follow;
+mod fork;
 mod front_ends;
 mod gate;
 mod hooks;
@@ -26,9 +27,11 @@ mod log;
 mod manifest;
 mod prompt_user;
 mod queue;
+mod receipt;
 mod recorder;
 mod recovery;
 mod replay;
+mod rerun;
 mod review;
 mod run_details;
 mod run_rows;
@@ -45,9 +48,12 @@ mod workspace;
 
 pub use activity::{Activity, ActivityFollower, LiveState};
 pub use broadcast::FrontEnds;
+pub use fork::{ForkError, ForkPoint, ForkRequest};
 pub use hooks::HookCommands;
 pub use host::Host;
+pub use receipt::{RECEIPT_VERSION, Receipt, ReceiptError, ReceiptGate, ReceiptTree};
 pub use recovery::{Recovery, restore_run};
+pub use rerun::{Rerun, RerunEnd, RerunGate, snapshots_of};
 pub use run_details::{RunDetails, facts};
 pub use run_rows::{ListTotal, ListTotals, OutcomeName, ProjectRow, RunRow};
 pub use saved_run::{SavedRun, SettingChange};
@@ -95,6 +101,7 @@ use interactive::InteractiveSession;
 use log::RunLog;
 use prompt_user::AnswerReader;
 use queue::{Generation, Message, Queue};
+use receipt::ReceiptFacts;
 use recorder::{Journaling, Recorder};
 use runner_events::RunningJob;
 
@@ -155,6 +162,7 @@ pub fn drive(host: &Host, setup: Setup, front_ends: FrontEnds) -> Result<RunOutc
     driver.todo.push_back(first);
     let result = match catch_unwind(AssertUnwindSafe(|| driver.run())) {
         Ok(Ok(outcome)) => {
+            driver.write_receipt();
             host.supervisors().shut_down();
             Ok(outcome)
         }
@@ -269,6 +277,10 @@ impl<'a> Driver<'a> {
                 (Input::Resumed { header, changed }, elapsed, seq)
             }
         };
+        let receipt = match seq {
+            0 => ReceiptFacts::default(),
+            _ => ReceiptFacts::read(&journal_path)?,
+        };
         let clock = host.start_clock(elapsed);
         let context = effect_context(&setup, host);
         let broadcast = Broadcast::start(front_ends, &journal_path, &queue.sender(), host.panics())
@@ -285,7 +297,7 @@ impl<'a> Driver<'a> {
             now: clock.now(),
             todo: VecDeque::new(),
             buffers: Buffers::default(),
-            recorder: Recorder::new(journal, seq, broadcast, secrets),
+            recorder: Recorder::new(journal, (seq, receipt), broadcast, secrets),
             log: RunLog::new(),
             attempt: CurrentAttempt::default(),
             terminal: UserTerminal {

@@ -1,13 +1,18 @@
 //! Records the events of a run: removes secrets, numbers the records, writes them to the journal, then publishes them.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use crate::event::{PassedGates, Record, RunEvent, Secrets, Sink};
 use crate::ok_or_log;
+use crate::policy::Gate;
+use crate::snapshot::SnapshotStore;
 use crate::store::Journal;
 
 use super::RunError;
 use super::broadcast::{BatchState, Broadcast};
+use super::receipt::{Receipt, ReceiptError, ReceiptFacts};
 
 /// Whether the run ends when the journal cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,17 +30,26 @@ pub(super) struct Recorder {
     journal: Journal,
     /// The number of the last record.
     seq: u64,
+    receipt: ReceiptFacts,
     secrets: Secrets,
 }
 
 impl Recorder {
-    pub(super) fn new(journal: Journal, seq: u64, broadcast: Broadcast, secrets: Secrets) -> Self {
+    /// `earlier` is the number of the last record of a resumed run, and what all records until then say.
+    pub(super) fn new(
+        journal: Journal,
+        earlier: (u64, ReceiptFacts),
+        broadcast: Broadcast,
+        secrets: Secrets,
+    ) -> Self {
+        let (seq, receipt) = earlier;
         Self {
             broadcast,
             journaling: Journaling::Required,
             passed_gates: PassedGates::default(),
             journal,
             seq,
+            receipt,
             secrets,
         }
     }
@@ -64,7 +78,10 @@ impl Recorder {
         let written = self.journal.accept(&record).map_err(RunError::Journal);
         match (written, self.journaling) {
             // Only now, because the number of a record that was not written is reused.
-            (Ok(()), _) => self.seq += 1,
+            (Ok(()), _) => {
+                self.seq += 1;
+                self.receipt.apply(&record);
+            }
             (Err(error), Journaling::Required) => return Err(error),
             (Err(error), Journaling::BestEffort) => {
                 tracing::warn!(%error, "the last records are not in the journal");
@@ -75,6 +92,17 @@ impl Recorder {
             BatchState::Full => self.flush(),
             BatchState::Collecting => Ok(()),
         }
+    }
+
+    /// The receipt of the run that has ended.
+    pub(super) fn receipt(
+        &mut self,
+        directory: &Path,
+        gates: &[Gate],
+        store: &SnapshotStore,
+    ) -> Result<Receipt, ReceiptError> {
+        let head = self.journal.head();
+        self.receipt.receipt(directory, gates, store, head)
     }
 
     /// Writes and publishes all records.

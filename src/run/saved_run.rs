@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::config::{PartialSettings, Settings, flatten};
 use crate::event::RunHeader;
+use crate::policy::Gate;
 
 /// The contents of `run.json`; `version` is the header's.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,6 +30,12 @@ impl SavedRun {
             settings: serde_json::to_value(settings).unwrap_or_default(),
             flags: serde_json::to_value(flags).unwrap_or_default(),
         }
+    }
+
+    /// The gates of the run.
+    pub fn gates(&self) -> Vec<Gate> {
+        let gates = self.settings.get("gates").cloned().unwrap_or_default();
+        serde_json::from_value(gates).unwrap_or_default()
     }
 
     /// Used if `run.json` is missing: the journal has a copy of the header.

@@ -24,6 +24,9 @@ pub(super) fn markdown(
     let mut line = |name: &str, value: &str| text.push_str(&format!("- {name}: {value}\n"));
     line("outcome", &run_verdict(outcome, gates).sentence);
     line("agent", &header.agent);
+    if let Some(tree) = gates.tree() {
+        line("verified tree", tree);
+    }
     line("iterations", &iterations.to_string());
     line("time", &units::duration(Duration::from_millis(*duration_ms)));
     if let Some(tokens) = usage.tokens() {

@@ -188,6 +188,42 @@ impl SnapshotStore {
         }
     }
 
+    /// Makes the snapshots of a run in another store those of a run in this one. The objects are shared as long as neither
+    /// store combines its packs.
+    pub fn adopt_run(&self, other: &Self, run: &str, new_run: &str) -> Result<(), SnapshotError> {
+        self.adopt_objects(other)?;
+        let (from, to) = (
+            other.directory().join(Self::reference(run)),
+            self.directory().join(Self::reference(new_run)),
+        );
+        fs::copy(&from, &to).map(drop).map_err(io_error("copy", &from))
+    }
+
+    /// Adds the objects of another store.
+    pub fn adopt_objects(&self, other: &Self) -> Result<(), SnapshotError> {
+        self.create()?;
+        let (from, to) = (
+            other.directory().join("objects/pack"),
+            self.directory().join("objects/pack"),
+        );
+        let entries = fs::read_dir(&from).map_err(io_error("read", &from))?;
+        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        // A pack is used as soon as its index exists, so the index is last.
+        names.sort_by_key(|name| Path::new(name).extension() == Some(OsStr::new("idx")));
+        for name in names {
+            let (source, target) = (from.join(&name), to.join(&name));
+            match fs::hard_link(&source, &target) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // The stores are on different file systems.
+                Err(_) => fs::copy(&source, &target)
+                    .map(drop)
+                    .map_err(io_error("copy", &source))?,
+            }
+        }
+        Ok(())
+    }
+
     /// Combines packs if there are many.
     pub(super) fn combine_packs(&self) -> Result<(), SnapshotError> {
         let pack = self.directory().join("objects/pack");

@@ -160,7 +160,7 @@ impl SnapshotTaker {
             Some(_) => Vec::new(),
             None => {
                 // Files of the first snapshot are recorded even if they are ignored later.
-                let files = files_of(&tree).map(|(path, _)| path.clone());
+                let files = tree.files().map(|(path, _)| path.clone());
                 self.scanner.rules.always.extend(files);
                 Vec::new()
             }
@@ -198,7 +198,7 @@ impl SnapshotTaker {
 /// All directories that contain files, directly or not.
 fn directories_of_files(tree: &SnapshotTree) -> BTreeSet<&[u8]> {
     let mut found = BTreeSet::new();
-    for (path, _) in files_of(tree) {
+    for (path, _) in tree.files() {
         let mut path = path.as_slice();
         while let Some(directory) = parent(path) {
             if !found.insert(directory) {
@@ -208,12 +208,6 @@ fn directories_of_files(tree: &SnapshotTree) -> BTreeSet<&[u8]> {
         }
     }
     found
-}
-
-fn files_of(tree: &SnapshotTree) -> impl Iterator<Item = (&Vec<u8>, &TreeEntry)> {
-    tree.entries
-        .iter()
-        .filter(|(_, entry)| entry.kind != EntryKind::Directory)
 }
 
 /// A stream that is created when the first content arrives.

@@ -102,7 +102,7 @@ pub struct TreeEntry {
 
 impl TreeEntry {
     /// The mode that git stores.
-    pub(super) fn git_mode(&self) -> &'static str {
+    pub fn git_mode(&self) -> &'static str {
         match self.kind {
             EntryKind::Symlink => "120000",
             EntryKind::File if self.is_executable() => "100755",
@@ -142,6 +142,27 @@ impl TreeEntry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotTree {
     pub entries: BTreeMap<Vec<u8>, TreeEntry>,
+}
+
+impl SnapshotTree {
+    /// The files and symbolic links, without directories.
+    pub fn files(&self) -> impl Iterator<Item = (&Vec<u8>, &TreeEntry)> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.kind != EntryKind::Directory)
+    }
+
+    /// The SHA-256 of all paths, contents and executable bits. Unlike the id of a snapshot, it is the same in every clone
+    /// of a repository, because git stores neither exact permissions nor empty directories.
+    pub fn content_sha256(&self) -> String {
+        let mut hasher = Sha256::new();
+        for (path, entry) in self.files() {
+            hasher.update(format!("{} {}\t", entry.git_mode(), entry.id));
+            hasher.update(path);
+            hasher.update([0]);
+        }
+        ObjectId(hasher.finalize().into()).to_string()
+    }
 }
 
 /// The path of the directory that contains a path; `None` at the root.

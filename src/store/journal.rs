@@ -70,7 +70,6 @@ impl Journal {
     }
 
     /// The SHA-256 of all records so far, in hexadecimal: the head of the hash chain.
-    #[cfg(test)]
     pub fn head(&mut self) -> String {
         self.output.hash_buffer();
         self.output.chain.head()

@@ -5,6 +5,7 @@ mod bench;
 mod chain;
 mod copy;
 mod find;
+mod fork;
 mod inbox;
 mod index;
 mod journal;
@@ -229,6 +230,14 @@ impl Run {
         replace_file(&self.directory.join("summary.md"), text.as_bytes())
     }
 
+    pub fn write_receipt(&self, text: &[u8]) -> Result<(), StoreError> {
+        private_files::check_directory(&self.directory)?;
+        let path = receipt_of(&self.directory);
+        // It belongs to an earlier receipt.
+        let _ = std::fs::remove_file(path.with_extension("json.sig"));
+        replace_file(&path, text)
+    }
+
     /// Creates the directory of one attempt at an iteration. Each attempt has its own directory.
     pub fn create_iteration(&self, iteration: u64, attempt: u64) -> Result<IterationFiles, StoreError> {
         let directory = self.iteration_directory(iteration, attempt);
@@ -270,6 +279,11 @@ pub fn record_seq(line: &[u8]) -> Option<u64> {
     // A number at the end of a truncated line may be incomplete.
     let length = digits.iter().position(|byte| !byte.is_ascii_digit())?;
     std::str::from_utf8(&digits[..length]).ok()?.parse().ok()
+}
+
+/// The path of a run's receipt, which may not exist.
+pub fn receipt_of(run: &Path) -> PathBuf {
+    run.join("receipt.json")
 }
 
 /// The path of a run's debug log, which may not exist.

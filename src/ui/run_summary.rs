@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{PassedGates, UsageByRole};
 use crate::event::{
-    Finding, Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome,
+    ChangedFile, Finding, Flow, GateResult, IterationOutcome, Meta, Record, RunEvent, RunHeader, RunOutcome,
     SnapshotMoment, SnapshotRecord, Tag, ToolEnd, ToolStart, ToolStatus, TranscriptEvent, Usage,
 };
 
@@ -21,6 +21,9 @@ pub struct RunSummary {
     pub began: Option<Timestamp>,
     /// The time of the last record.
     pub last: Option<Timestamp>,
+    /// The snapshot that the gates verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified_tree: Option<String>,
     /// Absent until the run ends.
     #[serde(flatten)]
     pub outcome: Option<RunOutcome>,
@@ -69,6 +72,9 @@ pub struct AttemptSummary {
     /// Absent without snapshots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeTotals>,
+    /// The first of these files, with their added and removed lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<ChangedFile>,
 }
 
 impl AttemptSummary {
@@ -142,7 +148,7 @@ impl RunSummary {
             RunEvent::RunStarted(header) => self.header = Some((**header).clone()),
             RunEvent::RunResumed(resumption) => {
                 self.header = Some(resumption.header.clone());
-                self.outcome = None;
+                (self.outcome, self.verified_tree) = (None, None);
             }
             RunEvent::IterationStarted {
                 iteration,
@@ -171,6 +177,9 @@ impl RunSummary {
                 usage,
                 ..
             } => self.attempt_ended(outcome, *duration_ms, usage),
+            RunEvent::Verification { verified, tree, .. } => {
+                self.verified_tree = tree.clone().filter(|_| *verified);
+            }
             RunEvent::RunEnded {
                 outcome,
                 iterations,
@@ -194,6 +203,7 @@ impl RunSummary {
         {
             let files = snapshot.changes.iter().map(|change| change.path.clone());
             attempt.files = files.collect();
+            attempt.changed_files.clone_from(&snapshot.changes);
             attempt.changes = Some(ChangeTotals {
                 files: snapshot.files,
                 added: snapshot.added,

@@ -4,3 +4,4 @@
 mod cheats;
 mod honest;
 mod projects;
+mod receipt;

@@ -269,7 +269,7 @@ fn show_lists_the_iterations_of_a_run() {
     1  ✗ gate proof: exit code 1
 
     Changed files
-    2  proof
+    2  proof +1 −0
 
     Final message
     Now it is done.

@@ -73,7 +73,10 @@ fn diff_shows_an_iteration_a_range_and_the_whole_run() {
         "{missing:?}"
     );
     let shown = sandbox.ralph(&["show"]).exits_with(0).stdout;
-    assert!(shown.contains("Changed files\n  1    a.rs, b.txt\n"), "{shown}");
+    assert!(
+        shown.contains("Changed files\n  1    a.rs +1 −0, b.txt +1 −0\n"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -247,4 +250,46 @@ fn a_run_does_not_start_from_a_half_restored_project() {
     );
     sandbox.ralph(&["restore", "--continue"]).exits_with(0);
     sandbox.ralph(&["run"]).exits_with(3);
+}
+
+#[test]
+fn files_are_restored_when_an_iteration_breaks_a_gate_that_passed_before() {
+    let config = "event_loop: {prompt: x, max_iterations: 4, max_no_progress: 0, on_rejected: restore}\ngates:\n  \
+                  - {name: first, run: grep -q good a.txt}\n  - {name: second, run: grep -q good b.txt}\n";
+    let sandbox = Sandbox::scripted("say LOOP_COMPLETE", config);
+    sandbox.script("1", "write a.txt good\nwrite b.txt bad\nsay LOOP_COMPLETE");
+    sandbox.script(
+        "2",
+        "write a.txt bad\nwrite b.txt good\nwrite c.txt new\nsay LOOP_COMPLETE",
+    );
+    sandbox.script("3", "read-stdin\nwrite b.txt good\nsay LOOP_COMPLETE");
+    sandbox.ralph(&["run", "-q"]).exits_with(0);
+    let files = files(&sandbox);
+    assert!(!files.contains_key("c.txt"), "{files:?}");
+    assert!(
+        sandbox.prompt(3).contains("All files were restored"),
+        "{}",
+        sandbox.prompt(3)
+    );
+    let moments: Vec<(u64, String)> = sandbox
+        .records("snapshot")
+        .iter()
+        .map(|record| {
+            let moment = record["moment"].as_str().unwrap_or_default().to_owned();
+            (record["iteration"].as_u64().unwrap_or_default(), moment)
+        })
+        .collect();
+    let expected = [(0, "start"), (1, "end"), (2, "end"), (2, "restored"), (3, "end")];
+    assert_eq!(
+        moments,
+        expected.map(|(iteration, moment)| (iteration, moment.to_owned()))
+    );
+    let diff = sandbox.ralph(&["diff", "3", "--json"]).exits_with(0).json();
+    assert_eq!(
+        diff["files"].as_array().map(Vec::len),
+        Some(1),
+        "only b.txt: {diff}"
+    );
+    let lost = sandbox.ralph(&["diff", "2", "--stat"]).exits_with(0).stdout;
+    assert!(lost.contains("c.txt"), "what was undone can be seen: {lost}");
 }

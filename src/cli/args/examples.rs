@@ -53,8 +53,27 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["ralph restore @3", "ralph restore 20261115-2045@6 src/parser.rs"],
     ),
     (
+        "fork",
+        &[
+            "ralph fork @6 --agent codex",
+            "ralph fork 20261115-2045@2 -p \"use the other parser\"",
+        ],
+    ),
+    ("race", &["ralph race @3 --agent claude,codex,gemini"]),
+    (
+        "receipt",
+        &[
+            "ralph receipt",
+            "ralph receipt -o receipt.json --sign ~/.ssh/id_ed25519",
+        ],
+    ),
+    (
         "verify",
-        &["ralph verify", "ralph verify 20261115-2045 --json | jq -r .head"],
+        &[
+            "ralph verify",
+            "ralph verify 20261115-2045 --json | jq -r .head",
+            "ralph verify receipt.json",
+        ],
     ),
     (
         "logs",

@@ -44,13 +44,35 @@ pub(in crate::cli) struct ShowRunArguments {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct VerifyArguments {
-    /// The run: its id, a prefix of the id, or its directory [default: the newest]
+pub(in crate::cli) struct ReceiptArguments {
+    /// The run [default: the newest]
     #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: Option<PathBuf>,
+    /// Print the receipt itself, as JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    /// Copy the receipt, and its signature, to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub(in crate::cli) output: Option<PathBuf>,
+    /// Sign the receipt with this SSH key, into a file with the extension .sig beside it
+    #[arg(long, value_name = "KEY")]
+    pub(in crate::cli) sign: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct VerifyArguments {
+    /// The run: its id, a prefix of the id, or its directory; or a receipt, whose gates run again [default: the newest run]
+    #[arg(value_name = "RUN|RECEIPT")]
     pub(in crate::cli) run: Option<PathBuf>,
     /// Also check that the journal had this hash at some time
     #[arg(long, value_name = "SHA256", value_parser = parse_sha256)]
     pub(in crate::cli) head: Option<String>,
+    /// With a receipt: require a signature by one of these keys (a file of allowed signers, as git uses it)
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) signers: Option<PathBuf>,
+    /// With a receipt: run its gates even if nothing here confirms their commands
+    #[arg(long)]
+    pub(in crate::cli) trust: bool,
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,

@@ -24,8 +24,8 @@ pub(super) use command_groups::with_command_groups;
 pub(super) use emit::{EmitArguments, ToolsArguments, WaveArguments, WaveCommand};
 pub(super) use examples::with_examples;
 pub(super) use history::{
-    CleanArguments, ExportArguments, ExportFormat, LogsArguments, RunsArguments, ShowRunArguments, TagName,
-    TimeArgument, VerifyArguments,
+    CleanArguments, ExportArguments, ExportFormat, LogsArguments, ReceiptArguments, RunsArguments,
+    ShowRunArguments, TagName, TimeArgument, VerifyArguments,
 };
 pub(super) use plan::{
     PlanArguments, PlanCheckArguments, PlanCommand, PlanRunArguments, PlanStatusArguments, PlanStopArguments,
@@ -42,7 +42,7 @@ pub(super) use run::{
     AgentArguments, DisplayArguments, RunArguments, TellArguments, TuiArguments, UnderstandArguments,
 };
 pub(super) use short_help::{shorten_if_requested, without_agent_options};
-pub(super) use undo::{DiffArguments, RestoreArguments};
+pub(super) use undo::{DiffArguments, ForkArguments, RaceArguments, RestoreArguments};
 
 /// Runs a headless coding agent in a loop until the work is verified as done.
 #[derive(Debug, Parser)]
@@ -85,9 +85,15 @@ pub(super) enum CliCommand {
     Restore(RestoreArguments),
     /// Have other agents review the changes of a run, and print their findings
     Review(Box<ReviewArguments>),
+    /// Continue a run from the end of an iteration, as a new run in a worktree
+    Fork(Box<ForkArguments>),
+    /// Continue a run with several agents side by side; the first verified one wins
+    Race(RaceArguments),
     /// Print a run's output (-f to follow)
     Logs(LogsArguments),
-    /// Check that a run's journal is what ralph wrote; exit 1 if it was changed
+    /// Print the receipt of a run: what was verified, on which files
+    Receipt(ReceiptArguments),
+    /// Check a run's journal, or a receipt and its gates; exit 1 if something was changed
     Verify(VerifyArguments),
     /// Remove old runs
     Clean(CleanArguments),

@@ -16,7 +16,7 @@ use crate::store::NewRunId;
 /// Help heading of the limits.
 const LIMITS: &str = "Limits";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(in crate::cli) struct RunArguments {
     /// The task for the agent in quotes; `-` reads it from stdin
     #[arg(value_name = "TASK", conflicts_with_all = ["prompt", "prompt_file", "resume"])]
@@ -52,7 +52,7 @@ pub(in crate::cli) struct RunArguments {
     #[arg(long)]
     pub(in crate::cli) interactive: bool,
     /// Print the agent's command line without running it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tui")]
     pub(in crate::cli) dry_run: bool,
     /// With --dry-run: print only the exact prompt of the first iteration
     #[arg(long, requires = "dry_run")]
@@ -113,7 +113,7 @@ pub(in crate::cli) struct UnderstandArguments {
     #[arg(value_name = "N")]
     pub(in crate::cli) iterations: Option<u64>,
     /// Print the agent's command line without running it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "tui")]
     pub(in crate::cli) dry_run: bool,
     #[command(flatten)]
     pub(in crate::cli) choice: AgentArguments,
@@ -153,7 +153,7 @@ pub(in crate::cli) struct TellArguments {
 }
 
 /// Output options.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Display")]
 pub(in crate::cli) struct DisplayArguments {
     /// Print the journal's records as JSON lines, live; with =FILE, write them to the file as well
@@ -209,11 +209,11 @@ impl RunArguments {
 }
 
 /// TUI or plain text.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Display")]
 pub(in crate::cli) struct TuiArguments {
     /// Show the run in the TUI (default on a terminal)
-    #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["quiet", "verbose", "dry_run"])]
+    #[arg(long, overrides_with = "no_tui", conflicts_with_all = ["quiet", "verbose"])]
     pub(in crate::cli) tui: bool,
     /// Print the run as plain text
     #[arg(long, overrides_with = "tui")]
@@ -221,7 +221,7 @@ pub(in crate::cli) struct TuiArguments {
 }
 
 /// The agent and its configuration.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Agent")]
 pub(in crate::cli) struct AgentArguments {
     /// The agent: auto, a built-in name, custom, acp:COMMAND, or driver:NAME
@@ -267,6 +267,14 @@ impl RunArguments {
             AskPolicy::BetweenIterations
         } else {
             AskPolicy::Never
+        }
+    }
+
+    /// Only the agent.
+    pub(in crate::cli) fn of(choice: AgentArguments) -> Self {
+        Self {
+            choice,
+            ..Self::default()
         }
     }
 
@@ -324,6 +332,14 @@ fn read_task(stdin: impl Read) -> Result<String, String> {
 }
 
 impl AgentArguments {
+    /// Only the name of an agent.
+    pub(in crate::cli) fn named(agent: &str) -> Self {
+        Self {
+            agent: Some(agent.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Returns these flags as a configuration layer.
     pub(in crate::cli) fn overrides(&self) -> Result<PartialSettings, SplitError> {
         let mut cli = PartialCli {

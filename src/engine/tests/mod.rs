@@ -20,7 +20,9 @@ mod snapshots;
 
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart, Usd};
-use crate::policy::{AttemptTimeouts, CostRules, Limits, MarkerPlacement, Price, Prices, Seconds, Timing};
+use crate::policy::{
+    AttemptTimeouts, CostRules, Limits, MarkerPlacement, OnRejected, Price, Prices, Seconds, Timing,
+};
 
 const GRACE: Duration = Duration::from_secs(5);
 const OK: ProcessEnd = ProcessEnd::Exited { code: 0 };
@@ -78,6 +80,7 @@ pub(super) fn policy() -> Policy {
         on_declared_failure: OnDeclaredFailure::Stop,
         on_limit: OnLimit::Wait,
         checkpoint: None,
+        on_rejected: OnRejected::Keep,
         session: Session::Fresh,
         questions: QuestionRules::default(),
         workspace_checks: WorkspaceChecks::default(),
@@ -128,6 +131,7 @@ pub(super) fn header() -> RunHeader {
         max_tokens: None,
         max_cost_usd: None,
         settings_sha256: None,
+        forked_from: None,
     }
 }
 

@@ -9,7 +9,7 @@ use super::blocks::{self, class_of, escaped, first_line, foldable, pre, verdict_
 use super::markdown_html::markdown_html;
 use super::sections::{ExportSection, SectionBuilder};
 use super::{ExportHeader, figures};
-use crate::event::{GateResult, Record, Sink};
+use crate::event::{ChangedFile, GateResult, Record, Sink};
 use crate::ui::{AttemptSummary, Tone, clean::clean, iteration_label, iteration_verdict, units};
 
 const STYLE: &str = include_str!("page.css");
@@ -213,11 +213,19 @@ fn attempt_table(attempts: &[AttemptSummary]) -> String {
             attempt.usage.tokens().map(units::tokens).unwrap_or_default(),
             attempt.usage.cost_usd.map(units::dollars).unwrap_or_default(),
             gates.join(" "),
-            escaped(&attempt.files.join("\n")),
+            escaped(&file_names(attempt).join("\n")),
             attempt.files_label().unwrap_or_else(|| "0".to_owned()),
         ));
     }
     text + "</tbody>\n</table>\n</div>\n"
+}
+
+/// The changed files, with their lines if they are known.
+fn file_names(attempt: &AttemptSummary) -> Vec<String> {
+    match attempt.changed_files.is_empty() {
+        true => attempt.files.clone(),
+        false => attempt.changed_files.iter().map(ChangedFile::label).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,10 @@ impl PlainRenderer {
         }
         let gates = self.gate_summary();
         self.field("gates", &gates);
+        if let Some(tree) = self.passed_gates.tree() {
+            let tree = tree.get(..12).unwrap_or(tree).to_owned();
+            self.field("tree", &tree);
+        }
         if let Some(header) = &header {
             if let Some(directory) = header.kept_directory() {
                 self.field("journal", directory);

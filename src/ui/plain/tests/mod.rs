@@ -206,6 +206,7 @@ fn header() -> RunHeader {
         max_tokens: None,
         max_cost_usd: Some(20.0),
         settings_sha256: None,
+        forked_from: None,
     }
 }
 

@@ -52,6 +52,7 @@ impl RunFixture {
             max_tokens: None,
             max_cost_usd: Some(5.0),
             settings_sha256: None,
+            forked_from: None,
         })));
         run
     }
