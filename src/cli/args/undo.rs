@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::policy::Seconds;
-
 use super::run::{AgentArguments, DisplayArguments, RunArguments};
 
 #[derive(Debug, Args)]
@@ -67,17 +65,14 @@ pub(in crate::cli) struct ForkRunArguments {
     /// Continue even if the configuration has changed
     #[arg(long)]
     pub(in crate::cli) yes: bool,
-    #[command(flatten)]
-    pub(in crate::cli) choice: AgentArguments,
     /// Stop after this many iterations, including those before the fork
     #[arg(short = 'n', long, value_name = "N")]
     pub(in crate::cli) max_iterations: Option<u64>,
     /// Stop at this cost in dollars, including that before the fork
     #[arg(long, value_name = "USD")]
     pub(in crate::cli) max_cost: Option<f64>,
-    /// Stop after this time, including that before the fork
-    #[arg(long, value_name = "DURATION")]
-    pub(in crate::cli) max_runtime: Option<Seconds>,
+    #[command(flatten)]
+    pub(in crate::cli) choice: AgentArguments,
     #[command(flatten)]
     pub(in crate::cli) show: DisplayArguments,
 }
@@ -90,7 +85,6 @@ impl ForkRunArguments {
             yes: self.yes,
             max_iterations: self.max_iterations,
             max_cost: self.max_cost,
-            max_runtime: self.max_runtime,
             show: self.show.clone(),
             ..RunArguments::of(self.choice.clone())
         }

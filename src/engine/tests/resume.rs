@@ -482,3 +482,59 @@ fn path_violation_fails_even_a_completion_claim() {
     let mut run = run.kill_and_resume();
     assert_eq!(run.launch(6).2, prompt);
 }
+
+#[test]
+fn a_fork_keeps_iterations_and_cost_but_no_session_and_no_completion() {
+    let mut run = JournaledRun::begin();
+    run.launch(0);
+    let session = Meta::Session {
+        session_id: "s-1".into(),
+        model: None,
+        version: None,
+    };
+    run.transcript(1, TranscriptEvent::meta(session));
+    run.spend(1, 1.0);
+    let mut restored = RestoredRun::default();
+    run.journal.iter().for_each(|record| restored.fold(record));
+    restored.fold(&Record {
+        chain: None,
+        seq: 99,
+        at: Timestamp::UNIX_EPOCH + secs(2),
+        event: RunEvent::IterationEnded {
+            iteration: 1,
+            attempt: 1,
+            outcome: IterationOutcome::Completed { marker: "M".into() },
+            duration_ms: 0,
+            usage: Box::default(),
+        },
+    });
+    let origin = crate::event::ForkOrigin {
+        run: "other".into(),
+        iteration: 1,
+    };
+    restored.continue_as(Some(&origin));
+    assert_eq!((restored.iteration(), restored.iterations()), (2, 1));
+    let policy = Policy {
+        session: Session::Continue,
+        ..policy()
+    };
+    let mut engine = Engine::resume(policy, restored);
+    let header = Box::new(RunHeader {
+        forked_from: Some(origin),
+        ..header()
+    });
+    let changed = Vec::new();
+    let begin = engine.step(secs(3), Input::Resumed { header, changed });
+    assert!(
+        begin.contains(&Action::ReadPrompt),
+        "it does not end at once: {begin:?}"
+    );
+    let launched = engine.step(secs(3), Input::Prompt(Ok("task".into())));
+    let session = launched.iter().find_map(|action| match action {
+        Action::Launch {
+            iteration, session, ..
+        } => Some((*iteration, session.clone())),
+        _ => None,
+    });
+    assert_eq!(session, Some((2, None)));
+}
