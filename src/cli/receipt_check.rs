@@ -121,7 +121,7 @@ impl<'a> ReceiptCheck<'a> {
         if self.failed() {
             return Ok(());
         }
-        if !self.receipt.verified {
+        if !self.receipt.verified || self.receipt.gates.is_empty() {
             self.add(
                 "verdict",
                 StepState::Failed,
@@ -129,10 +129,13 @@ impl<'a> ReceiptCheck<'a> {
             );
             return Ok(());
         }
-        let Some(files) = self.files(run.as_deref().filter(|_| known))? else {
+        // A journal that came with the receipt confirms no commands: both could be forged.
+        let own = run.as_deref().filter(|run| known && self.is_own(run));
+        let confirmed = own.is_some() || signed;
+        let Some(files) = self.files(own)? else {
             return Ok(());
         };
-        let Some(gates) = self.gates(known || signed, terminal)? else {
+        let Some(gates) = self.gates(confirmed, terminal)? else {
             return Ok(());
         };
         self.run_gates(files, gates)
@@ -157,6 +160,13 @@ impl<'a> ReceiptCheck<'a> {
         let beside = beside.filter(|directory| directory.join("events.jsonl").is_file());
         let beside = beside.and_then(|directory| std::fs::canonicalize(directory).ok());
         beside.or_else(|| self.project.find_run(&self.receipt.run).ok())
+    }
+
+    /// Whether the run is in the state directory of this project.
+    fn is_own(&self, run: &Path) -> bool {
+        let own = self.project.directory();
+        let own = std::fs::canonicalize(own).unwrap_or_else(|_| own.to_owned());
+        std::fs::canonicalize(run).is_ok_and(|run| run.starts_with(own))
     }
 
     /// Whether the journal confirms the receipt.
@@ -271,7 +281,7 @@ impl<'a> ReceiptCheck<'a> {
         Ok(Some(gates))
     }
 
-    /// The files that the receipt names: from the store of the project, or those of this directory if they are the same.
+    /// The files that the receipt names: from the snapshots of this run, or those of this directory if they are the same.
     fn files(&mut self, run: Option<&Path>) -> Result<Option<CheckedFiles>, CliError> {
         const WHAT: &str = "tree";
         let Some(expected) = self.receipt.tree.clone() else {
@@ -280,10 +290,7 @@ impl<'a> ReceiptCheck<'a> {
             return Ok(None);
         };
         let parse = |text: &str| SnapshotId::parse(text);
-        let own = self.project.directory();
-        if let (Some(run), Some(tree)) = (run, parse(&expected.snapshot))
-            && run.starts_with(own)
-        {
+        if let (Some(run), Some(tree)) = (run, parse(&expected.snapshot)) {
             let store = SnapshotStore::at(snapshots_of(run), self.context.host.supervisors());
             let first = self.receipt.snapshots.first();
             let first = first.and_then(|first| parse(&first.id));

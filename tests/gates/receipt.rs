@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -181,6 +182,34 @@ fn a_gate_that_nothing_confirms_runs_only_on_request() {
     assert!(
         allowed.stdout.contains("✓ gate grep two b.txt: passed"),
         "{allowed:?}"
+    );
+}
+
+#[test]
+fn a_journal_that_came_with_the_receipt_confirms_no_command() {
+    let sandbox = verified_run();
+    let gate = "grep two b.txt";
+    sandbox.ralph(&["run", "-q", "--gate", gate]).exits_with(0);
+    clone_into(&sandbox, "clone");
+    let (run, sent) = (sandbox.newest_run(), sandbox.path("projects/sent/runs/1"));
+    fs::create_dir_all(sent.parent().expect("a parent")).expect("a directory");
+    let copy = |from: &Path, to: &Path| {
+        let copied = Command::new("cp").arg("-a").args([from, to]).status();
+        assert!(copied.expect("cp").success());
+    };
+    copy(&run, &sent);
+    copy(
+        &sandbox.project().directory().join("snapshots.git"),
+        &sandbox.path("projects/sent/snapshots.git"),
+    );
+    let receipt = sent.join("receipt.json");
+    let mut command = sandbox.command(&["verify", receipt.to_str().expect("a path")]);
+    command.current_dir(sandbox.path("clone"));
+    command.env("RALPH_STATE_DIR", sandbox.path("other-state"));
+    let output = Running::start(&mut command).finish().exits_with(1);
+    assert!(
+        output.stdout.contains("✓ journal: ") && output.stdout.contains("it is not configured here"),
+        "{output:?}"
     );
 }
 

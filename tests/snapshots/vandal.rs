@@ -154,7 +154,13 @@ fn iterations_of_a_vandal(
         for _ in 0..operations * iteration.min(1) {
             vandalize(project, random);
         }
+        let git_before = repository(project);
         let id = taker.take().expect("a snapshot").id;
+        assert_eq!(
+            git_before,
+            repository(project),
+            "a snapshot does not change the repository"
+        );
         let to = copies.join(iteration.to_string());
         copy(project, &to);
         (id, to)
