@@ -103,7 +103,8 @@ fn summary(receipt: &Receipt, file: &Path, terminal: &Terminal) -> String {
     }
     if let Some(tree) = &receipt.tree {
         let files = units::count(tree.files, "file");
-        line("tree", &format!("{} ({files})", short(&tree.content_sha256)));
+        let (tree, snapshot) = (short(&tree.content_sha256), short(&tree.snapshot));
+        line("tree", &format!("{tree} ({files}), snapshot {snapshot}"));
     }
     for gate in &receipt.gates {
         let name = &gate.definition.name;

@@ -25,7 +25,7 @@ pub(super) fn markdown(
     line("outcome", &run_verdict(outcome, gates).sentence);
     line("agent", &header.agent);
     if let Some(tree) = gates.tree() {
-        line("verified tree", tree);
+        line("verified snapshot", tree);
     }
     line("iterations", &iterations.to_string());
     line("time", &units::duration(Duration::from_millis(*duration_ms)));

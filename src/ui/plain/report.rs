@@ -87,12 +87,7 @@ impl PlainRenderer {
                 self.field(name, line);
             }
         }
-        let gates = self.gate_summary();
-        self.field("gates", &gates);
-        if let Some(tree) = self.passed_gates.tree() {
-            let tree = tree.get(..12).unwrap_or(tree).to_owned();
-            self.field("tree", &tree);
-        }
+        self.gate_fields();
         if let Some(header) = &header {
             if let Some(directory) = header.kept_directory() {
                 self.field("journal", directory);
@@ -116,6 +111,16 @@ impl PlainRenderer {
         self.page.put_untruncated(Tone::Faint, &format!("  {name:<12}"));
         self.page.put_untruncated(Tone::Plain, value);
         self.page.end_row();
+    }
+
+    /// The gates, and the snapshot that they verified.
+    fn gate_fields(&mut self) {
+        let gates = self.gate_summary();
+        self.field("gates", &gates);
+        if let Some(snapshot) = self.passed_gates.tree() {
+            let snapshot = snapshot.get(..12).unwrap_or(snapshot).to_owned();
+            self.field("snapshot", &snapshot);
+        }
     }
 
     fn gate_summary(&self) -> String {
