@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Stdio;
-use std::time::Duration;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::helpers::contents;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{DEADLINE, Sandbox};
 
 /// Three iterations: the first one writes two files, the second one changes and adds one, the third one removes one.
 fn three_iterations() -> Sandbox {
@@ -155,6 +156,15 @@ fn names_that_do_not_exist_are_explained() {
     }
 }
 
+/// Waits until a restore writes files.
+fn wait_for_writing(child: &mut Child, pending: &Path) {
+    let deadline = Instant::now() + DEADLINE;
+    while !pending.exists() && child.try_wait().expect("a state").is_none() {
+        assert!(Instant::now() < deadline, "the restore does not start");
+        std::thread::yield_now();
+    }
+}
+
 /// Kills `ralph restore` at different moments. Afterwards nothing has changed, everything is restored, or `--continue`
 /// completes it.
 fn kill_restores(kills: u64) {
@@ -176,18 +186,19 @@ fn kill_restores(kills: u64) {
     sandbox.ralph(&["restore", "@1"]).exits_with(0);
     let first = files(&sandbox);
     assert_ne!(first, second);
+    let pending = sandbox.project().directory().join("snapshots.git/restore.json");
     let mut continued = 0;
     for kill in 0..kills {
         let (what, before, target) = match kill % 2 {
             0 => ("@2", &first, &second),
             _ => ("@1", &second, &first),
         };
-        let mut child = sandbox
-            .command(&["restore", what])
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("ralph");
-        std::thread::sleep(Duration::from_millis(10 + kill * 13 % 150));
+        let mut command = sandbox.command(&["restore", what]);
+        let mut child = command.stdout(Stdio::null()).spawn().expect("ralph");
+        if kill % 4 > 1 {
+            wait_for_writing(&mut child, &pending);
+        }
+        std::thread::sleep(Duration::from_millis(kill * 13 % 150));
         // It may have ended.
         let _ = child.kill();
         child.wait().expect("an end");

@@ -140,7 +140,7 @@ impl RunFixture {
             removed: Some(removed),
         };
         let changes = match moment {
-            SnapshotMoment::Start => Vec::new(),
+            SnapshotMoment::Start | SnapshotMoment::Restored => Vec::new(),
             SnapshotMoment::End => vec![
                 changed("notes.md", FileChangeKind::Added, 1, 0),
                 changed("src/parser.rs", FileChangeKind::Modified, 2, 1),
