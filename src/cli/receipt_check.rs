@@ -247,6 +247,11 @@ impl<'a> ReceiptCheck<'a> {
         };
         let (mut gates, mut is_configured) = (Vec::new(), false);
         for gate in self.receipt.gates.clone() {
+            if gate.definition.is_review() {
+                let what = format!("gate {}", gate.definition.name);
+                self.add(what, StepState::Skipped, "a review, which is not repeated");
+                continue;
+            }
             let own = gate.gate(&root);
             let found = match (own, &loaded) {
                 (Some(own), _) if confirmed => Ok(own),
@@ -271,6 +276,9 @@ impl<'a> ReceiptCheck<'a> {
                 }),
                 Err(why) => self.add(format!("gate {}", gate.definition.name), StepState::Failed, why),
             }
+        }
+        if gates.is_empty() && !self.failed() {
+            self.add("verdict", StepState::Failed, "no gate can be repeated");
         }
         if self.failed() {
             return Ok(None);

@@ -73,7 +73,11 @@ impl Engine {
             | GateResult::TimedOut
             | GateResult::Tampered
             | GateResult::TooFewTests { .. } => true,
-            GateResult::Passed | GateResult::CouldNotStart | GateResult::Outdated => false,
+            GateResult::Passed
+            | GateResult::CouldNotStart
+            | GateResult::Outdated
+            | GateResult::Rejected { .. }
+            | GateResult::Unanswered => false,
         };
         let passed = match self.policy.on_rejected {
             OnRejected::Restore if is_broken => self.passed_snapshots.before_failure(&gate).cloned(),

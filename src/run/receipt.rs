@@ -234,7 +234,7 @@ impl ReceiptGate {
         let complete = relative(gate, root);
         let mut definition = complete.clone();
         definition.env.values_mut().for_each(String::clear);
-        if gate.hidden {
+        if gate.hidden && !gate.is_review() {
             HIDDEN.clone_into(&mut definition.run);
         }
         Self {

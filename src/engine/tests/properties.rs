@@ -111,15 +111,9 @@ impl Simulation {
         match action {
             Action::Emit(event) => self.note(&event),
             Action::ScanWorkspace | Action::CheckDisk | Action::WriteSummary(_) => {}
-            Action::TakeSnapshot { moment, .. } => {
-                assert!(!child_runs, "a snapshot while a child runs");
-                let taken = Err(format!("problem {}", self.log.len() % 3));
-                self.checks.push(Input::SnapshotTaken { moment, taken });
-            }
-            Action::RestoreSnapshot { .. } => self.checks.push(Input::SnapshotRestored(Err("x".into()))),
-            Action::CheckPaths => {
-                assert!(!child_runs, "checked while a child runs");
-                self.checks.push(path_check(self.log.len()));
+            Action::TakeSnapshot { .. } | Action::RestoreSnapshot { .. } | Action::CheckPaths => {
+                assert!(!child_runs, "files are checked or restored while a child runs");
+                self.on_file_action(&action);
             }
             Action::ResolveSession { .. } => self.checks.push(Input::SessionResolved(Some("s".into()))),
             Action::RunHook { .. } => self.hooks += 1,
@@ -167,6 +161,18 @@ impl Simulation {
                 self.external = ExternalState::Over;
             }
         }
+    }
+
+    fn on_file_action(&mut self, action: &Action) {
+        let problem = format!("problem {}", self.log.len() % 3);
+        self.checks.push(match action {
+            Action::TakeSnapshot { moment, .. } => Input::SnapshotTaken {
+                moment: *moment,
+                taken: Err(problem),
+            },
+            Action::RestoreSnapshot { .. } => Input::SnapshotRestored(Err(problem)),
+            _ => path_check(self.log.len()),
+        });
     }
 
     fn on_review_action(&mut self, action: &Action) {
