@@ -227,20 +227,12 @@ impl Worker {
                 altered: self.snapshots().check_review(),
             },
             Effect::CheckTree { tree } => Input::TreeChecked(self.snapshots().check_tree(tree.as_deref())),
-            Effect::TakeSnapshot { iteration, moment } => {
-                let taken = self.snapshots().taker.take();
-                let taken = snapshots::record(iteration, moment, taken);
-                Input::SnapshotTaken { moment, taken }
-            }
+            Effect::TakeSnapshot { iteration, moment } => self.take_snapshot(iteration, moment),
             Effect::CheckDisk => match self.free_disk_bytes() {
                 Some(free_bytes) => Input::DiskChecked { free_bytes },
                 None => return Ok(None),
             },
-            Effect::RestoreSnapshot { iteration, id } => {
-                let restored = self.snapshots().restore(&id);
-                let restored = snapshots::record(iteration, SnapshotMoment::Restored, restored);
-                Input::SnapshotRestored(restored)
-            }
+            Effect::RestoreSnapshot { iteration, id } => self.restore_snapshot(iteration, &id),
             Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
             Effect::ResolveSession {
                 agent,
@@ -259,6 +251,18 @@ impl Worker {
             }
         };
         Ok(Some(Message::Effect(Box::new(input))))
+    }
+
+    fn take_snapshot(&mut self, iteration: u64, moment: SnapshotMoment) -> Input {
+        let taken = self.snapshots().taker.take();
+        let taken = snapshots::record(iteration, moment, taken);
+        Input::SnapshotTaken { moment, taken }
+    }
+
+    fn restore_snapshot(&mut self, iteration: u64, id: &str) -> Input {
+        let restored = self.snapshots().restore(id);
+        let restored = snapshots::record(iteration, SnapshotMoment::Restored, restored);
+        Input::SnapshotRestored(restored)
     }
 
     /// The least free space of the disks that a run writes to; `None` if it cannot be determined.
