@@ -78,7 +78,7 @@ pub(in crate::cli) struct RunArguments {
 }
 
 /// Options for programs that start ralph.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Supervision")]
 pub(in crate::cli) struct SupervisionArguments {
     /// At a usage limit, wait for the reset or exit with code 7 [default: wait]
