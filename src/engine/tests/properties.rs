@@ -102,7 +102,6 @@ impl Simulation {
         self.compare_with_history();
     }
 
-    #[expect(clippy::too_many_lines, reason = "one short arm for each action")]
     fn on_action(&mut self, action: Action) {
         let child_runs = matches!(
             self.external,
