@@ -110,10 +110,10 @@ fn a_fork_continues_after_the_iteration_with_its_files_and_another_agent() {
     );
     assert_eq!(shown["header"]["agent"], "codex");
     assert_eq!(
-        shown["iterations"], 2,
+        shown["iterations"].as_array().map(Vec::len),
+        Some(2),
         "iteration 1 of the other run and one of its own"
     );
-    assert_eq!(shown["turns"].as_array().map(Vec::len), Some(2));
     let prompt = read(&run_of(&sandbox, &fork).join("iterations/0002/prompt.md"));
     assert!(prompt.contains("another task"), "{prompt}");
 }
@@ -155,8 +155,8 @@ fn a_fork_of_a_completed_run_works_on_and_is_a_run_like_any_other() {
     agent(&sandbox, "claude", "echo more >> log.txt; echo LOOP_COMPLETE");
     ralph_in(&sandbox, &fork, &["run", "--continue", "-q"]).exits_with(0);
     assert_eq!(read(&fork.join("log.txt")), "line\nline\nmore\n");
-    let branch = ralph_in(&sandbox, &fork, &["show", "--json"]).json()["iterations"].clone();
-    assert_eq!(branch, 2);
+    let shown = ralph_in(&sandbox, &fork, &["show", "--json"]).json();
+    assert_eq!(shown["iterations"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
