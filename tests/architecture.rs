@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("agent", "config event files panic_hook policy process"),
     ("gate_output", "event"),
     ("engine", "event gate_output policy"),
-    ("store", "event files"),
+    ("store", "event files policy"),
     ("ui", "event panic_hook signals"),
     ("trust", "agent config event files process store"),
     ("runner", "agent event process"),

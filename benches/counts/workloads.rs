@@ -14,8 +14,8 @@ use ralph::engine::{
 };
 use ralph::event::{Record, RunEvent, RunHeader, Sink, TranscriptEvent};
 use ralph::policy::{
-    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, OnLimit,
-    OnRejected, Session, Timing,
+    AttemptTimeouts, Budgets, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure,
+    OnLimit, OnRejected, Session, Timing,
 };
 use ralph::store::{Run, StateDirectory};
 use ralph::transcript::{self, AdapterContext};
@@ -155,7 +155,9 @@ fn policy() -> Policy {
         required_events: Vec::new(),
         guardrails: Vec::new(),
         reviewers: ralph::engine::Reviewers::default(),
+        budgets: Budgets::default(),
         agents: Agents::single(AgentRules {
+            account: None,
             name: "bench".into(),
             label: "bench".into(),
             costs: CostRules {

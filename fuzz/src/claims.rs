@@ -14,8 +14,8 @@ use ralph::event::{
     TranscriptEvent,
 };
 use ralph::policy::{
-    AttemptTimeouts, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure, OnLimit,
-    OnRejected, Session, Timing,
+    AttemptTimeouts, Budgets, CostAvailability, CostRules, Limits, MarkerPlacement, OnDeclaredFailure,
+    OnLimit, OnRejected, Session, Timing,
 };
 
 const PROMPT: &str = "Do the task.\nWhen done, print\nLOOP_COMPLETE\n";
@@ -155,6 +155,7 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
             output_bytes: 0,
             free_disk_bytes: 0,
         },
+        budgets: Budgets::default(),
         timing: Timing {
             after_result: long,
             stop_grace: long,
@@ -169,6 +170,7 @@ fn policy(messages: MessageBoundaries, placement: MarkerPlacement) -> Policy {
         agents: Agents::single(AgentRules {
             name: "fuzz".into(),
             label: "fuzz".into(),
+            account: None,
             costs: CostRules {
                 prices: None,
                 model: None,

@@ -3,6 +3,7 @@
 
 use crate::event::UsageMeaning;
 
+use super::account::{Login, LoginFile};
 use super::interactive::{FirstPrompt, Interactive};
 use super::permission_mode::PermissionMode;
 use super::table::{
@@ -568,6 +569,82 @@ pub static NESTED_SESSION: &[&str] = &[
     "CLAUDE_CODE_EXECPATH",
     "CLAUDE_PID",
     "CLAUDE_EFFORT",
+];
+
+/// Where the accounts of agents are found. An agent without a row has one account per user.
+pub(super) static LOGINS: &[Login] = &[
+    Login {
+        agent: "claude",
+        keys: &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+        ],
+        address: Some("ANTHROPIC_BASE_URL"),
+        file: Some(LoginFile {
+            directory_variable: Some("CLAUDE_CONFIG_DIR"),
+            directory: "",
+            file: ".claude.json",
+            pointer: "/oauthAccount/emailAddress",
+        }),
+    },
+    Login {
+        agent: "codex",
+        keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
+        address: Some("OPENAI_BASE_URL"),
+        file: Some(LoginFile {
+            directory_variable: Some("CODEX_HOME"),
+            directory: ".codex",
+            file: "auth.json",
+            pointer: "/tokens/account_id",
+        }),
+    },
+    Login {
+        agent: "gemini",
+        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        address: Some("GOOGLE_GEMINI_BASE_URL"),
+        file: Some(LoginFile {
+            directory_variable: None,
+            directory: ".gemini",
+            file: "google_accounts.json",
+            pointer: "/active",
+        }),
+    },
+    Login {
+        agent: "copilot",
+        keys: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+        address: None,
+        file: Some(LoginFile {
+            directory_variable: None,
+            directory: ".copilot",
+            file: "config.json",
+            pointer: "/last_logged_in_user/login",
+        }),
+    },
+    Login {
+        agent: "amp",
+        keys: &["AMP_API_KEY"],
+        address: None,
+        file: None,
+    },
+    Login {
+        agent: "cursor",
+        keys: &["CURSOR_API_KEY"],
+        address: None,
+        file: None,
+    },
+    Login {
+        agent: "kiro",
+        keys: &["KIRO_API_KEY"],
+        address: None,
+        file: None,
+    },
+    Login {
+        agent: "vibe",
+        keys: &["MISTRAL_API_KEY"],
+        address: None,
+        file: None,
+    },
 ];
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ mod outcome;
 mod plan;
 mod policy;
 mod prompt;
+mod quota;
 mod race;
 mod receipt;
 mod receipt_check;
@@ -211,6 +212,7 @@ fn dispatch(command: &CliCommand, terminal: &Terminal, host: &Host) -> Result<Ex
         CliCommand::Doctor(arguments) => doctor::doctor(arguments, terminal, host),
         CliCommand::Drivers(arguments) => drivers::drivers(arguments, terminal, host),
         CliCommand::Config(arguments) => config::config(arguments, terminal, host),
+        CliCommand::Quota(arguments) => quota::quota(arguments, terminal),
         CliCommand::AsClaude(arguments) => as_claude::as_claude(arguments, terminal, host),
         CliCommand::Trust(arguments) => trust::trust(arguments, terminal, host),
         CliCommand::Hats(arguments) => hats::hats(arguments, terminal),

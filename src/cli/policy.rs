@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent::{AGENTS, Evidence, ResolvedAgent};
+use crate::agent::{AGENTS, AgentAccount, Evidence, ResolvedAgent};
 use crate::config::{AdapterSettings, Cli, EventLoop, Mode, Settings};
 use crate::engine::{
     AgentRules, AgentVersions, Agents, Check, EndSignal, HookKind, Markers, MessageBoundaries, Policy,
     QuestionInstructions, QuestionRules, SessionSource, StatusBlock, TranscriptFeatures, WorkspaceChecks,
 };
 use crate::policy::{
-    AttemptTimeouts, CostAvailability, CostRules, Gate, Hooks, Limits, Prices, Seconds, Timing,
+    AttemptTimeouts, CostAvailability, CostRules, Gate, Hooks, Limits, Notify, NotifyEvent, Prices,
+    QuotaRules, Seconds, Timing,
 };
+use crate::run::RunAccounts;
+use crate::store::AccountName;
 use crate::transcript::Capabilities;
 
-use super::roles::PlannedAgent;
+use super::roles::{PlannedAgent, PlannedAgents};
 use super::run_plan::RunPlan;
 
 /// Default idle timeouts: for structured streams, for plain text, while a tool runs.
@@ -31,6 +34,7 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
         zone: crate::ui::local_time_zone(),
         seed: fastrand::u64(..),
         limits: limits(event_loop),
+        budgets: plan.settings.budgets.clone(),
         timing: timing(event_loop),
         markers: Markers::new(event_loop.completion_promise.clone(), event_loop.completion_match)
             .with_status_block(match event_loop.completion_status_block {
@@ -73,7 +77,7 @@ pub(super) fn policy(plan: &RunPlan, started_at: Timestamp) -> Policy {
             false => Check::Off,
         },
         questions: questions(&plan.settings),
-        hooks: configured_hooks(&plan.settings.hooks),
+        hooks: configured_hooks(&plan.settings.hooks, &plan.settings.notify),
     }
 }
 
@@ -90,6 +94,7 @@ fn agent_rules(plan: &RunPlan, planned: &PlannedAgent) -> AgentRules {
     AgentRules {
         name: agent.name.clone(),
         label: planned.label.clone(),
+        account: account_of(&plan.settings, agent).map(|account| account.label()),
         costs: costs(plan, planned),
         timeouts: timeouts(&plan.settings.cli, planned.mode, &adapter, capabilities),
         transcript: TranscriptFeatures {
@@ -115,6 +120,33 @@ fn agent_rules(plan: &RunPlan, planned: &PlannedAgent) -> AgentRules {
     }
 }
 
+/// The account of an agent, if other runs can share it.
+fn account_of(settings: &Settings, agent: &ResolvedAgent) -> Option<AccountName> {
+    let found = agent.account(&|name| std::env::var_os(name));
+    let account = match (&settings.quota.account, &found) {
+        (Some(name), _) | (None, AgentAccount::Named(name)) => Some(name.as_str()),
+        (None, AgentAccount::Default) => None,
+        (None, AgentAccount::Unknown) => return None,
+    };
+    Some(AccountName::new(&agent.name, account))
+}
+
+/// The accounts of all agents, and the rules for sharing them.
+pub(super) fn accounts(settings: &Settings, agents: &PlannedAgents) -> RunAccounts {
+    let agents = || agents.agents.iter().map(|planned| &planned.agent);
+    RunAccounts {
+        of_agents: agents().map(|agent| account_of(settings, agent)).collect(),
+        agents: agents().map(|agent| agent.name.clone()).collect(),
+        rules: QuotaRules {
+            reserve: settings.quota.reserve,
+            parallel: settings.quota.parallel,
+            longest_wait: settings.event_loop.max_wait_seconds.duration(),
+        },
+        budgets: settings.budgets.clone(),
+        zone: crate::ui::local_time_zone(),
+    }
+}
+
 fn versions(agent: &ResolvedAgent) -> AgentVersions {
     let row = AGENTS.iter().find(|row| row.name == agent.name);
     AgentVersions {
@@ -129,7 +161,9 @@ fn versions(agent: &ResolvedAgent) -> AgentVersions {
 /// The prompt explains questions only if the user has prepared for them.
 fn questions(settings: &Settings) -> QuestionRules {
     let event_loop = &settings.event_loop;
-    let is_prepared = event_loop.ask_timeout.is_some() || settings.hooks.on_ask.is_some();
+    let is_prepared = event_loop.ask_timeout.is_some()
+        || settings.hooks.on_ask.is_some()
+        || settings.notify.includes(NotifyEvent::Ask);
     QuestionRules {
         timeout: event_loop.ask_timeout.map(Seconds::duration),
         default: Some(event_loop.ask_default.clone()).filter(|answer| answer != "stop"),
@@ -148,7 +182,7 @@ fn checkpoint(event_loop: &EventLoop) -> Option<Gate> {
     })
 }
 
-fn configured_hooks(hooks: &Hooks) -> BTreeSet<HookKind> {
+fn configured_hooks(hooks: &Hooks, notify: &Notify) -> BTreeSet<HookKind> {
     let commands = [
         (HookKind::Start, &hooks.on_start),
         (HookKind::Iteration, &hooks.on_iteration),
@@ -158,7 +192,10 @@ fn configured_hooks(hooks: &Hooks) -> BTreeSet<HookKind> {
         (HookKind::Ask, &hooks.on_ask),
     ];
     let configured = commands.into_iter().filter(|(_, command)| command.is_some());
-    configured.map(|(kind, _)| kind).collect()
+    let notified = HookKind::NOTIFIED.into_iter();
+    let notified = notified.filter(|(_, event)| notify.includes(*event));
+    let configured = configured.map(|(kind, _)| kind);
+    configured.chain(notified.map(|(kind, _)| kind)).collect()
 }
 
 fn limits(event_loop: &EventLoop) -> Limits {

@@ -21,7 +21,7 @@ use crate::ui::Terminal;
 use super::context::Context;
 use super::error::CliError;
 use super::exit::Exit;
-use super::policy::policy;
+use super::policy::{accounts, policy};
 use super::prompt;
 use super::roles::PlannedAgents;
 use super::snapshots;
@@ -167,6 +167,8 @@ impl RunPlan {
             }
         };
         let snapshots = snapshots::rules(run.project(), &self.settings.snapshots);
+        let accounts = accounts(&self.settings, &self.agents);
+        let project = run.project().name();
         let setup = Setup {
             engine: engine.with_ask_policy(self.asking),
             header,
@@ -174,8 +176,11 @@ impl RunPlan {
             run: Arc::new(run),
             watched: self.watched(),
             snapshots,
+            accounts,
             hooks: HookCommands {
                 hooks: self.settings.hooks.clone(),
+                notify: self.settings.notify.clone(),
+                project,
                 directory: self.hook_directory.unwrap_or_else(|| context.cwd.clone()),
             },
             agents: self

@@ -164,9 +164,14 @@ fn state_of(live: &LiveState, now: Timestamp) -> (String, Tone) {
         Activity::Agent { tool: None } => ("working".into(), Tone::Accent),
         Activity::Agent { tool: Some(tool) } => (format!("working · {}", clean(tool)), Tone::Accent),
         Activity::Gate { name } => (format!("gate {}", clean(name)), Tone::Accent),
-        Activity::Waiting { why, until } => {
-            let left = units::countdown(units::since(now, *until));
-            (format!("waiting {left} · {}", pause_label(*why)), Tone::Warning)
+        Activity::Waiting { why, until, reason } => {
+            // How long other runs need is unknown.
+            let left = match *until > now {
+                true => format!(" {}", units::countdown(units::since(now, *until))),
+                false => String::new(),
+            };
+            let why = reason.as_deref().unwrap_or_else(|| pause_label(*why));
+            (format!("waiting{left} · {}", clean(why)), Tone::Warning)
         }
         Activity::Paused => ("paused".into(), Tone::Warning),
         Activity::Asking | Activity::Question { .. } => ("waiting for your answer".into(), Tone::Warning),

@@ -26,7 +26,8 @@ pub(super) fn check(settings: &PartialSettings, known: KnownNames<'_>) -> Result
     // A layer contains only types that JSON can represent, so serialization cannot fail.
     let values = serde_json::to_value(settings).unwrap_or_default();
     check_rules("", &values, &schema::SETTINGS)?;
-    check_cost(settings.event_loop.max_cost_usd)?;
+    check_costs(settings)?;
+    check_addresses(settings)?;
     check_names(settings, known)?;
     check_prompt_and_markers(settings)?;
     check_adapters(settings)?;
@@ -84,15 +85,43 @@ pub(super) fn check_range(
     Err(Problem::at_value(key, format!("expected {bound}, found `{given}`")).with_help(help))
 }
 
-fn check_cost(given: Option<f64>) -> Result<(), Problem> {
-    match given {
-        Some(cost) if !(cost.is_finite() && cost > 0.0) => {
+fn check_costs(settings: &PartialSettings) -> Result<(), Problem> {
+    let costs = [
+        ("event_loop.max_cost_usd", settings.event_loop.max_cost_usd),
+        ("budgets.per_day_usd", settings.budgets.per_day_usd),
+        ("budgets.per_project_usd", settings.budgets.per_project_usd),
+    ];
+    for (key, cost) in costs {
+        if let Some(cost) = cost.filter(|cost| !(cost.is_finite() && *cost > 0.0)) {
             let message = format!("expected a finite number greater than 0, found `{cost}`");
-            Err(Problem::at_value("event_loop.max_cost_usd", message)
-                .with_help(Some("omit it for no cost limit".to_owned())))
+            return Err(
+                Problem::at_value(key, message).with_help(Some("omit it for no cost limit".to_owned()))
+            );
         }
-        _ => Ok(()),
     }
+    Ok(())
+}
+
+fn check_addresses(settings: &PartialSettings) -> Result<(), Problem> {
+    let addresses = [
+        ("notify.ntfy", &settings.notify.ntfy),
+        ("notify.webhook", &settings.notify.webhook),
+    ];
+    for (key, address) in addresses {
+        let is_address = |address: &&String| {
+            let rest = address
+                .strip_prefix("https://")
+                .or_else(|| address.strip_prefix("http://"));
+            let is_plain = |c: char| !c.is_whitespace() && !c.is_control() && !"\"\\{}[]".contains(c);
+            rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_plain))
+        };
+        if let Some(address) = address.as_ref().filter(|address| !is_address(address)) {
+            let message =
+                format!("expected an address that starts with `https://` or `http://`, found `{address}`");
+            return Err(Problem::at_value(key, message));
+        }
+    }
+    Ok(())
 }
 
 fn check_names(settings: &PartialSettings, known: KnownNames<'_>) -> Result<(), Problem> {

@@ -110,6 +110,12 @@ fn commands(values: &Value) -> Vec<String> {
             ));
         }
     }
+    for (kind, address) in values["notify"].as_object().into_iter().flatten() {
+        // The owner of the address learns about the runs.
+        if let Some(address) = text(address) {
+            commands.push(format!("notification by {kind}: {address}"));
+        }
+    }
     commands
 }
 

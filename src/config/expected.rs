@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::policy::Seconds;
+use crate::policy::{Percent, Seconds};
 
 use super::diagnostic::quoted;
 use super::prices::PriceFile;
@@ -21,6 +21,7 @@ pub(super) enum Expected {
     Number,
     Integer,
     Seconds,
+    Percent,
     Bytes,
 }
 
@@ -54,6 +55,7 @@ impl Expected {
         match (schema["format"].as_str(), types.as_slice()) {
             (Some("seconds"), _) => Self::Seconds,
             (Some("bytes"), _) => Self::Bytes,
+            (Some("percent"), _) => Self::Percent,
             _ if schema["enum"].is_array() || schema["oneOf"].is_array() => Self::Keyword,
             _ if schema["anyOf"].is_array() => Self::StringOrList,
             (_, ["object"]) => Self::Mapping,
@@ -76,6 +78,7 @@ impl Expected {
             Self::Number => "a number",
             Self::Integer => "an integer",
             Self::Seconds => Seconds::EXPECTED,
+            Self::Percent => Percent::EXPECTED,
             Self::Bytes => "an integer (bytes)",
         }
     }
@@ -94,7 +97,7 @@ impl Expected {
             Self::List => Some(format!("write `[\"{found}\"]`, or one `- item` per line")),
             Self::String | Self::StringOrList => Some(format!("quote the string: `\"{found}\"`")),
             Self::Mapping => Some(self.structure_help(self).to_owned()),
-            Self::Keyword => None,
+            Self::Keyword | Self::Percent => None,
         }
     }
 

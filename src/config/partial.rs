@@ -62,6 +62,9 @@ impl PartialSettings {
         self.event_loop.apply_to(&mut settings.event_loop);
         override_with(self.gates, &mut settings.gates);
         self.hooks.apply_to(&mut settings.hooks);
+        self.notify.apply_to(&mut settings.notify);
+        self.quota.apply_to(&mut settings.quota);
+        settings.budgets.lower(self.budgets);
         for (name, hat) in self.hats {
             let hats = &mut settings.hats;
             hat.apply_to(hats.entry(name.clone()).or_insert_with(|| Hat::named(&name)));

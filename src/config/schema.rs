@@ -21,6 +21,9 @@ const SECTIONS: &[&str] = &[
     "hooks",
     "driver",
     "snapshots",
+    "notify",
+    "quota",
+    "budgets",
 ];
 
 /// Maximum duration. Longer durations are certainly errors and could overflow a clock.
@@ -30,7 +33,7 @@ pub(super) const YEAR: u64 = 365 * 24 * 60 * 60;
 pub(super) static SETTINGS: LazyLock<Value> = LazyLock::new(generate::<PartialSettings>);
 
 /// Formats that are kept in the schema. They describe the meaning of a value; other keywords validate it.
-const FORMATS: &[&str] = &["seconds", "bytes", "path", "patterns"];
+const FORMATS: &[&str] = &["seconds", "bytes", "path", "patterns", "percent", "url"];
 
 /// The JSON schema of `ralph.yml`, with these agents and transcript formats as allowed names.
 pub fn schema(agents: &[&str], transcripts: &[&str]) -> Value {

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::section::section;
 use crate::policy::{
-    Gate, Hat, Hooks, MarkerPlacement, OnDeclaredFailure, OnLimit, OnRejected, PartialHat, PartialHooks,
-    PartialWorktree, START_TOPIC, Seconds, Session, Worktree,
+    Budgets, Gate, Hat, Hooks, MarkerPlacement, Notify, OnDeclaredFailure, OnLimit, OnRejected,
+    PartialBudgets, PartialHat, PartialHooks, PartialNotify, PartialQuota, PartialWorktree, QuotaSettings,
+    START_TOPIC, Seconds, Session, Worktree,
 };
 
 use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text, switch_or_section};
@@ -22,6 +23,9 @@ pub struct Settings {
     pub event_loop: EventLoop,
     pub gates: Vec<Gate>,
     pub hooks: Hooks,
+    pub notify: Notify,
+    pub quota: QuotaSettings,
+    pub budgets: Budgets,
     pub hats: BTreeMap<String, Hat>,
     pub session: Session,
     pub driver: DriverSettings,
@@ -50,6 +54,15 @@ pub struct PartialSettings {
     /// Commands that run on events of a run. They receive a JSON document on stdin.
     #[serde(default, deserialize_with = "null_as_default")]
     pub hooks: PartialHooks,
+    /// Notifications on your desktop or phone.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub notify: PartialNotify,
+    /// How all runs that use the same account share its usage limits.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub quota: PartialQuota,
+    /// Budgets over all runs of the user. A file of a project can lower those of the user's own file, but not raise them.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub budgets: PartialBudgets,
     /// Roles that topics activate, under names of your choice.
     #[serde(default, deserialize_with = "null_as_default")]
     pub hats: BTreeMap<String, PartialHat>,

@@ -71,7 +71,7 @@ impl Engine {
             Command::Publish { event, iteration } => self.publish_command(event, iteration, out),
             Command::Pause => {
                 self.commands.pause = PauseRequest::Pause;
-                if let EngineState::ReadingPrompt = self.state {
+                if let EngineState::ReadingPrompt | EngineState::AwaitingPlace(_) = self.state {
                     self.pause_or_ask(at, out);
                 }
             }
@@ -91,6 +91,7 @@ impl Engine {
     fn wake(&mut self, at: Duration, out: &mut Vec<Action>) {
         self.wake_from_wait(at, out);
         self.end_review_wait(at, out);
+        self.wake_place_wait(out);
         self.end_pause(at, out);
     }
 

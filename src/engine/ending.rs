@@ -1,11 +1,15 @@
 //! The end of a run: the summary, the last hook, then `RunEnded`. Every end takes this path.
 
 use super::*;
+use crate::policy::NotifyEvent;
 
 /// After an interrupt, hooks have at least this long.
 const HOOKS_AFTER_INTERRUPT: Duration = Duration::from_secs(1);
 /// More hooks than this are not queued.
 const MAX_QUEUED_HOOKS: u64 = 32;
+
+/// A wait for the limit of an account, which another run has reached, runs the hook from this length on.
+const LONG_WAIT_MS: u64 = 600_000;
 
 /// A run that ends as soon as its hooks have ended.
 #[derive(Debug)]
@@ -27,6 +31,14 @@ pub enum HookKind {
 }
 
 impl HookKind {
+    /// The kinds of which the user can be notified.
+    pub const NOTIFIED: [(Self, NotifyEvent); 4] = [
+        (Self::Complete, NotifyEvent::Done),
+        (Self::Fail, NotifyEvent::Failed),
+        (Self::Ask, NotifyEvent::Ask),
+        (Self::RateLimit, NotifyEvent::Limit),
+    ];
+
     /// The hook that an event triggers.
     fn of(event: &RunEvent) -> Option<Self> {
         match event {
@@ -36,6 +48,11 @@ impl HookKind {
                 ..
             } => Some(Self::RateLimit),
             RunEvent::IterationEnded { .. } => Some(Self::Iteration),
+            RunEvent::Waiting {
+                why: WaitReason::Quota,
+                wait_ms: LONG_WAIT_MS..,
+                ..
+            } => Some(Self::RateLimit),
             RunEvent::QuestionAsked { .. } => Some(Self::Ask),
             RunEvent::RunEnded {
                 outcome: RunOutcome::Complete { .. },
@@ -95,6 +112,7 @@ impl Engine {
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Checkpointing(_)
+            | EngineState::AwaitingPlace(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
             | EngineState::Ending(_)

@@ -148,6 +148,7 @@ impl Engine {
             topics,
             ignored,
         } = attempt.evaluate(ended, &end, &self.policy, self.agent());
+        self.attempt_evaluated(&attempt, &verdict, out);
         let denied_tool = attempt.denied_tool.take();
         let claims_untested = attempt.test_claim.is_unsupported();
         self.state = EngineState::AgentRunning(Box::new(attempt));

@@ -41,6 +41,21 @@ impl Engine {
         let Some(agent) = self.choose_agent(at, hat.as_deref(), out) else {
             return;
         };
+        if !self.may_launch(agent) {
+            return self.request_place(at, agent, (task, hat), out);
+        }
+        self.launch(at, agent, (task, hat), out);
+    }
+
+    /// Composes the prompt and launches the agent.
+    pub(super) fn launch(
+        &mut self,
+        at: Duration,
+        agent: usize,
+        (task, hat): (String, Option<String>),
+        out: &mut Vec<Action>,
+    ) {
+        self.leave_other_accounts(agent, out);
         self.agent = agent;
         let gates = gates::visible_commands(&self.policy.gates);
         self.notes.findings = review::findings_section(&self.reviews);
@@ -94,11 +109,17 @@ impl Engine {
         };
         let iteration = self.iteration;
         attempt.complete_usage(&mut event, &self.policy.agents.rules[self.agent].costs);
+        let cost_before = attempt.usage.cost_usd;
         let topics = attempt.apply_event(&event, &self.policy.markers);
         let repeats_failures = attempt.repeats_failed_results();
         let is_step = matches!(&event, TranscriptEvent::Usage { usage } if usage.scope == UsageScope::Step);
         let spending = is_step && !attempt.has_finished();
+        let spent = (attempt.usage.cost_usd != cost_before).then(|| attempt.usage.clone());
+        self.report_limit(&event, out);
         out.push(Action::Emit(RunEvent::Transcript { iteration, event }));
+        if let Some(spent) = spent {
+            self.report_spend(&spent, SpendMoment::Running, out);
+        }
         self.publish(topics, out);
         // A total arrives when the agent is about to exit by itself, and it may have completed the task. Only step
         // figures stop it.
@@ -124,6 +145,7 @@ impl Engine {
             usage.add(&attempt.review_usage);
         }
         self.spent.add(&usage);
+        self.report_spend(&usage, SpendMoment::Ended, out);
         let falls_back = self.falls_back_from_login(&outcome);
         let is_counted = !matches!(
             outcome,

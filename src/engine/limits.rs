@@ -19,13 +19,18 @@ impl Engine {
             | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Finished => {}
+            EngineState::AwaitingPlace(_) => self.place_due(out),
             EngineState::Paused { .. } => self.question_expired(at, out),
             EngineState::Ending(_) => self.end_now(out),
             EngineState::Waiting { why, .. } => match why {
                 WaitReason::Cooldown | WaitReason::Backoff if out_of_time => {
                     self.finish(at, RunOutcome::LimitReached { limit: runtime }, out);
                 }
-                WaitReason::Cooldown | WaitReason::Backoff | WaitReason::RateLimit | WaitReason::Overload => {
+                WaitReason::Cooldown
+                | WaitReason::Backoff
+                | WaitReason::RateLimit
+                | WaitReason::Overload
+                | WaitReason::Quota => {
                     self.end_wait(at, out);
                 }
             },
@@ -88,6 +93,7 @@ impl Engine {
             EngineState::Ending(_) => self.end_now(out),
             EngineState::New
             | EngineState::ReadingPrompt
+            | EngineState::AwaitingPlace(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. } => {
                 self.finish(at, RunOutcome::Interrupted { by }, out);
@@ -107,6 +113,7 @@ impl Engine {
             EngineState::Checkpointing(checkpoint) => &mut checkpoint.stop_request,
             EngineState::New
             | EngineState::ReadingPrompt
+            | EngineState::AwaitingPlace(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
             | EngineState::Inspecting(_)
@@ -138,6 +145,7 @@ impl Engine {
             EngineState::Checkpointing(checkpoint) => &mut checkpoint.stop_request,
             EngineState::New
             | EngineState::ReadingPrompt
+            | EngineState::AwaitingPlace(_)
             | EngineState::Inspecting(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
@@ -169,6 +177,7 @@ impl Engine {
             EngineState::Checkpointing(checkpoint) => &mut checkpoint.stop_request,
             EngineState::New
             | EngineState::ReadingPrompt
+            | EngineState::AwaitingPlace(_)
             | EngineState::Inspecting(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
@@ -227,7 +236,9 @@ impl Engine {
         }
         let limit = RunLimit::Disk { min_free_bytes };
         match &self.state {
-            EngineState::ReadingPrompt => self.finish(at, RunOutcome::LimitReached { limit }, out),
+            EngineState::ReadingPrompt | EngineState::AwaitingPlace(_) => {
+                self.finish(at, RunOutcome::LimitReached { limit }, out);
+            }
             EngineState::AgentRunning(_) => self.stop(at, StopCause::Limit(limit), out),
             EngineState::New
             | EngineState::Inspecting(_)
@@ -273,36 +284,46 @@ impl Engine {
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Checkpointing(_)
+            | EngineState::AwaitingPlace(_)
             | EngineState::Waiting { .. }
             | EngineState::Paused { .. }
             | EngineState::Ending(_)
             | EngineState::Finished => None,
         };
         let mut total = self.spent.clone();
-        running.into_iter().for_each(|usage| total.add(usage));
+        if let Some(usage) = running {
+            total.add(usage);
+        }
         let total_tokens = total.tokens().unwrap_or(0);
         if let Some(max_usd) = self.policy.limits.cost_usd
             && total.cost_usd.unwrap_or_default().get() >= max_usd - 1e-9
         {
             return Some(RunLimit::Cost { max_usd });
         }
-        self.policy
-            .limits
-            .tokens
-            .filter(|max| total_tokens >= *max)
+        let tokens = self.policy.limits.tokens.filter(|max| total_tokens >= *max);
+        tokens
             .map(|max| RunLimit::Tokens { max })
+            .or_else(|| self.shared_budget_exceeded(running))
     }
 
     /// Warns before the first iteration if the cost budget can never take effect.
     pub(super) fn warn_about_unenforceable_budget(&mut self, out: &mut Vec<Action>) {
-        let Some(max_usd) = self.policy.limits.cost_usd else {
-            return;
+        let budgets = &self.policy.budgets;
+        let budget = match (
+            self.policy.limits.cost_usd,
+            budgets.per_day_usd,
+            budgets.per_project_usd,
+        ) {
+            (Some(max_usd), ..) => format!("max_cost_usd (${max_usd})"),
+            (None, Some(max_usd), _) => format!("budgets.per_day_usd (${max_usd})"),
+            (None, None, Some(max_usd)) => format!("budgets.per_project_usd (${max_usd})"),
+            (None, None, None) => return,
         };
         let agents = self.policy.agents.rules.iter();
         let warnings: Vec<String> = agents
             .filter_map(|agent| match &agent.costs.availability {
                 CostAvailability::Unavailable { reason } => {
-                    Some(format!("max_cost_usd (${max_usd}) cannot be enforced: {reason}"))
+                    Some(format!("{budget} cannot be enforced: {reason}"))
                 }
                 CostAvailability::Available => None,
             })

@@ -14,6 +14,8 @@
 //! state                 input                            actions
 //! New                   Started                          Emit(RunStarted), TakeSnapshot, ScanWorkspace, ReadPrompt
 //! ReadingPrompt         SnapshotTaken, …, Prompt         Emit(IterationStarted), Launch
+//!   agent with a shared account                          RequestPlace                  -> AwaitingPlace
+//! AwaitingPlace         PlaceAnswered                    Emit(IterationStarted), Launch, or Emit(Waiting)
 //! AgentRunning          AgentStarted, Transcript         Emit(AgentStarted), Emit(Transcript)
 //! AgentRunning          AgentEnded                       TakeSnapshot, CheckPaths, ResolveSession
 //! Inspecting            PathsChecked, SessionResolved    Emit(AgentEnded), then one of:
@@ -51,6 +53,7 @@ mod interactive;
 mod iteration;
 mod limits;
 mod marker;
+mod places;
 mod policy;
 mod progress;
 mod prompt;
@@ -77,6 +80,7 @@ pub use ending::HookKind;
 pub use hats::{HatEdge, HatError, HatFinding, HatHistory, HatSeverity, Hats, check_hats, hat_edges};
 pub use interactive::InteractiveKey;
 pub use marker::{Markers, StatusBlock};
+pub use places::{OwnWait, PlaceAnswer, PlaceEnd};
 pub use policy::{
     AgentRules, Agents, Check, EndSignal, MessageBoundaries, Policy, QuestionInstructions, QuestionRules,
     SessionSource, TranscriptFeatures, WorkspaceChecks,
@@ -95,16 +99,18 @@ use jiff::Timestamp;
 
 use crate::event::{
     AgentEnd, AgentIdentity, Answer, CONFIRMED_BY_USER, Command, CommandRequest, GateResult, Interrupt,
-    IterationFailure, IterationOutcome, Meta, NoticeLevel, ProcessEnd, RunEvent, RunHeader, RunLimit,
-    RunOutcome, SnapshotMoment, SnapshotRecord, TimeLimit, TranscriptEvent, Usage, UsageScope, WaitReason,
+    IterationFailure, IterationOutcome, LimitReport, Meta, NoticeLevel, ProcessEnd, RunEvent, RunHeader,
+    RunLimit, RunOutcome, SnapshotMoment, SnapshotRecord, TimeLimit, TranscriptEvent, Usage, UsageScope,
+    WaitReason,
 };
-use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, OnLimit, Seconds, Session};
+use crate::policy::{CostAvailability, Gate, OnDeclaredFailure, OnLimit, Seconds, Session, Spend, Urgency};
 
 use attempt::{Attempt, AttemptVerdict, DISK_CHECK_INTERVAL, Evaluation, PathCheck, StopCause, StopRequest};
 use backoff::Backoff;
 use gates::GateRun;
 use hats::HatQueue;
 use health::Health;
+use places::{PlaceWait, Places, SpendMoment};
 use progress::Progress;
 use prompt::{GateRejection, OUTPUT_BUDGET, PromptNotes, Restored};
 use review::{ReviewLog, ReviewRun};
@@ -192,6 +198,10 @@ pub enum Input {
     ReviewChecked {
         altered: Vec<String>,
     },
+    /// Whether the run may use the account of the agent now.
+    PlaceAnswered(PlaceAnswer),
+    /// What all runs have spent.
+    SpendRead(Spend),
     /// The project after all gates have passed, or the reason why it is unknown.
     TreeChecked(Result<CheckedTree, String>),
     /// A command of the user or the system. A command with the id of an earlier one is ignored.
@@ -273,6 +283,28 @@ pub enum Action {
         /// The session that the agent reported.
         reported: Option<String>,
     },
+    /// Ask for a place in the account of an agent, which all runs of the user share.
+    RequestPlace {
+        agent: usize,
+        urgency: Urgency,
+    },
+    /// Release the place, or end the wait for it.
+    ReleasePlace {
+        agent: usize,
+        end: PlaceEnd,
+    },
+    /// Tell the other runs of the account what the agent reported about a limit.
+    ReportLimit {
+        agent: usize,
+        report: LimitReport,
+    },
+    /// Tell them that this run waits for its own limit.
+    ReportWait(OwnWait),
+    /// Add to what all runs have spent.
+    ReportSpend {
+        agent: usize,
+        usd: f64,
+    },
     RunGate(Gate),
     /// Run the checkpoint command. Its end arrives as `GateEnded`.
     RunCheckpoint(Gate),
@@ -351,6 +383,7 @@ pub struct Engine {
     /// By agent.
     unknown_output: BTreeMap<usize, UnknownCounts>,
     health: Health,
+    places: Places,
     interrupted: Option<Interrupt>,
     interrupted_at: Duration,
     failure_backoff: Backoff,
@@ -383,6 +416,8 @@ pub struct Engine {
 enum EngineState {
     New,
     ReadingPrompt,
+    /// The account of the agent has no place for the run yet.
+    AwaitingPlace(Box<PlaceWait>),
     AgentRunning(Box<Attempt>),
     /// The agent has ended; its changes are checked.
     Inspecting(Box<inspection::Inspection>),
@@ -423,6 +458,7 @@ impl EngineState {
             Self::New
             | Self::ReadingPrompt
             | Self::Checkpointing(_)
+            | Self::AwaitingPlace(_)
             | Self::Waiting { .. }
             | Self::Paused { .. }
             | Self::Ending(_)
@@ -454,6 +490,7 @@ impl Engine {
             sessions: Sessions::default(),
             unknown_output: BTreeMap::new(),
             health: Health::default(),
+            places: Places::default(),
             interrupted: None,
             interrupted_at: Duration::ZERO,
             user_messages: UserMessages::default(),
@@ -489,11 +526,12 @@ impl Engine {
             | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Finished => None,
+            EngineState::AwaitingPlace(wait) => wait.ask_at,
             EngineState::Paused { expires, .. } => *expires,
             EngineState::Ending(ending) => ending.give_up,
             EngineState::Waiting {
                 until,
-                why: WaitReason::RateLimit | WaitReason::Overload,
+                why: WaitReason::RateLimit | WaitReason::Overload | WaitReason::Quota,
                 ..
             } => Some(*until),
             EngineState::Waiting { until, .. } => Some((*until).min(runtime)),
@@ -571,6 +609,8 @@ impl Engine {
             Input::SnapshotTaken { moment, taken } => self.snapshot_taken(at, moment, taken, out),
             Input::SnapshotRestored(restored) => self.snapshot_restored(at, restored, out),
             Input::SessionResolved(id) => self.session_resolved(at, id.as_deref(), out),
+            Input::PlaceAnswered(answer) => self.place_answered(at, answer, out),
+            Input::SpendRead(spend) => self.spend_read(at, spend, out),
             Input::HookEnded(problem) => self.hook_ended(problem, out),
             Input::GateEnded(ended) => self.gate_ended(at, ended, out),
             Input::ReviewPrepared(prepared) => self.review_prepared(at, prepared, out),
@@ -579,6 +619,7 @@ impl Engine {
             Input::Command(request) => self.command_received(at, request, out),
             Input::Tick => self.tick(at, out),
         }
+        self.release_unused_place(out);
         self.apply_emitted(out);
         self.run_hooks(out);
         self.end_if_hooks_ended(out);

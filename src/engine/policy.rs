@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::policy::{
-    AttemptTimeouts, CostRules, Gate, Limits, OnDeclaredFailure, OnLimit, OnRejected, Session, Timing,
+    AttemptTimeouts, Budgets, CostRules, Gate, Limits, OnDeclaredFailure, OnLimit, OnRejected, Session,
+    Timing,
 };
 
 use super::ending::HookKind;
@@ -27,6 +28,8 @@ pub struct Policy {
     /// Seeds the jitter of waits.
     pub seed: u64,
     pub limits: Limits,
+    /// Budgets over all runs of the user.
+    pub budgets: Budgets,
     pub timing: Timing,
     pub markers: Markers,
     pub gates: Vec<Gate>,
@@ -71,6 +74,8 @@ pub struct AgentRules {
     pub name: String,
     /// The agent and its model, as the user reads it. Unique in the run.
     pub label: String,
+    /// The agent and its account, as the user reads them; `None` if no limits are shared with other runs.
+    pub account: Option<String>,
     pub costs: CostRules,
     pub timeouts: AttemptTimeouts,
     pub transcript: TranscriptFeatures,

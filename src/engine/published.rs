@@ -58,6 +58,7 @@ impl Engine {
             EngineState::New
             | EngineState::ReadingPrompt
             | EngineState::Checkpointing(_)
+            | EngineState::AwaitingPlace(_)
             | EngineState::GateRunning(_)
             | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)

@@ -131,7 +131,7 @@ impl RestoredRun {
             RunEvent::Transcript { event, .. } => self.apply_transcript(event),
             RunEvent::IterationEnded { outcome, usage, .. } => self.iteration_ended(outcome, usage),
             RunEvent::Waiting {
-                why: WaitReason::RateLimit | WaitReason::Overload,
+                why: WaitReason::RateLimit | WaitReason::Overload | WaitReason::Quota,
                 ..
             }
             | RunEvent::Paused
@@ -461,7 +461,10 @@ impl Engine {
             .and_then(|reset| self.time_until_reset(at, reset));
         match left {
             Some(left) if self.falls_back_from_limit(at, left) => self.begin_iteration(at, out),
-            Some(left) => self.wait_for_reset(at, left, out),
+            Some(left) => {
+                self.report_own_wait(at, left, out);
+                self.wait_for_reset(at, left, out);
+            }
             None if self.is_untouched() => self.check_gates_first(at, out),
             None => self.begin_iteration(at, out),
         }

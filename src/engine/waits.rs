@@ -51,8 +51,11 @@ impl Engine {
             None => self.unknown_reset_backoff.after(self.limits_in_a_row),
         };
         let wait = wait.min(self.policy.limits.limit_wait);
-        if why == WaitReason::RateLimit && self.falls_back_from_limit(at, wait) {
-            return self.begin_iteration(at, out);
+        if why == WaitReason::RateLimit {
+            if self.falls_back_from_limit(at, wait) {
+                return self.begin_iteration(at, out);
+            }
+            self.report_own_wait(at, wait, out);
         }
         self.wait(at, why, wait, out);
     }
@@ -106,6 +109,7 @@ impl Engine {
         out.push(Action::Emit(RunEvent::Waiting {
             why,
             wait_ms: millis(wait),
+            reason: None,
         }));
         let until = at.saturating_add(wait);
         // After a wake that led straight back to the same limit, a wake ends the next wait only after a delay that
@@ -147,6 +151,7 @@ impl Engine {
         if is_for_limit(*why) {
             self.useless_wakes += 1;
             self.health.forget_limits();
+            self.force_next_place();
         }
         self.end_wait(at, out);
     }
@@ -172,7 +177,7 @@ impl Engine {
 /// Whether a wait is for something that only time resolves. Such waits do not count as runtime.
 fn is_for_limit(why: WaitReason) -> bool {
     match why {
-        WaitReason::RateLimit | WaitReason::Overload => true,
+        WaitReason::RateLimit | WaitReason::Overload | WaitReason::Quota => true,
         WaitReason::Cooldown | WaitReason::Backoff => false,
     }
 }

@@ -254,14 +254,24 @@ impl RunEvent {
                 let text = format!("{}  ({})", verdict.sentence, figures(*duration_ms, usage));
                 Description::new(NoteTag::Verdict, verdict.tone, text)
             }
-            Self::Waiting { why, wait_ms } => {
+            Self::Waiting {
+                why,
+                wait_ms: 0,
+                reason: Some(reason),
+            } => {
+                let label = verdict::pause_label(*why);
+                Description::new(Wait, Tone::Warning, format!("{label}: {reason}"))
+            }
+            Self::Waiting { why, wait_ms, reason } => {
                 let wait = Duration::from_millis(*wait_ms);
                 let until = units::clock(later(context.at, wait), context.at, context.zone);
                 let (why, wait) = (verdict::pause_label(*why), units::duration(wait));
+                let reason = reason.as_ref().map(|reason| format!("{reason}; "));
+                let reason = reason.unwrap_or_default();
                 Description::new(
                     Wait,
                     Tone::Warning,
-                    format!("{why}: waiting {wait}, until {until}"),
+                    format!("{why}: {reason}waiting {wait}, until {until}"),
                 )
             }
             Self::CommandReceived { command, .. } => command_received(command)?,
@@ -418,11 +428,7 @@ impl Meta {
                 Description::error(format!("{}{status}: {message}", error_label(*class)))
             }
             Self::Retry { .. } => Description::warning(retry_text(self)),
-            Self::RateLimit {
-                status,
-                resets_at,
-                limit,
-            } => rate_limit(*status, *resets_at, limit.as_deref(), context),
+            Self::RateLimit { .. } => rate_limit(self, context),
             Self::Plan { items } => Description::new(NoteTag::Plan, Tone::Plain, plan_text(items)),
             Self::FileChange { path, change } => {
                 let word = match change {
@@ -692,17 +698,24 @@ fn session_text(id: &str, details: [Option<&str>; 2]) -> String {
     format!("session {id}{}", details.collect::<String>())
 }
 
-fn rate_limit(
-    status: RateLimitStatus,
-    resets_at: Option<Timestamp>,
-    limit: Option<&str>,
-    context: &DescribeContext<'_>,
-) -> Description {
-    let limit = limit.map(|limit| format!(" {limit}")).unwrap_or_default();
+fn rate_limit(meta: &Meta, context: &DescribeContext<'_>) -> Description {
+    let Meta::RateLimit {
+        status,
+        resets_at,
+        limit,
+        utilization,
+    } = meta
+    else {
+        return Description::session(String::new());
+    };
+    let limit = limit.as_ref().map(|limit| format!(" {limit}"));
+    let limit = limit.unwrap_or_default();
+    let used = utilization.map(|used| format!(", {:.0}% used", (used * 100.0).floor()));
+    let used = used.unwrap_or_default();
     let resets = resets_at
         .map(|reset| format!(", resets {}", units::clock(reset, context.at, context.zone)))
         .unwrap_or_default();
-    let text = |state: &str| format!("usage limit{limit} {state}{resets}");
+    let text = |state: &str| format!("usage limit{limit} {state}{used}{resets}");
     match status {
         // Some agents report this at the start of every session.
         RateLimitStatus::Allowed => Description::session(text("not reached")).with_detail(Detail::Verbose),

@@ -10,6 +10,7 @@ mod json;
 mod line;
 mod money;
 mod outcome;
+mod quota;
 mod run;
 mod secrets;
 mod snapshot;
@@ -36,6 +37,7 @@ pub use outcome::{
     AgentEnd, AgentIdentity, CONFIRMED_BY_USER, Interrupt, IterationFailure, IterationOutcome, ProcessEnd,
     RunLimit, RunOutcome, TimeLimit,
 };
+pub use quota::{AttemptResult, LimitReport, QuotaEntry, QuotaFact, StartKind};
 pub use run::{
     AgentChangeReason, ForkOrigin, GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName,
     TEMPORARY_STATE, UnknownOutput, WaitReason,

@@ -184,6 +184,14 @@ pub enum RunLimit {
     Disk {
         min_free_bytes: u64,
     },
+    /// The budget of all runs of a day.
+    DayCost {
+        max_usd: f64,
+    },
+    /// The budget of all runs of the project.
+    ProjectCost {
+        max_usd: f64,
+    },
 }
 
 impl fmt::Display for RunLimit {
@@ -194,6 +202,8 @@ impl fmt::Display for RunLimit {
             Self::Cost { max_usd } => write!(f, "max_cost_usd ({max_usd})"),
             Self::Tokens { max } => write!(f, "max_tokens ({max})"),
             Self::Disk { min_free_bytes } => write!(f, "min_free_disk_bytes ({min_free_bytes})"),
+            Self::DayCost { max_usd } => write!(f, "budgets.per_day_usd ({max_usd})"),
+            Self::ProjectCost { max_usd } => write!(f, "budgets.per_project_usd ({max_usd})"),
         }
     }
 }

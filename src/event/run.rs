@@ -155,7 +155,14 @@ pub enum RunEvent {
         usage: Box<Usage>,
     },
     /// The run waits for the given time, or until a `wake` command.
-    Waiting { why: WaitReason, wait_ms: u64 },
+    Waiting {
+        why: WaitReason,
+        /// 0 if it is unknown how long the wait takes.
+        wait_ms: u64,
+        /// Explanation for the user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// The wait ended.
     WaitEnded,
     /// The run received a command. The sender gives it the id; each id is applied once.
@@ -342,6 +349,8 @@ pub enum WaitReason {
     RateLimit,
     /// The service that the agent uses is overloaded.
     Overload,
+    /// The agent's account, which other runs use too.
+    Quota,
 }
 
 /// Why another agent takes over.

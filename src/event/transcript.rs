@@ -179,6 +179,9 @@ pub enum Meta {
         /// The name of the limit, such as `five_hour` or `seven_day`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<String>,
+        /// The used share of the limit, from 0 to 1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        utilization: Option<f64>,
     },
     /// The agent's task list.
     Plan { items: Vec<PlanItem> },

@@ -282,6 +282,15 @@ fn limit_label(limit: RunLimit) -> String {
         RunLimit::Disk { min_free_bytes } => {
             format!("limit of {} of free disk space", units::bytes(min_free_bytes))
         }
+        RunLimit::DayCost { max_usd } => {
+            format!("budget of {} per day for all runs", units::dollars(max_usd))
+        }
+        RunLimit::ProjectCost { max_usd } => {
+            format!(
+                "budget of {} for all runs of the project",
+                units::dollars(max_usd)
+            )
+        }
     }
 }
 
@@ -292,6 +301,8 @@ fn limit_remedy(limit: RunLimit) -> &'static str {
         RunLimit::Cost { .. } => "raise max_cost_usd",
         RunLimit::Tokens { .. } => "raise max_tokens",
         RunLimit::Disk { .. } => "free disk space",
+        RunLimit::DayCost { .. } => "raise budgets.per_day_usd",
+        RunLimit::ProjectCost { .. } => "raise budgets.per_project_usd",
     }
 }
 
@@ -320,6 +331,7 @@ pub(crate) fn pause_label(why: WaitReason) -> &'static str {
         WaitReason::Backoff => "backing off after a failure",
         WaitReason::RateLimit => "rate limit",
         WaitReason::Overload => "service overloaded",
+        WaitReason::Quota => "quota",
     }
 }
 
@@ -501,6 +513,8 @@ mod tests {
             limited(RunLimit::Disk {
                 min_free_bytes: 100_000_000,
             }),
+            limited(RunLimit::DayCost { max_usd: 50.0 }),
+            limited(RunLimit::ProjectCost { max_usd: 200.0 }),
             RunOutcome::Interrupted { by: Interrupt::Int },
             RunOutcome::Interrupted { by: Interrupt::Term },
             RunOutcome::Interrupted { by: Interrupt::Hup },
@@ -524,6 +538,8 @@ mod tests {
         ! Stopped at the cost limit of $20.00. [raise max_cost_usd, then: ralph run --continue RUN]
         ! Stopped at the limit of 1,000,000 tokens. [raise max_tokens, then: ralph run --continue RUN]
         ! Stopped at the limit of 100.0 MB of free disk space. [free disk space, then: ralph run --continue RUN]
+        ! Stopped at the budget of $50.00 per day for all runs. [raise budgets.per_day_usd, then: ralph run --continue RUN]
+        ! Stopped at the budget of $200.00 for all runs of the project. [raise budgets.per_project_usd, then: ralph run --continue RUN]
         ! Interrupted by Ctrl-C. [to resume: ralph run --continue RUN]
         ! Stopped by a termination signal. [to resume: ralph run --continue RUN]
         ! Stopped: the terminal was closed. [to resume: ralph run --continue RUN]

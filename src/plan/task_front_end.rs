@@ -58,6 +58,7 @@ impl Sink for TaskFrontEnd {
             RunEvent::Waiting {
                 why: WaitReason::RateLimit,
                 wait_ms,
+                ..
             } => (self.news)(RunNews::Limited(Duration::from_millis(*wait_ms))),
             RunEvent::RunEnded { outcome, usage, .. } => {
                 totals.outcome = Some(outcome.clone());

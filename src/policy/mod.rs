@@ -6,7 +6,10 @@ mod gate;
 mod hat;
 mod hooks;
 mod limits;
+mod notify;
+mod percent;
 mod prices;
+mod quota;
 mod review;
 mod seconds;
 pub(crate) mod section;
@@ -19,8 +22,16 @@ pub(crate) use hat::QUESTION_TOPIC;
 pub use hat::{Hat, PartialHat, START_TOPIC};
 pub use hooks::{Hooks, PartialHooks};
 pub use limits::{AttemptTimeouts, CostAvailability, CostRules, Limits, Timing};
+pub use notify::{Notify, NotifyEvent, PartialNotify};
+pub use percent::Percent;
 pub(crate) use prices::MissingPrice;
 pub use prices::{Price, Prices};
+#[cfg(test)]
+pub use quota::QuotaCause;
+pub use quota::{
+    Account, Admission, Budgets, PartialBudgets, PartialQuota, QuotaRules, QuotaSettings, QuotaWait, Spend,
+    Urgency,
+};
 pub(crate) use review::FINDING_TOPIC;
 pub use review::Reviewer;
 pub use seconds::Seconds;

@@ -29,7 +29,13 @@ pub enum Activity {
     /// A gate runs.
     Gate { name: String },
     /// The run waits until a time.
-    Waiting { why: WaitReason, until: Timestamp },
+    Waiting {
+        why: WaitReason,
+        until: Timestamp,
+        /// Explanation for the user.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// The run is paused until a `resume` command.
     Paused,
     /// The run asks the user whether to continue.
@@ -137,8 +143,9 @@ impl ActivityFollower {
             RunEvent::GateStarted { name, .. } | RunEvent::ReviewStarted { gate: name, .. } => {
                 Activity::Gate { name: name.clone() }
             }
-            RunEvent::Waiting { why, wait_ms } => Activity::Waiting {
+            RunEvent::Waiting { why, wait_ms, reason } => Activity::Waiting {
                 why: *why,
+                reason: reason.clone(),
                 until: at
                     .checked_add(Duration::from_millis(*wait_ms))
                     .unwrap_or(Timestamp::MAX),
@@ -218,7 +225,8 @@ mod tests {
             state().activity,
             Activity::Waiting {
                 why: WaitReason::RateLimit,
-                until
+                until,
+                reason: None
             }
         );
         append(r#""type":"asking""#);

@@ -25,7 +25,7 @@ use crate::runner::{
 use crate::snapshot::{SnapshotId, SnapshotRules};
 use crate::store::{IterationFiles, RawOutput, Run};
 
-use super::RunError;
+use super::accounts::{AccountEffect, Accounts};
 use super::clean_gate::RunSnapshots;
 use super::gate::GateRun;
 use super::host::Host;
@@ -34,6 +34,7 @@ use super::review::EarlierRounds;
 use super::setup::PromptSource;
 use super::snapshots;
 use super::workspace::{Watched, Workspace};
+use super::{RunAccounts, RunError};
 
 /// Work for the thread. Effects are carried out in order.
 pub(super) enum Effect {
@@ -74,6 +75,8 @@ pub(super) enum Effect {
         id: String,
     },
     CheckPaths,
+    /// Uses the account of an agent.
+    Account(AccountEffect),
     ResolveSession {
         agent: Arc<ResolvedAgent>,
         /// The file with the agent's output.
@@ -137,6 +140,7 @@ pub(super) struct EffectContext {
     pub(super) snapshots: SnapshotRules,
     /// All gates of the run.
     pub(super) gates: Vec<Gate>,
+    pub(super) accounts: RunAccounts,
     /// PATH of agents and gates, if it differs from that of this process.
     pub(super) path: Option<OsString>,
 }
@@ -158,7 +162,9 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
         let host = &context.host;
         let runner = ProcessRunner::new(host.supervisors().clone());
         let acp_runner = AcpRunner::new(host.supervisors().clone());
+        let accounts = Accounts::new(&context.run, context.accounts.clone());
         let mut worker = Worker {
+            accounts,
             workspace: None,
             gate: None,
             snapshots: None,
@@ -181,6 +187,7 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
 }
 
 struct Worker {
+    accounts: Accounts,
     context: EffectContext,
     runner: ProcessRunner,
     acp_runner: AcpRunner,
@@ -214,18 +221,12 @@ impl Worker {
                 let _span = span.entered();
                 return Ok(Some(self.start_gate(generation, *gate, version, environment)));
             }
-            Effect::FinishGate { end, output } => Input::GateEnded(match self.gate.take() {
-                Some(gate_run) => gate_run.ended(end, output),
-                None => GateEnd {
-                    end,
-                    output,
-                    ..GateEnd::default()
-                },
-            }),
+            Effect::FinishGate { end, output } => Input::GateEnded(self.finish_gate(end, output)),
             Effect::PrepareReview { gate, earlier } => self.prepare_review(&gate, earlier),
-            Effect::CheckReview => Input::ReviewChecked {
-                altered: self.snapshots().check_review(),
-            },
+            Effect::CheckReview => {
+                let altered = self.snapshots().check_review();
+                Input::ReviewChecked { altered }
+            }
             Effect::CheckTree { tree } => Input::TreeChecked(self.snapshots().check_tree(tree.as_deref())),
             Effect::TakeSnapshot { iteration, moment } => self.take_snapshot(iteration, moment),
             Effect::CheckDisk => match self.free_disk_bytes() {
@@ -234,15 +235,18 @@ impl Worker {
             },
             Effect::RestoreSnapshot { iteration, id } => self.restore_snapshot(iteration, &id),
             Effect::CheckPaths => Input::PathsChecked(self.workspace().violations()),
+            Effect::Account(effect) => {
+                let input = self.use_account(effect)?;
+                return Ok(input.map(|input| Message::Effect(Box::new(input))));
+            }
             Effect::ResolveSession {
                 agent,
                 output,
                 reported,
             } => {
-                let found = agent
-                    .driver()
-                    .zip(output)
-                    .and_then(|(driver, output)| driver.session_id_of(&output, reported.as_deref()));
+                let found = agent.driver().zip(output);
+                let found =
+                    found.and_then(|(driver, output)| driver.session_id_of(&output, reported.as_deref()));
                 Input::SessionResolved(found)
             }
             Effect::Discard(value) => {
@@ -302,6 +306,33 @@ impl Worker {
             AgentRole::Worker => run.create_iteration(iteration, attempt)?,
             AgentRole::Reviewer { number } => run.create_review(iteration, attempt, number)?,
         })
+    }
+
+    fn finish_gate(&mut self, end: Option<ProcessEnd>, output: String) -> GateEnd {
+        match self.gate.take() {
+            Some(gate_run) => gate_run.ended(end, output),
+            None => GateEnd {
+                end,
+                output,
+                ..GateEnd::default()
+            },
+        }
+    }
+
+    fn use_account(&self, effect: AccountEffect) -> Result<Option<Input>, RunError> {
+        let accounts = &self.accounts;
+        match effect {
+            AccountEffect::Request { agent, urgency } => {
+                return Ok(Some(Input::PlaceAnswered(accounts.request(agent, urgency)?)));
+            }
+            AccountEffect::Release { agent, end } => accounts.release(agent, end),
+            AccountEffect::Limit { agent, report } => accounts.limit(agent, report),
+            AccountEffect::Wait(wait) => accounts.wait(wait),
+            AccountEffect::Spend { agent, usd } => {
+                return Ok(accounts.add_spend(agent, usd)?.map(Input::SpendRead));
+            }
+        }
+        Ok(None)
     }
 
     fn workspace(&mut self) -> &mut Workspace {

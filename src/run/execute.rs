@@ -18,6 +18,7 @@ use crate::store::IterationFiles;
 use crate::transcript::{self, AdapterContext, jq};
 use crate::ui::{KeyboardUse, pretty_json};
 
+use super::accounts::AccountEffect;
 use super::agent_output::AgentOutput;
 use super::commands::CommandSource;
 use super::effects::{AgentRole, AgentStart, Effect};
@@ -61,15 +62,12 @@ impl Driver<'_> {
                 self.start_effect(Effect::RestoreSnapshot { iteration, id });
             }
             Action::CheckPaths => self.start_effect(Effect::CheckPaths),
-            Action::ResolveSession { agent, reported } => {
-                let output = self.attempt.files.as_ref().map(IterationFiles::stdout_path);
-                let agent = Arc::clone(&self.setup.agents[agent].agent);
-                self.start_effect(Effect::ResolveSession {
-                    agent,
-                    output,
-                    reported,
-                });
-            }
+            Action::ResolveSession { agent, reported } => self.resolve_session(agent, reported),
+            Action::RequestPlace { .. }
+            | Action::ReleasePlace { .. }
+            | Action::ReportLimit { .. }
+            | Action::ReportWait(_)
+            | Action::ReportSpend { .. } => self.use_account(action),
             Action::RunGate(gate) => self.run_gate(gate, GateVersion::AsLeft)?,
             Action::RunCheckpoint(command) => self.run_gate(command, GateVersion::AsLeft)?,
             Action::RunProtectedGate(gate) => self.run_gate(gate, GateVersion::Protected)?,
@@ -114,6 +112,26 @@ impl Driver<'_> {
     /// The thread of the effects lives as long as the driver, so sending cannot fail before the run has ended.
     pub(super) fn start_effect(&self, effect: Effect) {
         drop(self.effects.send(effect));
+    }
+
+    fn resolve_session(&self, agent: usize, reported: Option<String>) {
+        self.start_effect(Effect::ResolveSession {
+            agent: Arc::clone(&self.setup.agents[agent].agent),
+            output: self.attempt.files.as_ref().map(IterationFiles::stdout_path),
+            reported,
+        });
+    }
+
+    fn use_account(&self, action: Action) {
+        let effect = match action {
+            Action::RequestPlace { agent, urgency } => AccountEffect::Request { agent, urgency },
+            Action::ReleasePlace { agent, end } => AccountEffect::Release { agent, end },
+            Action::ReportLimit { agent, report } => AccountEffect::Limit { agent, report },
+            Action::ReportWait(wait) => AccountEffect::Wait(wait),
+            Action::ReportSpend { agent, usd } => AccountEffect::Spend { agent, usd },
+            _ => return,
+        };
+        self.start_effect(Effect::Account(effect));
     }
 
     fn run_hook(&mut self, kind: HookKind, event: RunEvent) -> Result<(), RunError> {

@@ -13,11 +13,12 @@ use serde_json::json;
 use crate::engine::HookKind;
 use crate::event::{RunEvent, RunHeader};
 use crate::failpoint;
-use crate::policy::{Hooks, Seconds};
+use crate::policy::{Hooks, Notify, Seconds};
 use crate::process::{Bounds, Environment, ProcessSpec, Stdin, Supervisors, Transport, capture};
 use crate::ui::{PassedGates, clean::clean, iteration_verdict, run_verdict, units};
 
 use super::host::Host;
+use super::notifications::Notification;
 use super::queue::Message;
 
 /// The version of the document that hooks receive.
@@ -29,6 +30,9 @@ const MAX_MESSAGE_CHARS: usize = 500;
 #[derive(Debug, Clone, Default)]
 pub struct HookCommands {
     pub hooks: Hooks,
+    pub notify: Notify,
+    /// The name of the project, for notifications.
+    pub project: String,
     pub directory: PathBuf,
 }
 
@@ -53,9 +57,16 @@ pub(super) struct HookRunner {
     jobs: Sender<HookJob>,
 }
 
+/// The hook and the notifications of one event.
 struct HookJob {
-    name: &'static str,
-    spec: ProcessSpec,
+    calls: Vec<HookCall>,
+}
+
+/// A program to run.
+pub(super) struct HookCall {
+    /// For messages: `the hook on_fail`.
+    pub(super) name: String,
+    pub(super) spec: ProcessSpec,
 }
 
 impl HookRunner {
@@ -76,7 +87,11 @@ impl HookRunner {
         let work = move || {
             for job in next {
                 failpoint!(panics, Hooks);
-                let problem = run_hook(&supervisors, &job, bounds);
+                let calls = job.calls.iter();
+                let problems: Vec<String> = calls
+                    .filter_map(|call| run_hook(&supervisors, call, bounds))
+                    .collect();
+                let problem = Some(problems.join("; ")).filter(|problem| !problem.is_empty());
                 if queue.send(Message::HookEnded { generation, problem }).is_err() {
                     break;
                 }
@@ -90,11 +105,8 @@ impl HookRunner {
         })
     }
 
-    /// Queues the hook of this kind.
+    /// Queues the hook of this kind and the notifications.
     pub(super) fn run(&self, kind: HookKind, event: &RunEvent, header: &RunHeader, gates: &PassedGates) {
-        let Some(command) = command_of(&self.commands.hooks, kind) else {
-            return;
-        };
         let (name, now) = (kind.name(), Timestamp::now());
         let message = on_one_line(&sentence(event, header, gates, now));
         let mut document = json!({
@@ -114,24 +126,44 @@ impl HookRunner {
                 "tree": gates.tree(),
             });
         }
-        let environment = Environment {
-            remove: Vec::new(),
-            set: vec![
-                ("RALPH_RUN_ID".into(), header.run_id.clone().into()),
-                ("RALPH_HOOK".into(), name.into()),
-                ("RALPH_HOOK_MESSAGE".into(), message.into()),
-            ],
-        };
-        let spec = ProcessSpec {
+        let mut calls = Vec::new();
+        if let Some(command) = command_of(&self.commands.hooks, kind) {
+            let variables = [("RALPH_RUN_ID", &header.run_id), ("RALPH_HOOK_MESSAGE", &message)];
+            let mut set: Vec<(OsString, OsString)> = variables
+                .map(|(name, value)| (name.into(), value.into()))
+                .to_vec();
+            set.push(("RALPH_HOOK".into(), name.into()));
+            calls.push(HookCall {
+                name: format!("the hook on_{name}"),
+                spec: self.spec(command, set, format!("{document}\n").into_bytes()),
+            });
+        }
+        let notification = Notification::of(kind, event, &self.commands, (&message, document));
+        for target in notification
+            .into_iter()
+            .flat_map(|notification| notification.targets())
+        {
+            calls.push(HookCall {
+                spec: self.spec(&target.command, target.variables, target.stdin),
+                name: target.name,
+            });
+        }
+        // If the thread has panicked, the run is being aborted.
+        drop(self.jobs.send(HookJob { calls }));
+    }
+
+    fn spec(&self, command: &str, set: Vec<(OsString, OsString)>, stdin: Vec<u8>) -> ProcessSpec {
+        ProcessSpec {
             program: PathBuf::from("/bin/sh"),
             args: vec!["-c".into(), OsString::from(command)],
-            environment,
+            environment: Environment {
+                remove: Vec::new(),
+                set,
+            },
             cwd: self.commands.directory.clone(),
-            stdin: Stdin::Bytes(format!("{document}\n").into_bytes()),
+            stdin: Stdin::Bytes(stdin),
             stdout: Transport::Pipe,
-        };
-        // If the thread has panicked, the run is being aborted.
-        drop(self.jobs.send(HookJob { name, spec }));
+        }
     }
 }
 
@@ -160,6 +192,9 @@ fn sentence(event: &RunEvent, header: &RunHeader, gates: &PassedGates, now: Time
             )
         }
         RunEvent::QuestionAsked { question, .. } => format!("The agent asks: {question}"),
+        RunEvent::Waiting {
+            reason: Some(reason), ..
+        } => format!("Waiting: {reason}."),
         _ => format!("Started with {}.", header.agent),
     }
 }
@@ -175,23 +210,21 @@ fn on_one_line(text: &str) -> String {
 }
 
 /// Runs one hook; returns the problem, if any.
-fn run_hook(supervisors: &Supervisors, job: &HookJob, bounds: Bounds) -> Option<String> {
-    let name = job.name;
-    match capture(supervisors, &job.spec, bounds) {
-        Err(error) => Some(format!("the hook on_{name} could not start: {error}")),
+fn run_hook(supervisors: &Supervisors, call: &HookCall, bounds: Bounds) -> Option<String> {
+    let name = &call.name;
+    match capture(supervisors, &call.spec, bounds) {
+        Err(error) => Some(format!("{name} could not start: {error}")),
         Ok(captured) => match captured.end {
             Some(end) if end.success() => None,
             Some(end) => {
                 let stderr = String::from_utf8_lossy(&captured.stderr);
                 let last = stderr.trim().lines().last().unwrap_or_default().to_owned();
                 let colon = if last.is_empty() { "" } else { ": " };
-                Some(format!("the hook on_{name} failed with {end}{colon}{last}"))
+                Some(format!("{name} failed with {end}{colon}{last}"))
             }
             None => {
                 let timeout = Seconds(bounds.timeout.as_secs());
-                Some(format!(
-                    "the hook on_{name} was stopped after {timeout} (hooks.timeout)"
-                ))
+                Some(format!("{name} was stopped after {timeout} (hooks.timeout)"))
             }
         },
     }

@@ -2,6 +2,7 @@
 //!
 //! The thread of the loop waits for the queue and for nothing else. Decisions are made in `engine`.
 
+mod accounts;
 mod acp_trial;
 mod activity;
 mod agent_output;
@@ -25,6 +26,7 @@ mod interactive;
 mod keys;
 mod log;
 mod manifest;
+mod notifications;
 mod prompt_user;
 mod queue;
 mod receipt;
@@ -46,6 +48,7 @@ mod trace_export;
 mod trial;
 mod workspace;
 
+pub use accounts::RunAccounts;
 pub use activity::{Activity, ActivityFollower, LiveState};
 pub use broadcast::FrontEnds;
 pub use fork::{ForkError, ForkPoint, ForkRequest};
@@ -249,6 +252,7 @@ fn effect_context(setup: &Setup, host: &Host) -> EffectContext {
         snapshots: setup.snapshots.clone(),
         gates: setup.engine.gates().to_vec(),
         path: agent_path::with_this_program(host.environment(), setup.run.directory()),
+        accounts: setup.accounts.clone(),
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Watched;
 use super::hooks::HookCommands;
+use super::{RunAccounts, Watched};
 use crate::agent::ResolvedAgent;
 use crate::engine::Engine;
 use crate::event::RunHeader;
@@ -57,6 +57,7 @@ pub struct Setup {
     pub watched: Watched,
     pub snapshots: SnapshotRules,
     pub hooks: HookCommands,
+    pub accounts: RunAccounts,
     pub beginning: Beginning,
 }
 

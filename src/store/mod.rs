@@ -1,6 +1,7 @@
 //! The files of runs in the state directory: journal, raw output, lock and inbox, and the files of benches. All files are
 //! private to the user, and a new run never overwrites an earlier one.
 
+mod account_report;
 mod bench;
 mod chain;
 mod copy;
@@ -10,6 +11,7 @@ mod inbox;
 mod index;
 mod journal;
 mod journal_tail;
+mod ledger;
 mod lock;
 mod new_run_id;
 mod plan;
@@ -20,11 +22,13 @@ mod raw_output;
 mod remove;
 mod reopen;
 mod restore;
+mod spending;
 mod state_directory;
 mod state_file;
 mod sync;
 mod view;
 
+pub use account_report::{AccountReport, WindowReport};
 pub use bench::BenchFiles;
 use chain::VerifiedChain;
 pub use chain::{BrokenChain, ChainReport, ChainState, verify_chain};
@@ -34,6 +38,7 @@ pub use inbox::Inbox;
 pub use index::{RunEnd, RunEntry, RunIndex, RunState, is_running, par_map, time_from_id};
 pub use journal::{Journal, JournalEntry};
 pub use journal_tail::JournalTail;
+pub use ledger::AccountName;
 pub use lock::{Lock, LockHolder, ProjectLock};
 pub use new_run_id::NewRunId;
 pub use plan::PlanFiles;
@@ -43,6 +48,7 @@ pub use raw_output::{RawOutput, raw_outputs};
 pub use remove::{directory_size, remove_runs};
 pub use reopen::{SettingsFile, id_from_path};
 pub use restore::{RestoredRecord, restore_records};
+pub use spending::SpendEntry;
 pub use state_directory::{STATE_VARIABLE, StateDirectory, state_directory};
 
 use std::fs::{DirBuilder, File, OpenOptions};

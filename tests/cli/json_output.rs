@@ -84,6 +84,7 @@ const LISTINGS: &[(&str, &str, JsonShape)] = &[
     ("run", "--dry-run --json -p x", JsonShape::Document),
     ("understand", "--dry-run --json", JsonShape::Document),
     ("runs", "--json", JsonShape::Document),
+    ("quota", "--json", JsonShape::Document),
     ("show", "--json", JsonShape::Document),
     ("diff", "--json", JsonShape::Document),
     ("restore", "@0 --json", JsonShape::Document),

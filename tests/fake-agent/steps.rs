@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -55,6 +56,7 @@ const STEPS: &[(&str, Step)] = &[
     }),
     ("say-in-iteration", say_in_iteration),
     ("run", run),
+    ("request", request),
     ("ignore", ignore),
     ("fork-and-hold-stdout", |interpreter, seconds| {
         interpreter.leave(Leftover::HoldingStdout, seconds)
@@ -240,6 +242,24 @@ fn run(_: &mut Interpreter, command: &str) -> io::Result<Flow> {
     } else {
         Err(io::Error::other(format!("{status}: {command}")))
     }
+}
+
+/// `request URL`: requests the URL, to which the id of the run is added, and runs the steps of the response.
+fn request(interpreter: &mut Interpreter, url: &str) -> io::Result<Flow> {
+    let rest = url.trim().trim_start_matches("http://");
+    let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let run = std::env::var("RALPH_RUN_ID").unwrap_or_default();
+    let mut stream = TcpStream::connect(address)?;
+    write!(
+        stream,
+        "GET /{path}{run} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    let Some((_, steps)) = response.split_once("\r\n\r\n") else {
+        return Err(io::Error::other("no response"));
+    };
+    interpreter.run(steps).map(Flow::Exit)
 }
 
 fn read_stdin(interpreter: &mut Interpreter, _: &str) -> io::Result<Flow> {

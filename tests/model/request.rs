@@ -62,6 +62,11 @@ pub(crate) struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// Whether the request uses the API of Claude.
+    pub(crate) fn is_of_claude(&self) -> bool {
+        self.api_kind == Api::Messages
+    }
+
     pub(super) fn read(api_kind: Api, path: &str, body: &Value) -> Self {
         let history: Vec<(Role, Vec<String>)> = match api_kind {
             Api::Messages | Api::Chat => list(body, "messages").map(message).collect(),

@@ -1,11 +1,15 @@
 //! Tests of runs with several agents: roles, fallback, questions, quotas and reviews, with the real program and the fake
 //! agent.
 
+mod budgets;
 mod fallback;
+mod notifications;
 mod questions;
+mod quota;
 mod review;
 mod review_command;
 mod roles;
+mod server;
 
 use crate::sandbox::Sandbox;
 

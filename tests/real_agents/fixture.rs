@@ -76,6 +76,16 @@ impl Fixture {
         fixture
     }
 
+    /// Prepares another program too.
+    pub(crate) fn with_program(mut self, cli: Program, url: &str) -> Self {
+        let variables = cli.prepare(&self.home(), url);
+        let variables = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
+        self.environment.extend(variables);
+        self
+    }
+
     pub(crate) fn with_env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self

@@ -13,6 +13,7 @@ mod agents_test;
 mod as_claude;
 mod claude_turns;
 mod completion;
+mod fallback;
 mod long_answers;
 mod model_errors;
 mod prompts;

@@ -180,11 +180,15 @@ fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// Supports the one pattern that the schemas contain, and panics on others.
+/// Supports the patterns that the schemas contain, and panics on others.
 fn matches_pattern(pattern: &Value, text: &str) -> bool {
-    let known = "^(0|[1-9][0-9]*|(?=[0-9])([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$";
-    assert_eq!(pattern, known, "unknown pattern");
-    text.parse::<ralph::policy::Seconds>().is_ok()
+    match pattern.as_str().expect("a pattern is a string") {
+        "^(0|[1-9][0-9]*|(?=[0-9])([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$" => {
+            text.parse::<ralph::policy::Seconds>().is_ok()
+        }
+        "^([0-9]|[1-9][0-9]|100)%?$" => text.parse::<ralph::policy::Percent>().is_ok(),
+        other => panic!("unknown pattern {other}"),
+    }
 }
 
 fn is_a(value: &Value, kind: &Value) -> bool {

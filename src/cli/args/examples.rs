@@ -38,6 +38,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("tools", &["ralph tools task"]),
     ("emit", &["ralph emit build.done \"all tests pass\""]),
+    (
+        "quota",
+        &["ralph quota", "ralph quota --json | jq -r '.[].limited_until'"],
+    ),
     ("show", &["ralph show", "ralph show 20261115-2045 --json"]),
     ("diff", &["ralph diff 3", "ralph diff 20261115-2045 2..5 --stat"]),
     (

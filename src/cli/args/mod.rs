@@ -107,6 +107,8 @@ pub(super) enum CliCommand {
     Drivers(Box<DriversArguments>),
     /// Show every setting and its origin, or convert another Ralph's configuration
     Config(Box<SettingsArguments>),
+    /// Show the usage limits and costs of your accounts, and which runs wait for them
+    Quota(QuotaArguments),
     /// Run any agent behind Claude's CLI interface, for tools that expect claude
     AsClaude(AsClaudeArguments),
     /// Allow the commands that this repository's configuration executes
@@ -192,6 +194,13 @@ pub(super) struct ConfigArguments {
     /// Use this file instead of the nearest ralph.yml
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct QuotaArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -106,7 +106,9 @@ fn collect(key: &str, schema: &Value, rows: &mut Vec<(String, String)>) {
                 Value::Number(seconds) if property["format"] == "seconds" => {
                     format!("`{}`", Seconds(seconds.as_u64().unwrap_or_default()))
                 }
+                Value::Number(percent) if property["format"] == "percent" => format!("`{percent}%`"),
                 Value::Number(number) => number.to_string(),
+                Value::Array(items) if !items.is_empty() => format!("`{}`", json_list(items)),
                 _ => "empty".to_owned(),
             };
             let meaning = property["description"].as_str().expect("a description");
@@ -114,6 +116,12 @@ fn collect(key: &str, schema: &Value, rows: &mut Vec<(String, String)>) {
             rows.push((key, row));
         }
     }
+}
+
+/// `[done, failed]`, as in YAML.
+fn json_list(items: &[Value]) -> String {
+    let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+    format!("[{}]", items.join(", "))
 }
 
 /// The type of a key, as shown in the manual.
@@ -141,6 +149,9 @@ fn kind(schema: &Value) -> String {
             Some(1) => "duration, at least 1s".to_owned(),
             _ => "duration".to_owned(),
         };
+    }
+    if format == Some("percent") {
+        return "percentage".to_owned();
     }
     match schema["type"].as_str().expect("a type") {
         "boolean" => "`true` or `false`".to_owned(),

@@ -194,6 +194,16 @@ impl Attempt {
         self.output_bytes
     }
 
+    /// Whether the agent reported a rejection in its output.
+    pub(crate) fn was_rejected(&self) -> bool {
+        self.rejected.is_some()
+    }
+
+    /// Whether the model has produced text or used a tool.
+    pub(crate) fn has_responded(&self) -> bool {
+        self.model_responded
+    }
+
     /// Restarts the idle deadline, because output or a key arrived.
     pub(crate) fn reset_idle_timer(&mut self, at: Duration) {
         self.last_output_at = at;
@@ -321,8 +331,10 @@ impl Attempt {
                 resets_at,
                 ..
             } => {
+                // Of several limits, the one that resets last counts.
+                let known = self.rejected.and_then(|rejected| rejected.resets_at);
                 self.rejected = Some(RateLimitRejection {
-                    resets_at: *resets_at,
+                    resets_at: known.max(*resets_at),
                 });
             }
             Meta::RateLimit {

@@ -597,6 +597,7 @@ impl Engine {
         out.push(Action::Emit(RunEvent::Waiting {
             why,
             wait_ms: millis(wait),
+            reason: None,
         }));
         if let Some(review) = self.review() {
             review.phase = ReviewPhase::Waiting {

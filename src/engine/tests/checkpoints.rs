@@ -31,6 +31,7 @@ fn limited(resets_at: Option<Timestamp>) -> Meta {
         status: RateLimitStatus::Rejected,
         resets_at,
         limit: None,
+        utilization: None,
     }
 }
 

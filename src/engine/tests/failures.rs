@@ -145,6 +145,7 @@ fn transient_error_does_not_fail_a_successful_iteration() {
         status: RateLimitStatus::Allowed,
         resets_at: None,
         limit: None,
+        utilization: None,
     };
     assert_eq!(run.meta(1, allowed), []);
     assert_eq!(run.iteration(2, "LOOP_COMPLETE"), complete());

@@ -41,6 +41,7 @@ fn limited(run: &mut TestRun, seconds: u64, resets_at: u64) -> Vec<Action> {
             status: RateLimitStatus::Rejected,
             resets_at: Some(Timestamp::from_second(resets_at.cast_signed()).unwrap()),
             limit: None,
+            utilization: None,
         },
     );
     run.meta(seconds, finished(false));
@@ -209,6 +210,7 @@ fn a_resumed_run_continues_with_the_replacement() {
         let mut again = TestRun {
             engine: Engine::resume(three_agents(), restored),
             emitted: Vec::new(),
+            reported_usd: Vec::new(),
         };
         let (header, changed) = (Box::new(header()), Vec::new());
         assert_eq!(

@@ -10,6 +10,7 @@ mod gates;
 mod hats;
 mod interactive;
 mod interrupts;
+mod places;
 mod properties;
 mod questions;
 mod rate_limits;
@@ -21,7 +22,7 @@ mod snapshots;
 use super::*;
 use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolStart, Usd};
 use crate::policy::{
-    AttemptTimeouts, CostRules, Limits, MarkerPlacement, OnRejected, Price, Prices, Seconds, Timing,
+    AttemptTimeouts, Budgets, CostRules, Limits, MarkerPlacement, OnRejected, Price, Prices, Seconds, Timing,
 };
 
 const GRACE: Duration = Duration::from_secs(5);
@@ -65,6 +66,7 @@ pub(super) fn policy() -> Policy {
             output_bytes: 0,
             free_disk_bytes: 0,
         },
+        budgets: Budgets::default(),
         timing: Timing {
             after_result: secs(30),
             stop_grace: GRACE,
@@ -93,6 +95,7 @@ pub(super) fn agent(label: &str) -> AgentRules {
     AgentRules {
         name: label.into(),
         label: label.into(),
+        account: None,
         costs: CostRules {
             prices: None,
             model: None,
@@ -146,6 +149,8 @@ pub(super) fn gate(name: &str) -> Gate {
 pub(super) struct TestRun {
     pub(super) engine: Engine,
     pub(super) emitted: Vec<RunEvent>,
+    /// The costs that were reported to the other runs.
+    pub(in crate::engine) reported_usd: Vec<f64>,
 }
 
 impl TestRun {
@@ -153,6 +158,7 @@ impl TestRun {
         Self {
             engine: Engine::new(policy),
             emitted: Vec::new(),
+            reported_usd: Vec::new(),
         }
     }
 
@@ -176,6 +182,7 @@ impl TestRun {
         for action in self.engine.step(at, input) {
             match action {
                 Action::Emit(event) => self.emitted.push(event),
+                Action::ReportSpend { usd, .. } => self.reported_usd.push(usd),
                 Action::WriteSummary(_) => {}
                 action => actions.push(action),
             }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::{answer, command, header, policy as usual_policy, stop_by, wake};
 use crate::engine::*;
-use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, Tag, ToolEnd, ToolStart, ToolStatus};
-use crate::policy::Hat;
+use crate::event::{ErrorClass, Flow, Meta, RateLimitStatus, StartKind, Tag, ToolEnd, ToolStart, ToolStatus};
+use crate::policy::{Admission, Hat, QuotaCause, QuotaWait};
 
 use generators::{agent_event, answered, exited, gate_ended, key, launched, review_answer, review_prepared};
 
@@ -24,6 +24,7 @@ enum ExternalState {
     Gate,
     /// The user is asked a question.
     Asked,
+    AskedForPlace,
     Over,
 }
 
@@ -51,6 +52,9 @@ struct Simulation {
     /// Results of checks that the engine waits for.
     checks: Vec<Input>,
     hooks: u64,
+    holds_place: bool,
+    /// Since the last iteration.
+    asked_for_place: bool,
     hat_history: HatHistory,
     log: Vec<String>,
 }
@@ -68,6 +72,8 @@ impl Simulation {
             run_ended: 0,
             checks: Vec::new(),
             hooks: 0,
+            holds_place: false,
+            asked_for_place: false,
             hat_history: HatHistory::default(),
             log: Vec::new(),
         }
@@ -87,6 +93,7 @@ impl Simulation {
                 command: Command::Answer { .. },
                 ..
             })
+            | Input::PlaceAnswered(_)
             | Input::Prompt(_) => {
                 (self.external, self.killed) = (ExternalState::Quiet, false);
             }
@@ -102,11 +109,15 @@ impl Simulation {
         self.compare_with_history();
     }
 
-    fn on_action(&mut self, action: Action) {
-        let child_runs = matches!(
+    fn child_runs(&self) -> bool {
+        matches!(
             self.external,
             ExternalState::Launching | ExternalState::Agent | ExternalState::Gate
-        );
+        )
+    }
+
+    fn on_action(&mut self, action: Action) {
+        let child_runs = self.child_runs();
         match action {
             Action::Emit(event) => self.note(&event),
             Action::ScanWorkspace | Action::CheckDisk | Action::WriteSummary(_) => {}
@@ -120,10 +131,14 @@ impl Simulation {
                 assert!(!child_runs, "prompt read while a child runs");
                 self.external = ExternalState::ReadingPrompt;
             }
+            Action::RequestPlace { .. }
+            | Action::ReleasePlace { .. }
+            | Action::ReportLimit { .. }
+            | Action::ReportWait(_)
+            | Action::ReportSpend { .. } => self.on_account_action(&action, child_runs),
             Action::Launch { .. } => {
-                assert!(!child_runs, "two children at once");
-                assert!(!self.interrupted, "nothing begins after an interrupt");
-                self.external = ExternalState::Launching;
+                self.check_place();
+                self.begin(ExternalState::Launching);
             }
             Action::CheckTree { tree } => {
                 assert!(!child_runs, "checked while a child runs");
@@ -134,9 +149,7 @@ impl Simulation {
                 self.on_review_action(&action);
             }
             Action::RunGate(_) | Action::RunProtectedGate(_) | Action::RunCheckpoint(_) => {
-                assert!(!child_runs, "two children at once");
-                assert!(!self.interrupted, "nothing begins after an interrupt");
-                self.external = ExternalState::Gate;
+                self.begin(ExternalState::Gate)
             }
             Action::AskUser => {
                 assert!(!child_runs, "asked while a child runs");
@@ -191,9 +204,38 @@ impl Simulation {
         }
     }
 
+    fn begin(&mut self, child: ExternalState) {
+        assert!(!self.child_runs(), "two children at once");
+        assert!(!self.interrupted, "nothing begins after an interrupt");
+        self.external = child;
+    }
+
+    fn on_account_action(&mut self, action: &Action, child_runs: bool) {
+        match action {
+            Action::RequestPlace { .. } => {
+                assert!(!child_runs && !self.holds_place, "a place is requested once");
+                self.asked_for_place = true;
+                self.external = ExternalState::AskedForPlace;
+            }
+            Action::ReleasePlace { end, .. } => {
+                assert!(!child_runs || self.holds_place);
+                self.holds_place &= *end == PlaceEnd::GaveUp;
+            }
+            Action::ReportLimit { .. } => assert!(self.holds_place, "a report about the account of another"),
+            _ => {}
+        }
+    }
+
+    /// Checks that an agent whose account is shared is not launched without a place.
+    fn check_place(&self) {
+        let shares = self.engine.agent().account.is_some() || self.engine.policy.budgets.is_set();
+        assert_eq!(self.holds_place, shares, "an agent without a place");
+    }
+
     /// Between two iterations, a hat queue restored from the history must equal the current one.
     fn compare_with_history(&self) {
-        if self.open_iterations == 0 && self.external != ExternalState::Over {
+        // A hat is activated before its iteration waits for a place.
+        if self.open_iterations == 0 && !self.asked_for_place && self.external != ExternalState::Over {
             let mut other = Engine::new(self.engine.policy.clone());
             other.restore_hats(&self.hat_history);
             assert_eq!(
@@ -210,6 +252,7 @@ impl Simulation {
                 assert!(*iteration >= self.last_iteration, "iterations go forward");
                 self.last_iteration = *iteration;
                 self.open_iterations += 1;
+                self.asked_for_place = false;
                 assert_eq!(self.open_iterations, 1, "one iteration at a time");
             }
             RunEvent::IterationEnded { .. } => self.open_iterations -= 1,
@@ -232,6 +275,26 @@ impl Simulation {
             self.at = self.at.max(due);
         }
         self.input(Input::Tick);
+    }
+
+    /// Grants a place, or refuses it for one of the causes.
+    fn answer_place(&mut self, choice: usize) {
+        let until = Timestamp::from_second(60).unwrap();
+        let cause = match choice % 5 {
+            0 => Some(QuotaCause::Limited { window: None }),
+            1 => Some(QuotaCause::Parallel { running: 2 }),
+            _ => None,
+        };
+        self.holds_place = cause.is_none();
+        self.input(Input::PlaceAnswered(PlaceAnswer {
+            agent: 0,
+            admission: match cause {
+                Some(cause) => Admission::Wait(QuotaWait { cause, until }),
+                None => Admission::Start(StartKind::Normal),
+            },
+            at: Timestamp::UNIX_EPOCH,
+            spend: None,
+        }));
     }
 
     fn answer_check(&mut self) {
@@ -295,6 +358,7 @@ impl Simulation {
             ExternalState::Gate if what > 128 => self.input(gate_ended(form)),
             ExternalState::Gate => self.input(Input::OutputSeen { bytes: 1 }),
             ExternalState::Asked => self.input(answered(form)),
+            ExternalState::AskedForPlace => self.answer_place(usize::from(form)),
         }
     }
 
@@ -308,6 +372,7 @@ impl Simulation {
                 _ if self.hooks > 0 => self.end_hook(),
                 (ExternalState::Quiet, _) => self.tick_at_deadline(),
                 (ExternalState::Asked, _) => self.input(answer(Answer::Continue)),
+                (ExternalState::AskedForPlace, _) => self.answer_place(self.log.len()),
                 (ExternalState::ReadingPrompt, _) => self.input(Input::Prompt(Ok("task".into()))),
                 (ExternalState::Launching, _) => self.input(launched()),
                 (ExternalState::Agent, ChildBehavior::Cooperative) => {
@@ -369,6 +434,8 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         ] = flags;
         let mut policy = usual_policy();
         policy.seed = seed;
+        policy.agents.rules[0].account = (seed % 3 == 0).then(|| "me".to_owned());
+        policy.budgets.per_day_usd = (seed % 5 == 0).then_some(1.0);
         policy.limits.iterations = iterations;
         policy.limits.consecutive_failures = failures;
         policy.limits.runtime = Duration::from_secs(runtime);

@@ -31,6 +31,7 @@ fn killed_and_resumed(run: &TestRun, policy: Policy) -> TestRun {
     TestRun {
         engine: Engine::resume(policy, restored),
         emitted: run.emitted.clone(),
+        reported_usd: Vec::new(),
     }
 }
 

@@ -197,6 +197,7 @@ fn reset_that_just_passed_ends_the_wait_and_an_old_one_is_unknown() {
             status: RateLimitStatus::Rejected,
             resets_at,
             limit: None,
+            utilization: None,
         };
         assert_eq!(run.meta(1, rejected), []);
         fail(&mut run, 10);
@@ -222,7 +223,8 @@ fn iteration_is_repeated_uncounted_after_a_usage_limit() {
             Meta::RateLimit {
                 status: RateLimitStatus::Rejected,
                 resets_at,
-                limit: None
+                limit: None,
+                utilization: None,
             }
         ),
         []
@@ -269,6 +271,7 @@ fn rejected(resets_at: Option<Timestamp>) -> Meta {
         status: RateLimitStatus::Rejected,
         resets_at,
         limit: None,
+        utilization: None,
     }
 }
 

@@ -220,7 +220,8 @@ fn cost_of_an_interrupted_attempt_counts_against_the_budget() {
     let mut run = run.kill_and_resume();
     run.launch(2);
     run.spend(3, 0.6);
-    assert_eq!(run.todo, [Action::Stop { grace: secs(5) }]);
+    let reported = Action::ReportSpend { agent: 0, usd: 0.6 };
+    assert_eq!(run.todo, [reported, Action::Stop { grace: secs(5) }]);
     run.step(
         4,
         Input::AgentEnded {
@@ -274,6 +275,7 @@ fn resumed_run_waits_for_a_stated_reset_and_the_wait_is_not_runtime() {
         status: crate::event::RateLimitStatus::Rejected,
         resets_at,
         limit: None,
+        utilization: None,
     };
     run.transcript(1, TranscriptEvent::meta(limit));
     let end = ProcessEnd::Exited { code: 1 };

@@ -140,7 +140,7 @@ export const OUTCOMES = {
   broken: ["question", "bad", "Unreadable"],
 };
 
-const WAITS = { cooldown: "Cooling down", backoff: "Retrying after a failure", rate_limit: "Usage limit", overload: "Service overloaded" };
+const WAITS = { cooldown: "Cooling down", backoff: "Retrying after a failure", rate_limit: "Usage limit", overload: "Service overloaded", quota: "Usage limit of the account" };
 
 /** Icon, tone and text of what a running run is doing. */
 export function activity(live) {
@@ -148,7 +148,11 @@ export function activity(live) {
   switch (now.state) {
     case "agent": return ["live", "live", now.tool ? `Agent · ${now.tool}` : "Agent is working"];
     case "gate": return ["live", "live", `Gate · ${now.name}`];
-    case "waiting": return ["clock", "warning", `${WAITS[now.why] || "Waiting"} · until ${clock(now.until)}`];
+    case "waiting": {
+      // How long other runs need is unknown.
+      const until = new Date(now.until) > new Date() ? ` · until ${clock(now.until)}` : "";
+      return ["clock", "warning", `${now.reason || WAITS[now.why] || "Waiting"}${until}`];
+    }
     case "paused": return ["pause", "warning", "Paused"];
     case "asking": return ["question", "warning", "Asks whether to continue"];
     case "question": return ["question", "warning", `Asks: ${now.text}`];

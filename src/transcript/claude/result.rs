@@ -300,6 +300,7 @@ fn reset_from_message(message: &str) -> Option<TranscriptEvent> {
         status: RateLimitStatus::Rejected,
         resets_at: Some(resets_at),
         limit: None,
+        utilization: None,
     }))
 }
 
@@ -334,12 +335,18 @@ struct RateLimitInfo<'a> {
     resets_at: Field<'a>,
     #[serde(borrow, rename = "rateLimitType")]
     limit: Field<'a>,
+    #[serde(borrow)]
+    utilization: Field<'a>,
+    #[serde(borrow, rename = "isUsingOverage")]
+    uses_overage: Field<'a>,
 }
 
 /// Reads a rate limit event. Every subscription session has one; only `rejected` means that the limit was reached.
 pub(super) fn read_rate_limit(event: &FullClaudeLine<'_>, out: &mut Vec<TranscriptEvent>) {
     let info: RateLimitInfo<'_> = object(event.rate_limit_info);
     let status = match info.status.text() {
+        // Requests beyond the limit are paid for instead of refused.
+        Some("rejected") if info.uses_overage.flag() == Some(true) => RateLimitStatus::Warning,
         Some("rejected") => RateLimitStatus::Rejected,
         Some("allowed_warning") => RateLimitStatus::Warning,
         Some(_) => RateLimitStatus::Allowed,
@@ -353,7 +360,14 @@ pub(super) fn read_rate_limit(event: &FullClaudeLine<'_>, out: &mut Vec<Transcri
         status,
         resets_at: seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()),
         limit: info.limit.to_text(),
+        utilization: info.utilization.real().and_then(share),
     }));
+}
+
+/// A share from 0 to 1, also if it is reported as a percentage.
+fn share(used: f64) -> Option<f64> {
+    let share = if used > 2.0 { used / 100.0 } else { used };
+    (share.is_finite() && share >= 0.0).then_some(share)
 }
 
 /// Reads an API error event.

@@ -244,6 +244,32 @@ fn rate_limit_has_its_reset_time() {
 }
 
 #[test]
+fn utilization_is_a_share_and_paid_overage_is_no_rejection() {
+    let event = |more: &str| {
+        format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","rateLimitType":"five_hour"{more}}}}}"#
+        )
+    };
+    let expected = |status: &str, more: &str| {
+        format!(r#"{{"kind":"rate_limit","status":"{status}","limit":"five_hour"{more}}}"#)
+    };
+    assert_eq!(
+        seen(&[
+            &event(r#","utilization":0.83"#),
+            &event(r#","utilization":83"#),
+            &event(r#","utilization":"much""#),
+            &event(r#","isUsingOverage":true,"utilization":1.02"#),
+        ]),
+        [
+            expected("rejected", r#","utilization":0.83"#),
+            expected("rejected", r#","utilization":0.83"#),
+            expected("rejected", ""),
+            expected("warning", r#","utilization":1.02"#),
+        ]
+    );
+}
+
+#[test]
 fn reset_time_in_a_message_is_parsed() {
     let line = r#"{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|1784079000"}"#;
     assert_eq!(

@@ -12,7 +12,7 @@ use super::tools::IterationTools;
 use super::{PlainOptions, Verbosity};
 use crate::event::{
     DescribeContext, Description, Detail, GateResult, NoteTag, PassedGates, PlanItem, Record, RunEvent,
-    RunHeader, TestReport, Usage, gate_failure, later,
+    RunHeader, TestReport, Usage, gate_failure, later, pause_label,
 };
 use crate::ui::{Tone, UsageByRole, clean::clean, units};
 
@@ -195,9 +195,10 @@ impl PlainRenderer {
     fn follow_activity(&mut self, event: &RunEvent, at: Timestamp) {
         match event {
             RunEvent::RunResumed(resumption) => self.run_resumed(resumption, at),
-            RunEvent::Waiting { why, wait_ms } => {
-                let until = later(at, Duration::from_millis(*wait_ms));
-                self.activity = PlainActivity::Waiting { why: *why, until };
+            RunEvent::Waiting { why, wait_ms, reason } => {
+                let until = (*wait_ms > 0).then(|| later(at, Duration::from_millis(*wait_ms)));
+                let why = reason.clone().unwrap_or_else(|| pause_label(*why).to_owned());
+                self.activity = PlainActivity::Waiting { why, until };
             }
             RunEvent::Stopping { .. } => self.activity = PlainActivity::Stopping { since: at },
             RunEvent::ReviewStarted { gate, .. } => {
@@ -363,7 +364,10 @@ impl PlainRenderer {
 
     /// Prints a line only if the wait ended early.
     fn wait_ended(&mut self, at: Timestamp) {
-        if let PlainActivity::Waiting { until, .. } = self.activity {
+        if let PlainActivity::Waiting {
+            until: Some(until), ..
+        } = self.activity
+        {
             let left = units::since(at, until);
             if left >= Duration::from_secs(1) {
                 let left = units::duration(left);

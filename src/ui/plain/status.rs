@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::renderer::PlainRenderer;
-use crate::event::{WaitReason, pause_label};
 use crate::ui::units;
 
 /// The current activity of the run.
@@ -19,8 +18,10 @@ pub(super) enum PlainActivity {
         since: Timestamp,
     },
     Waiting {
-        why: WaitReason,
-        until: Timestamp,
+        /// The reason in words.
+        why: String,
+        /// `None` if it is unknown how long the wait takes.
+        until: Option<Timestamp>,
     },
     Stopping {
         since: Timestamp,
@@ -59,9 +60,12 @@ impl PlainRenderer {
             PlainActivity::Stopping { since } => {
                 Some(with_spinner(*since, "stopping · Ctrl-C again to kill"))
             }
-            PlainActivity::Waiting { why, until } => Some(format!(
-                "{}: {} left, resumes {} · Ctrl-C to stop",
-                pause_label(*why),
+            PlainActivity::Waiting { why, until: None } => Some(format!("waiting: {why} · Ctrl-C to stop")),
+            PlainActivity::Waiting {
+                why,
+                until: Some(until),
+            } => Some(format!(
+                "{why}: {} left, resumes {} · Ctrl-C to stop",
                 units::countdown(units::since(now, *until)),
                 units::clock(*until, now, &self.zone),
             )),

@@ -216,6 +216,7 @@ fn limited_reviewer_is_started_again_after_the_reset() {
                 status: RateLimitStatus::Rejected,
                 resets_at: Some("1970-01-01T00:10:00Z".parse().unwrap()),
                 limit: None,
+                utilization: None,
             },
         );
         let end = AgentEnd::Exited { code: 1 };
@@ -370,6 +371,7 @@ fn killed_review_is_repeated_in_the_same_round_with_its_cost() {
     let mut run = TestRun {
         engine: Engine::resume(rules, restored),
         emitted: Vec::new(),
+        reported_usd: Vec::new(),
     };
     let (header, changed) = (Box::new(crate::engine::tests::header()), Vec::new());
     assert_eq!(

@@ -146,6 +146,7 @@ pub(super) fn agent_event(form: u8) -> TranscriptEvent {
             status: RateLimitStatus::Rejected,
             resets_at: Timestamp::from_second(3600).ok(),
             limit: None,
+            utilization: None,
         }),
     }
 }

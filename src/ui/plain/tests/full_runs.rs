@@ -126,6 +126,7 @@ fn failures_timeouts_and_rate_limits() {
         scenario.emit(RunEvent::Waiting {
             why: WaitReason::Backoff,
             wait_ms: 8000,
+            reason: None,
         });
         scenario.wait(8000);
         scenario.emit(RunEvent::WaitEnded);
@@ -156,12 +157,14 @@ fn failures_timeouts_and_rate_limits() {
         scenario.emit(RunEvent::Waiting {
             why: WaitReason::RateLimit,
             wait_ms: 1_192_000,
+            reason: None,
         });
         scenario.wait(60_000);
         scenario.emit(RunEvent::WaitEnded);
         scenario.emit(RunEvent::Waiting {
             why: WaitReason::Cooldown,
             wait_ms: 500,
+            reason: None,
         });
         scenario.emit(RunEvent::Notice {
             level: NoticeLevel::Info,

@@ -111,6 +111,7 @@ fn status_line_is_drawn_and_removed() {
     scenario.emit(RunEvent::Waiting {
         why: WaitReason::RateLimit,
         wait_ms: 754_000,
+        reason: None,
     });
     assert_eq!(scenario.front_end.next_tick(), Some(Duration::from_secs(1)));
     scenario.wait(1000);

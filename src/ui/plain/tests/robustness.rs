@@ -92,6 +92,7 @@ fn every_kind_of_meta_event_is_shown() {
             status,
             resets_at: Some(start() + SignedDuration::from_hours(20)),
             limit: Some("five_hour".into()),
+            utilization: None,
         };
         for meta in [
             Meta::Finished {

@@ -7,7 +7,6 @@ use ratatui::text::{Line, Span};
 
 use super::{DrawContext, both_ends, spinner};
 use crate::event::Usage;
-use crate::event::pause_label;
 use crate::ui::plain::one_line;
 use crate::ui::tui::document::Scroll;
 use crate::ui::tui::model::{RunActivity, TuiState};
@@ -86,12 +85,9 @@ fn activity(context: &DrawContext<'_>, view: &View) -> Vec<Span<'static>> {
             format!("gate {} {}", one_line(name, 24).0, clock(*since)),
         ),
         RunActivity::Waiting { why, until } => {
-            let left = units::countdown(units::since(now, *until));
-            (
-                "◷",
-                Tone::Warning,
-                format!("waiting {left} · {}", pause_label(*why)),
-            )
+            let left = until.map(|until| format!(" {}", units::countdown(units::since(now, until))));
+            let text = format!("waiting{} · {why}", left.unwrap_or_default());
+            ("◷", Tone::Warning, text)
         }
         RunActivity::Asked { since } => (
             "?",

@@ -22,7 +22,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use super::run_files::AttemptId;
 use crate::event::{
     Command, Detail, IterationOutcome, Meta, Record, Resumption, RunEvent, RunHeader, RunOutcome,
-    SnapshotMoment, SnapshotRecord, TranscriptEvent, Usage, WaitReason, later,
+    SnapshotMoment, SnapshotRecord, TranscriptEvent, Usage, later, pause_label,
 };
 use crate::ui::{iteration_verdict, units};
 
@@ -66,8 +66,10 @@ pub(super) enum RunActivity {
         since: Timestamp,
     },
     Waiting {
-        why: WaitReason,
-        until: Timestamp,
+        /// The reason in words.
+        why: Arc<str>,
+        /// `None` if it is unknown how long the wait takes.
+        until: Option<Timestamp>,
     },
     /// The agent asked the user a question.
     Asked {
@@ -196,9 +198,10 @@ impl TuiState {
             } => {
                 self.iteration_ended(outcome, *duration_ms, usage, at);
             }
-            RunEvent::Waiting { why, wait_ms } => {
-                let until = later(at, Duration::from_millis(*wait_ms));
-                self.activity = RunActivity::Waiting { why: *why, until };
+            RunEvent::Waiting { why, wait_ms, reason } => {
+                let until = (*wait_ms > 0).then(|| later(at, Duration::from_millis(*wait_ms)));
+                let why = Arc::from(reason.as_deref().unwrap_or_else(|| pause_label(*why)));
+                self.activity = RunActivity::Waiting { why, until };
             }
             RunEvent::WaitEnded => self.wait_ended(),
             RunEvent::CommandReceived { command: order, .. } => self.command_received(order),

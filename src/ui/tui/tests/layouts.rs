@@ -109,6 +109,7 @@ fn active_states() -> Vec<(&'static str, RunFixture)> {
             run.end_iteration(2, 1, limited).record(RunEvent::Waiting {
                 why: WaitReason::RateLimit,
                 wait_ms: 755_000,
+                reason: None,
             });
         }),
         ("stopping", |run| {
