@@ -356,6 +356,7 @@ impl Engine {
             EngineState::Waiting { .. } => self.release_place(PlaceEnd::Attempt(AttemptResult::Unknown), out),
             EngineState::New
             | EngineState::GateRunning(_)
+            | EngineState::RollingBack(_)
             | EngineState::AwaitingConfirmation(_)
             | EngineState::Paused { .. }
             | EngineState::Ending(_)
