@@ -400,6 +400,13 @@ impl Engine {
     }
 
     pub(super) fn reviewer_could_not_start(&mut self, at: Duration, error: &str, out: &mut Vec<Action>) {
+        if let EngineState::GateRunning(gate_run) = &mut self.state
+            && let Some(cause @ (StopCause::Skip | StopCause::Interrupt | StopCause::Limit(_))) =
+                gate_run.stop_request.take().map(|request| request.cause)
+        {
+            self.close_reviewer(at, ReviewerResult::Stopped, out);
+            return self.end_stopped(at, cause, out);
+        }
         let problem = format!("it could not be started: {error}");
         self.close_reviewer(
             at,

@@ -191,7 +191,11 @@ impl Simulation {
         match action {
             Action::PrepareReview { .. } => self.checks.push(review_prepared(self.log.len())),
             Action::LaunchReviewer(_) => {
-                assert!(!self.interrupted, "nothing begins after an interrupt");
+                assert!(
+                    !self.interrupted,
+                    "nothing begins after an interrupt:\n{}",
+                    self.log.join("\n")
+                );
                 self.external = ExternalState::Launching;
             }
             _ => {
@@ -206,7 +210,11 @@ impl Simulation {
 
     fn begin(&mut self, child: ExternalState) {
         assert!(!self.child_runs(), "two children at once");
-        assert!(!self.interrupted, "nothing begins after an interrupt");
+        assert!(
+            !self.interrupted,
+            "nothing begins after an interrupt:\n{}",
+            self.log.join("\n")
+        );
         self.external = child;
     }
 
