@@ -29,9 +29,9 @@
 //! - [`signals`] forwards signals to subscribers.
 //! - [`files`] reads files that other programs can replace, without blocking and up to a limit.
 //! - [`event`] defines what can happen in a run, as plain data: transcript events, run events, commands, outcomes, records.
-//! - [`policy`] defines the rules that several modules share: limits, durations, gates, hats, hooks, prices, sessions.
+//! - [`policy`] defines the rules that several modules share: limits, durations, gates, hats, hooks, prices, sandbox, sessions.
 //! - [`config`] merges `ralph.yml`, environment variables and flags into `Settings`, and reports errors with file and line.
-//! - [`process`] starts child processes on pipes or a PTY, reads their output, feeds their stdin and stops process trees.
+//! - [`process`] starts child processes on pipes or a PTY, reads their output, feeds their stdin, confines and stops process trees.
 //! - [`transcript`] parses the output of agents into transcript events, without any I/O.
 //! - [`agent`] lists the known agents, detects the installed ones and builds their command lines.
 //! - [`gate_output`] finds failed tests and compiler errors in the output of gates, without any I/O.

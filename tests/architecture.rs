@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("store", "event files policy"),
     ("ui", "event panic_hook signals"),
     ("trust", "agent config event files process store"),
-    ("runner", "agent event process"),
+    ("runner", "agent event policy process"),
     ("snapshot", "config files process"),
     (
         "run",
@@ -36,7 +36,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "agent config event files plan policy process run signals store transcript ui",
     ),
     ("serve", "event files plan process run signals snapshot store ui"),
-    ("doctor", "agent config engine event policy run transcript trust"),
+    (
+        "doctor",
+        "agent config engine event policy process run transcript trust",
+    ),
     (
         "cli",
         "agent bench config debug_log doctor engine event files plan policy process run serve snapshot store transcript trust ui",

@@ -3,6 +3,7 @@
 
 use crate::event::UsageMeaning;
 
+use super::access::AgentAccess;
 use super::account::{Login, LoginFile};
 use super::interactive::{FirstPrompt, Interactive};
 use super::permission_mode::PermissionMode;
@@ -53,6 +54,31 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: Some(PromptLimit::Bytes(10_000_000)),
         environment: &[],
         root_environment: &[("IS_SANDBOX", "1")],
+        access: AgentAccess {
+            files: &[
+                ".claude",
+                ".claude.json",
+                ".config/claude",
+                ".local/share/claude",
+                ".local/state/claude",
+            ],
+            hosts: &[
+                "api.anthropic.com",
+                "console.anthropic.com",
+                "platform.claude.com",
+                "claude.ai",
+                "statsig.anthropic.com",
+                "*.claude.ai",
+            ],
+            variables: &[
+                "ANTHROPIC_*",
+                "CLAUDE_*",
+                "AWS_BEARER_TOKEN_BEDROCK",
+                "DISABLE_*",
+                "MAX_THINKING_TOKENS",
+                "IS_SANDBOX",
+            ],
+        },
         auth_hint: "Run `claude` once and log in, or set ANTHROPIC_API_KEY.",
         limit_phrases: &[
             "Claude AI usage limit reached",
@@ -99,6 +125,16 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".kiro", ".local/share/kiro-cli", ".aws/sso/cache", ".config/kiro"],
+            hosts: &[
+                "*.kiro.dev",
+                "*.amazonaws.com",
+                "*.amazoncognito.com",
+                "*.awsapps.com",
+            ],
+            variables: &["KIRO_*"],
+        },
         auth_hint: "Run `kiro-cli login`, or set KIRO_API_KEY.",
         limit_phrases: &[
             "ThrottlingException",
@@ -133,6 +169,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".gemini", ".antigravity", ".config/antigravity"],
+            hosts: &["*.googleapis.com", "accounts.google.com", "antigravity.google"],
+            variables: &["ANTIGRAVITY_*", "GOOGLE_*"],
+        },
         auth_hint: "Run `agy` once and log in.",
         limit_phrases: &["RESOURCE_EXHAUSTED", "Resource exhausted"],
         install: "https://antigravity.google/docs/cli/overview",
@@ -171,6 +212,11 @@ pub static AGENTS: &[Agent] = &[
         // Skipping the wrapper process halves the startup time.
         environment: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".gemini"],
+            hosts: &["*.googleapis.com", "accounts.google.com"],
+            variables: &["GEMINI_*", "GOOGLE_*"],
+        },
         auth_hint: "Set GEMINI_API_KEY. Personal Google accounts need Antigravity (`agy`) instead.",
         limit_phrases: &[
             "You exceeded your current quota",
@@ -215,6 +261,16 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: Some(PromptLimit::Characters(1_048_576)),
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".codex"],
+            hosts: &[
+                "api.openai.com",
+                "auth.openai.com",
+                "chatgpt.com",
+                "*.chatgpt.com",
+            ],
+            variables: &["OPENAI_*", "CODEX_*"],
+        },
         auth_hint: "Run `codex login`, or set CODEX_API_KEY.",
         limit_phrases: &[
             "You've hit your usage limit",
@@ -253,6 +309,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".config/amp", ".local/share/amp", ".cache/amp", ".amp"],
+            hosts: &["ampcode.com", "*.ampcode.com"],
+            variables: &["AMP_*"],
+        },
         auth_hint: "Run `amp login`, or set AMP_API_KEY.",
         limit_phrases: &[],
         install: "https://ampcode.com/manual",
@@ -291,6 +352,24 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[
+                ".config/opencode",
+                ".local/share/opencode",
+                ".local/state/opencode",
+                ".cache/opencode",
+                ".opencode",
+            ],
+            hosts: &[
+                "opencode.ai",
+                "*.opencode.ai",
+                "models.dev",
+                "api.anthropic.com",
+                "api.openai.com",
+                "openrouter.ai",
+            ],
+            variables: &["OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "OPENROUTER_*"],
+        },
         auth_hint: "Run `opencode auth login`.",
         limit_phrases: &["Rate limit reached for "],
         install: "https://opencode.ai/docs",
@@ -329,6 +408,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".copilot", ".config/github-copilot"],
+            hosts: &["api.github.com", "github.com", "*.githubcopilot.com"],
+            variables: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"],
+        },
         auth_hint: "Run `copilot` once and `/login`, or set GH_TOKEN.",
         limit_phrases: &[
             "Rate limit reached for ",
@@ -368,6 +452,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".cursor", ".config/cursor", ".local/share/cursor-agent"],
+            hosts: &["*.cursor.sh", "*.cursor.com", "cursor.com"],
+            variables: &["CURSOR_*"],
+        },
         auth_hint: "Run `cursor-agent login`, or set CURSOR_API_KEY.",
         limit_phrases: &["You've hit your usage limit", "resource_exhausted"],
         install: "https://cursor.com/cli",
@@ -405,6 +494,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1")],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".qwen"],
+            hosts: &["*.aliyuncs.com", "chat.qwen.ai", "qwen.ai"],
+            variables: &["QWEN_*", "OPENAI_*", "DASHSCOPE_*", "BAILIAN_*"],
+        },
         auth_hint: "Run `qwen` once and log in, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL.",
         limit_phrases: &["Rate limit reached for "],
         install: "https://qwenlm.github.io/qwen-code-docs",
@@ -438,6 +532,16 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".pi"],
+            hosts: &[
+                "api.anthropic.com",
+                "api.openai.com",
+                "openrouter.ai",
+                "*.googleapis.com",
+            ],
+            variables: &["PI_*", "ANTHROPIC_*", "OPENAI_*", "OPENROUTER_*", "GEMINI_*"],
+        },
         auth_hint: "Run `pi` once and `/login`, or set the API key of a provider.",
         limit_phrases: &["Rate limit reached for "],
         install: "https://pi.dev/docs",
@@ -471,6 +575,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".kimi", ".config/kimi", ".local/share/kimi"],
+            hosts: &["api.moonshot.ai", "api.moonshot.cn", "api.kimi.com", "*.kimi.com"],
+            variables: &["KIMI_*", "MOONSHOT_*"],
+        },
         auth_hint: "Run `kimi` once and `/login`.",
         limit_phrases: &[],
         install: "https://www.kimi.com/code/docs",
@@ -504,6 +613,11 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".vibe"],
+            hosts: &["api.mistral.ai", "*.mistral.ai"],
+            variables: &["MISTRAL_*", "VIBE_*"],
+        },
         auth_hint: "Run `vibe --setup`, or set MISTRAL_API_KEY.",
         limit_phrases: &[],
         install: "https://docs.mistral.ai/mistral-vibe",
@@ -537,6 +651,16 @@ pub static AGENTS: &[Agent] = &[
         prompt_limit: None,
         environment: &[],
         root_environment: &[],
+        access: AgentAccess {
+            files: &[".cline", ".config/cline"],
+            hosts: &[
+                "api.cline.bot",
+                "*.cline.bot",
+                "api.anthropic.com",
+                "openrouter.ai",
+            ],
+            variables: &["CLINE_*", "ANTHROPIC_*", "OPENROUTER_*", "OPENAI_*"],
+        },
         auth_hint: "Run `cline auth`.",
         limit_phrases: &[],
         install: "https://docs.cline.bot/cline-cli",

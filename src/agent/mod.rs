@@ -2,6 +2,7 @@
 //!
 //! This module starts only `--version` probes and driver scripts. It does not read session output.
 
+mod access;
 mod account;
 mod acp;
 mod builtin;
@@ -15,6 +16,7 @@ mod probe;
 mod table;
 mod wrapper;
 
+pub use access::AgentAccess;
 pub use account::AgentAccount;
 pub use builtin::{AGENTS, GENERAL_LIMIT_PHRASES, NESTED_SESSION};
 pub use detect::{AgentCheck, Unusable, check_all, detect};

@@ -63,6 +63,7 @@ impl Probe for PathProbe {
             cwd: self.cwd.clone(),
             stdin: process::Stdin::Null,
             stdout: process::Transport::Pipe,
+            confinement: None,
         };
         let bounds = process::Bounds {
             timeout: VERSION_TIMEOUT,

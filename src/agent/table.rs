@@ -1,5 +1,6 @@
 //! Types of the built-in agent table: one `Agent` row and the enums of its columns.
 
+use super::access::AgentAccess;
 use super::interactive::Interactive;
 use crate::event::UsageMeaning;
 
@@ -32,6 +33,8 @@ pub struct Agent {
     pub environment: &'static [(&'static str, &'static str)],
     /// Additional variables for root. Some agents refuse to run unattended as root without them.
     pub root_environment: &'static [(&'static str, &'static str)],
+    /// What a sandbox grants the agent.
+    pub access: AgentAccess,
     pub auth_hint: &'static str,
     /// Beginnings of the usage-limit messages that the agent prints as plain text. After a phrase that ends in a
     /// space, any text may follow; any other phrase must be a complete statement.

@@ -196,6 +196,7 @@ impl CellJob {
             cwd: self.workspace(),
             stdin: Stdin::Null,
             stdout: Transport::Pipe,
+            confinement: None,
         };
         let limit = self
             .task

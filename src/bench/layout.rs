@@ -56,6 +56,7 @@ impl CellJob {
                 cwd: self.workspace(),
                 stdin: Stdin::Null,
                 stdout: Transport::Pipe,
+                confinement: None,
             };
             let what = format!("git {}", arguments[0]);
             let result = self.run_logged("clone.log", &spec, children)?;

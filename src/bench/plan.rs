@@ -274,6 +274,7 @@ fn user_settings() -> Result<PartialSettings, BenchError> {
             model: adapter.model,
             args: Some(adapter.args),
             env: Some(adapter.env),
+            sandbox: Some(adapter.sandbox),
         };
         (name, adapter)
     });

@@ -9,9 +9,10 @@ use crate::agent::{self, CUSTOM, DRIVER};
 use crate::config::{LoadedConfig, Origin, Settings, flatten};
 use crate::doctor::{
     self, ByteSize, ClockFacts, DiskFacts, DoctorInput, EnvironmentFacts, Finding, FindingState, GitStatus,
-    TerminalFacts, WorkspaceFacts,
+    SandboxFacts, TerminalFacts, WorkspaceFacts,
 };
 use crate::files::free_space;
+use crate::process::{Network, sandbox_support};
 use crate::run::Host;
 use crate::store::{Project, RunIndex, directory_size, time_from_id};
 use crate::trust::Consent;
@@ -64,6 +65,7 @@ pub(super) fn doctor(
         findings.extend(settings_findings(&context, loaded, consent)?);
     }
     findings.extend(doctor::check_environment(&environment(&context)));
+    findings.extend(doctor::check_sandbox(&sandbox(&context)));
     if let Some(path) = bundle {
         return write_bundle(
             path,
@@ -225,6 +227,27 @@ fn environment(context: &Context) -> EnvironmentFacts {
                 .and_then(|index| time_from_id(index.newest_first().next()?)),
         },
         shadowed_by: shadowing_program(),
+    }
+}
+
+fn sandbox(context: &Context) -> SandboxFacts {
+    let network = Network::Own {
+        ports: Vec::new(),
+        line: None,
+    };
+    let value = |name: &str| {
+        let path = Path::new("/proc/sys").join(name.replace('.', "/"));
+        std::fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
+    let switches = doctor::SWITCHES.iter().map(|(name, ..)| *name);
+    SandboxFacts {
+        support: sandbox_support(context.host.supervisors(), network),
+        switches: switches.filter_map(|name| Some((name, value(name)?))).collect(),
+        in_container: ["/.dockerenv", "/run/.containerenv"]
+            .iter()
+            .any(|path| Path::new(path).exists()),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::bench::BenchError;
 use crate::config::{ConfigError, SplitError};
 use crate::engine::HatError;
 use crate::plan::PlanError;
-use crate::run::RunError;
+use crate::run::{RunError, SandboxUnavailable};
 #[cfg(feature = "serve")]
 use crate::serve::ServeError;
 use crate::snapshot::SnapshotError;
@@ -119,6 +119,8 @@ pub(super) enum CliError {
     Fleet(FleetError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Sandbox(#[from] SandboxUnavailable),
     #[error(transparent)]
     Run(RunError),
     #[error("refusing to delete {runs} without confirmation (no terminal)")]
@@ -252,6 +254,7 @@ impl CliError {
             | Self::GatesRequired
             | Self::SnapshotsRequired { .. }
             | Self::RestoreNeedsSnapshots
+            | Self::Sandbox(_)
             | Self::InputUnreadable { .. }
             | Self::SpeedWithoutTimes { .. }
             | Self::TranscriptOfRun { .. }

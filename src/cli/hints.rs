@@ -71,6 +71,7 @@ impl CliError {
             | Self::GatesRequired
             | Self::SnapshotsRequired { .. }
             | Self::RestoreNeedsSnapshots
+            | Self::Sandbox(_)
             | Self::NoTerminal { .. }
             | Self::Output(_) => self.file_hints(),
         }
@@ -120,6 +121,10 @@ impl CliError {
             Self::RestoreNeedsSnapshots => {
                 vec!["remove `snapshots: off`, or set `on_rejected: keep`".into()]
             }
+            Self::Sandbox(_) => vec![
+                "to see what this machine can enforce and how to enable the rest: ralph doctor".into(),
+                "to run without a sandbox: --sandbox off".into(),
+            ],
             Self::SnapshotsRequired { .. } => {
                 vec!["remove `snapshots: off`, or `in: clean` and `protect` of the gate".into()]
             }

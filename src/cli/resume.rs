@@ -8,7 +8,7 @@ use crate::config::Origin;
 use crate::engine::RestoredRun;
 use crate::event::{FORMAT_VERSION, RunHeader, RunOutcome};
 use crate::process::stop_by_env;
-use crate::run::{Beginning, Host, Recovery, SavedRun, SettingChange, restore_run};
+use crate::run::{Beginning, Host, Recovery, SandboxSetup, SavedRun, SettingChange, restore_run};
 use crate::store::{
     ChainReport, ChainState, LATEST, RestoredRecord, Run, SettingsFile, StoreError, restore_records,
 };
@@ -99,6 +99,7 @@ pub(super) fn resume_in(
     let mut front_ends = front_end::front_ends_for(&show, &plan.settings, &context.host, terminal)?;
     backfill(front_ends.visible.as_mut(), &run)?;
     let start = RunStart {
+        sandbox: SandboxSetup::resolve(&plan.settings, &context.host)?,
         run,
         now,
         beginning,

@@ -13,7 +13,7 @@ use crate::engine::{AskPolicy, Engine, Hats, RestoredRun, first_prompt};
 use crate::event::{FORMAT_VERSION, ForkOrigin, RunHeader};
 use crate::policy::OnRejected;
 use crate::run::{
-    self, Beginning, FrontEnds, HookCommands, PromptSource, RunAgent, SavedRun, Setup, Watched,
+    self, Beginning, FrontEnds, HookCommands, PromptSource, RunAgent, SandboxSetup, SavedRun, Setup, Watched,
 };
 use crate::store::{NewRunId, Run, SettingsFile};
 use crate::ui::Terminal;
@@ -126,7 +126,9 @@ impl RunPlan {
         let now = Timestamp::now();
         let project = context.project()?;
         snapshots::require_no_pending_restore(&project, &context.host)?;
+        let sandbox = SandboxSetup::resolve(&self.settings, &context.host)?;
         let start = RunStart {
+            sandbox,
             run: match &self.run_id {
                 Some(id) => Run::create_with_id(&project, id, now)?,
                 None => Run::create(&project, now)?,
@@ -146,6 +148,7 @@ impl RunPlan {
         front_ends: FrontEnds,
     ) -> Result<Exit, CliError> {
         let RunStart {
+            sandbox,
             run,
             now,
             beginning,
@@ -193,6 +196,7 @@ impl RunPlan {
                     filter: planned.filter,
                 })
                 .collect(),
+            sandbox,
             prompt: self.prompt,
             workspace: context.cwd.clone(),
             max_line_bytes: usize::try_from(self.settings.event_loop.max_line_bytes).unwrap_or(usize::MAX),
@@ -231,6 +235,7 @@ impl RunPlan {
 
 /// A run directory and its starting state.
 pub(super) struct RunStart {
+    pub(super) sandbox: SandboxSetup,
     pub(super) run: Run,
     pub(super) now: Timestamp,
     pub(super) beginning: Beginning,

@@ -119,15 +119,29 @@ fn commands(values: &Value) -> Vec<String> {
     commands
 }
 
+/// What a sandbox allows beyond the defaults.
+fn sandbox(values: &Value) -> Option<String> {
+    let weakens = |(key, value): &(&String, &Value)| match key.as_str() {
+        "mode" => *value == "off",
+        "net" => !value.is_null() && *value != "none",
+        _ => value.as_array().is_some_and(|paths| !paths.is_empty()),
+    };
+    let parts = values.as_object()?.iter().filter(weakens);
+    let parts: Vec<String> = parts.map(|(key, value)| format!("{key} {value}")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// What adapters and hats add to the calls of agents.
 fn commands_of_agents(values: &Value) -> Vec<String> {
     let mut commands = Vec::new();
+    commands.extend(sandbox(&values["sandbox"]).map(|text| format!("sandbox: {text}")));
     for agent in values["cli"]["fallback"].as_array().into_iter().flatten() {
         if let Some(driver) = agent.as_str().and_then(|agent| agent.strip_prefix("driver:")) {
             commands.push(format!("driver script: {driver}"));
         }
     }
     for (name, adapter) in values["adapters"].as_object().into_iter().flatten() {
+        commands.extend(sandbox(&adapter["sandbox"]).map(|text| format!("{name} sandbox: {text}")));
         let args = words(&adapter["args"]);
         if !args.is_empty() {
             commands.push(format!("{name} arguments: {args}"));
@@ -143,6 +157,7 @@ fn commands_of_agents(values: &Value) -> Vec<String> {
         if let Some(driver) = text(&hat["agent"]).filter(|agent| agent.starts_with("driver:")) {
             commands.push(format!("driver script: {}", driver.trim_start_matches("driver:")));
         }
+        commands.extend(sandbox(&hat["sandbox"]).map(|text| format!("hat {name} sandbox: {text}")));
         let args = words(&hat["args"]);
         if !args.is_empty() {
             commands.push(format!("hat {name} arguments: {args}"));
@@ -178,11 +193,18 @@ fn commands_of_review(gate: &Value) -> Vec<String> {
 
 fn describe_gate(gate: &Value) -> String {
     let text = |key: &str| gate[key].as_str().unwrap_or_default();
+    let sandbox = sandbox(&gate["sandbox"])
+        .map(|text| format!(" (sandbox: {text})"))
+        .unwrap_or_default();
     let variables = gate["env"].as_object().into_iter().flatten();
     let variables: String = variables
         .filter_map(|(variable, value)| Some(format!("{variable}={} ", value.as_str()?)))
         .collect();
     let directory = gate["cwd"].as_str().map(|cwd| format!(" (in {cwd})"));
     let directory = directory.unwrap_or_default();
-    format!("gate {}: {variables}{}{directory}", text("name"), text("run"))
+    format!(
+        "gate {}: {variables}{}{directory}{sandbox}",
+        text("name"),
+        text("run")
+    )
 }

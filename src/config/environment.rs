@@ -1,7 +1,7 @@
 //! Settings from `RALPH_*` environment variables. `settings.rs` declares which variable sets which key.
 
-use crate::policy::PartialHooks;
 use crate::policy::section::LayerSection;
+use crate::policy::{PartialHooks, PartialSandbox};
 
 use super::diagnostic::{ConfigError, Problem, closest, printable};
 use super::expected::FileKind;
@@ -33,6 +33,7 @@ const RESERVED: &[&str] = &[
     "RALPH_TRUST",
     "RALPH_STATE_DIR",
     "RALPH_AS_CLAUDE",
+    "RALPH_INBOX",
 ];
 
 /// The settings from the environment.
@@ -61,6 +62,7 @@ impl EnvironmentLayer {
         read_section(&mut settings.driver, get, set_by)?;
         read_section(&mut settings.worktree, get, set_by)?;
         read_section(&mut settings.ui, get, set_by)?;
+        read_section(&mut settings.sandbox, get, set_by)?;
         if let Some(text) = get(COMMAND) {
             read_command(text, settings).map_err(|problem| ConfigError::Variable {
                 variable: COMMAND.to_owned(),
@@ -110,7 +112,9 @@ pub(super) fn names() -> Vec<&'static str> {
         Layer::VARIABLES.iter().map(|variable| variable.name)
     }
     let agent = of::<PartialCli>().chain([COMMAND]);
-    let others = of::<PartialHooks>().chain(of::<PartialDriver>());
+    let others = of::<PartialHooks>()
+        .chain(of::<PartialDriver>())
+        .chain(of::<PartialSandbox>());
     agent.chain(of::<PartialEventLoop>()).chain(others).collect()
 }
 

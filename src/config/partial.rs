@@ -45,6 +45,27 @@ impl PartialSettings {
                 *path = base.join(&path);
             }
         }
+        let gates = self.gates.iter_mut().flatten().map(|gate| &mut gate.sandbox);
+        let adapters = self
+            .adapters
+            .values_mut()
+            .filter_map(|adapter| adapter.sandbox.as_mut());
+        let hats = self.hats.values_mut().filter_map(|hat| hat.sandbox.as_mut());
+        for sandbox in gates.chain(adapters).chain(hats).chain([&mut self.sandbox]) {
+            let lists = [&mut sandbox.write, &mut sandbox.read];
+            for path in lists.into_iter().flatten().flatten() {
+                // `~` and variables are expanded when a job starts.
+                if !path.starts_with(['/', '~', '$']) {
+                    let relative = path.trim_start_matches("./");
+                    let absolute = if relative == "." {
+                        base.to_owned()
+                    } else {
+                        base.join(relative)
+                    };
+                    *path = absolute.to_string_lossy().into_owned();
+                }
+            }
+        }
     }
 
     /// Merges this layer into the settings of the lower layers.
@@ -74,6 +95,8 @@ impl PartialSettings {
         self.snapshots.apply_to(&mut settings.snapshots);
         self.worktree.apply_to(&mut settings.worktree);
         self.ui.apply_to(&mut settings.ui);
+        self.sandbox.apply_to(&mut settings.sandbox);
+        self.env.apply_to(&mut settings.env);
         override_with(self.pricing, &mut settings.pricing);
     }
 }

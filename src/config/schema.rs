@@ -24,6 +24,8 @@ const SECTIONS: &[&str] = &[
     "notify",
     "quota",
     "budgets",
+    "sandbox",
+    "env",
 ];
 
 /// Maximum duration. Longer durations are certainly errors and could overflow a clock.

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::section::section;
 use crate::policy::{
-    Budgets, Gate, Hat, Hooks, MarkerPlacement, Notify, OnDeclaredFailure, OnLimit, OnRejected,
-    PartialBudgets, PartialHat, PartialHooks, PartialNotify, PartialQuota, PartialWorktree, QuotaSettings,
-    START_TOPIC, Seconds, Session, Worktree,
+    Budgets, EnvironmentRules, Gate, Hat, Hooks, MarkerPlacement, Notify, OnDeclaredFailure, OnLimit,
+    OnRejected, PartialBudgets, PartialEnvironmentRules, PartialHat, PartialHooks, PartialNotify,
+    PartialQuota, PartialSandbox, PartialWorktree, QuotaSettings, START_TOPIC, Sandbox, Seconds, Session,
+    Worktree,
 };
 
 use super::partial::{StringOrList, null_as_default, one_or_many, path_as_text, switch_or_section};
@@ -32,6 +33,8 @@ pub struct Settings {
     pub snapshots: SnapshotSettings,
     pub worktree: Worktree,
     pub ui: UiSettings,
+    pub sandbox: Sandbox,
+    pub env: EnvironmentRules,
     /// The user's price list, as an absolute path.
     pub pricing: Option<PathBuf>,
 }
@@ -80,6 +83,12 @@ pub struct PartialSettings {
     /// How runs are shown.
     #[serde(default, deserialize_with = "null_as_default")]
     pub ui: PartialUi,
+    /// What agents and gates may see, change and reach.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub sandbox: PartialSandbox,
+    /// Which variables of ralph's environment agents and gates receive.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub env: PartialEnvironmentRules,
     /// Path of a price list, for agents that do not report their cost.
     #[serde(default, serialize_with = "path_as_text")]
     #[schemars(length(min = 1), extend("format" = "path"))]
@@ -159,6 +168,8 @@ section! {
         args: Vec<String> = Vec::new(),
         /// Additional environment variables for this agent, such as the key of another account.
         env: BTreeMap<String, String> = BTreeMap::new(),
+        /// What differs from the sandbox of the run.
+        sandbox: PartialSandbox = PartialSandbox::default(),
     }
 }
 

@@ -5,6 +5,7 @@ mod bundle;
 mod commands;
 mod environment;
 mod hats;
+mod sandbox;
 mod trust;
 
 pub use agent_test::{AgentTest, AgentVerdict, PROMPT, next_call, unusable};
@@ -15,6 +16,7 @@ pub use environment::{
     check_environment,
 };
 pub use hats::check_hats;
+pub use sandbox::{SWITCHES, SandboxFacts, check_sandbox};
 pub use trust::check_trust;
 
 use serde::Serialize;

@@ -7,9 +7,9 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::verdict::{self, PassedGates, iteration_verdict, run_verdict};
 use super::{
-    AgentChangeReason, AgentEnd, Command, ErrorClass, FileChangeKind, Finding, FindingStatus, GateResult,
-    Meta, NoticeLevel, PlanItem, PlanStatus, RateLimitStatus, Resumption, ReviewerResult, RunEvent,
-    TopicEvent, TranscriptEvent, UnknownOutput, UnknownPart, Usage, units,
+    AgentChangeReason, AgentEnd, Command, DeniedAccess, ErrorClass, FileChangeKind, Finding, FindingStatus,
+    GateResult, Meta, NoticeLevel, PlanItem, PlanStatus, RateLimitStatus, Resumption, ReviewerResult,
+    RunEvent, TopicEvent, TranscriptEvent, UnknownOutput, UnknownPart, Usage, units,
 };
 
 /// The meaning of a piece of text. Front ends choose a style for it.
@@ -302,6 +302,7 @@ impl RunEvent {
                 NoticeLevel::Warning => Description::warning(text),
                 NoticeLevel::Error => Description::error(text),
             },
+            Self::Denied { access, .. } => Description::warning(denied(access)),
             Self::UnknownOutput(unknown) => return unknown_output(unknown),
             Self::RunEnded { outcome, .. } => {
                 let verdict = run_verdict(outcome, context.gates);
@@ -360,6 +361,7 @@ impl RunEvent {
             | Self::Asking
             | Self::Stopping { .. }
             | Self::UnknownOutput(_)
+            | Self::Denied { .. }
             | Self::Notice { .. } => Durability::Deferred,
         }
     }
@@ -382,6 +384,7 @@ impl RunEvent {
             | Self::ReviewEnded { iteration, .. }
             | Self::IterationEnded { iteration, .. }
             | Self::QuestionAsked { iteration, .. }
+            | Self::Denied { iteration, .. }
             | Self::Progress { iteration, .. } => Some(*iteration),
             Self::Snapshot(snapshot) => Some(snapshot.iteration),
             Self::Finding(finding) => Some(finding.iteration),
@@ -466,6 +469,16 @@ impl Meta {
 }
 
 /// Unknown fields alone do not matter: agents add some in each version.
+/// What the sandbox denied, and the setting that allows it.
+fn denied(access: &DeniedAccess) -> String {
+    match access {
+        DeniedAccess::Host(host) => format!(
+            "the sandbox denied {host}; to allow it, add it to the list in ralph.yml: `sandbox: {{net: [{host}]}}`"
+        ),
+        DeniedAccess::Path(path) => format!("removed {path}, with which the agent would have redirected git"),
+    }
+}
+
 fn unknown_output(unknown: &UnknownOutput) -> Option<Description> {
     if unknown.event_types.is_empty() && unknown.newer_than.is_none() {
         return None;

@@ -39,8 +39,8 @@ pub use outcome::{
 };
 pub use quota::{AttemptResult, LimitReport, QuotaEntry, QuotaFact, StartKind};
 pub use run::{
-    AgentChangeReason, ForkOrigin, GateResult, NoticeLevel, Resumption, RunEvent, RunHeader, StreamName,
-    TEMPORARY_STATE, UnknownOutput, WaitReason,
+    AgentChangeReason, DeniedAccess, ForkOrigin, GateResult, NoticeLevel, Resumption, RunEvent, RunHeader,
+    StreamName, TEMPORARY_STATE, UnknownOutput, WaitReason,
 };
 pub use secrets::Secrets;
 pub use snapshot::{ChangedFile, SnapshotMoment, SnapshotRecord};

@@ -194,6 +194,12 @@ pub enum RunEvent {
     Stopping { reason: String },
     /// The run ends, and the agent's output had parts that ralph does not know.
     UnknownOutput(Box<UnknownOutput>),
+    /// The sandbox denied access. Each host or path is reported once.
+    Denied {
+        iteration: u64,
+        #[serde(flatten)]
+        access: DeniedAccess,
+    },
     /// A message for the user.
     Notice { level: NoticeLevel, text: String },
     /// The run ended.
@@ -204,6 +210,16 @@ pub enum RunEvent {
         duration_ms: u64,
         usage: Box<Usage>,
     },
+}
+
+/// What a sandbox denied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeniedAccess {
+    /// A host, with its port unless it is that of HTTP or HTTPS.
+    Host(String),
+    /// A file that the agent must not create and that ralph has removed.
+    Path(String),
 }
 
 /// What ralph did not know in the output of an agent, and how often it occurred.

@@ -66,6 +66,16 @@ impl GitDirectory {
         })
     }
 
+    /// The directory of this worktree.
+    pub fn own(&self) -> &Path {
+        &self.own
+    }
+
+    /// The directory that all worktrees share.
+    pub fn common(&self) -> &Path {
+        &self.common
+    }
+
     /// The ignore rules of this repository that are not committed.
     pub fn exclude_file(&self) -> PathBuf {
         self.common.join("info/exclude")

@@ -87,6 +87,7 @@ pub(crate) fn run_words(words: &[String], supervisors: &Supervisors, cwd: &Path)
         cwd: cwd.to_owned(),
         stdin: Stdin::Null,
         stdout: Transport::Pipe,
+        confinement: None,
     };
     let bounds = Bounds {
         timeout: TIMEOUT,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Reviewer, Seconds};
+use super::{PartialSandbox, Reviewer, Seconds};
 use crate::event::Severity;
 
 /// A command that must succeed, or a review that must approve, before the task counts as done.
@@ -95,6 +95,13 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub quorum: Option<u64>,
+    /// What differs from the sandbox of the run.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sandbox: PartialSandbox,
+}
+
+fn is_default(sandbox: &PartialSandbox) -> bool {
+    *sandbox == PartialSandbox::default()
 }
 
 /// Where a gate runs.
@@ -182,6 +189,7 @@ impl Gate {
             same: false,
             reviewers: Vec::new(),
             quorum: None,
+            sandbox: PartialSandbox::default(),
         }
     }
 

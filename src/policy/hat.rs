@@ -1,5 +1,6 @@
 //! A hat: a role of the agent that topics activate.
 
+use super::PartialSandbox;
 use super::section::section;
 
 /// The default topic of a run's first event.
@@ -41,6 +42,8 @@ section! {
         model: String,
         /// Additional arguments for the agent of this hat.
         args: Vec<String> = Vec::new(),
+        /// What differs from the sandbox of the run.
+        sandbox: PartialSandbox = PartialSandbox::default(),
     } and {
         /// The key under which the hat is configured.
         name: String,

@@ -1,5 +1,5 @@
 //! The rules that configuration, engine and driver share, as plain data: limits, durations, completion, gates, hats,
-//! hooks, prices and sessions.
+//! hooks, prices, sandbox and sessions.
 
 mod completion;
 mod gate;
@@ -11,6 +11,7 @@ mod percent;
 mod prices;
 mod quota;
 mod review;
+mod sandbox;
 mod seconds;
 pub(crate) mod section;
 mod session;
@@ -34,6 +35,9 @@ pub use quota::{
 };
 pub(crate) use review::FINDING_TOPIC;
 pub use review::Reviewer;
+pub use sandbox::{
+    EnvironmentRules, HostRule, NetworkAccess, PartialEnvironmentRules, PartialSandbox, Sandbox, SandboxMode,
+};
 pub use seconds::Seconds;
 pub use session::Session;
 pub use worktree::{CommitPolicy, PartialWorktree, Worktree};

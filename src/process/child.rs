@@ -120,7 +120,8 @@ fn start(
     let request = request.map_err(|error| ProcessError::spawn(spec, error))?;
     let send = |supervisor: &mut SupervisorHandle| {
         let line = &**supervisor.line();
-        wire::send_request(line, &request, child_ends.as_fds())?;
+        let sockets = spec.confinement.as_ref().and_then(|rules| rules.line());
+        wire::send_request(line, &request, child_ends.as_fds(), sockets.map(AsFd::as_fd))?;
         first_notice(supervisor)
     };
     let idle = supervisors

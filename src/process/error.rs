@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::ProcessSpec;
 use super::wire::SpawnStage;
+use super::{Access, ConfinementStep, PathRule, ProcessSpec};
 
 /// The reason why a child could not be started. No process of it is left.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,14 @@ pub enum ProcessError {
     ArgumentsTooLong { program: PathBuf, bytes: usize },
     #[error("cannot open {} as standard input: {source}", path.display())]
     StdinFile { path: PathBuf, source: io::Error },
+    #[error("cannot confine {}: cannot {}{}: {source}", program.display(), step.purpose(), of_rule(rule.as_ref()))]
+    Confinement {
+        program: PathBuf,
+        step: ConfinementStep,
+        /// The rule that could not be applied.
+        rule: Option<PathRule>,
+        source: io::Error,
+    },
     #[error("cannot start {}: {source}", program.display())]
     Spawn { program: PathBuf, source: io::Error },
     #[error("cannot start {} as the supervisor of {}: {source}", supervisor.display(), program.display())]
@@ -29,6 +37,20 @@ pub enum ProcessError {
         program: PathBuf,
         source: io::Error,
     },
+}
+
+/// The path of a rule and its access.
+fn of_rule(rule: Option<&PathRule>) -> String {
+    let Some(PathRule { path, access }) = rule else {
+        return String::new();
+    };
+    let access = match access {
+        Access::Write => "writable",
+        Access::Read => "read-only",
+        Access::Hidden => "hidden",
+        Access::Private(_) => "private",
+    };
+    format!(" ({} {access})", path.display())
 }
 
 impl ProcessError {
@@ -61,6 +83,22 @@ impl ProcessError {
                 path: spec.cwd.clone(),
                 source,
             },
+            (SpawnStage::Confinement(step), _) => {
+                let rules = spec
+                    .confinement
+                    .as_ref()
+                    .map_or(&[][..], |confinement| confinement.rules());
+                let rule = match step {
+                    ConfinementStep::Rule(index) => rules.get(usize::from(index)).cloned(),
+                    _ => None,
+                };
+                Self::Confinement {
+                    program,
+                    step,
+                    rule,
+                    source,
+                }
+            }
             (SpawnStage::Exec, io::ErrorKind::NotFound) if spec.cwd.join(&program).is_file() => {
                 Self::InterpreterNotFound { program }
             }

@@ -52,6 +52,7 @@ pub fn read_git(
             cwd: cwd.to_owned(),
             stdin: Stdin::Null,
             stdout: Transport::Pipe,
+            confinement: None,
         };
         capture(supervisors, &spec, bounds)
     };
@@ -114,6 +115,7 @@ impl GitStore {
             cwd: self.directory.clone(),
             stdin,
             stdout: Transport::Pipe,
+            confinement: None,
         };
         OutputReader::start(&self.supervisors, &spec)
     }
@@ -160,6 +162,7 @@ pub fn run_git(
         cwd: command.cwd,
         stdin: command.stdin.map_or(Stdin::Null, Stdin::Bytes),
         stdout: Transport::Pipe,
+        confinement: None,
     };
     capture(supervisors, &spec, bounds)
 }

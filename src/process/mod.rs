@@ -25,6 +25,7 @@ mod output_reader;
 mod poll;
 mod pool;
 mod read;
+mod sandbox;
 mod scratch;
 mod screen;
 mod signals;
@@ -48,6 +49,7 @@ pub use output_reader::OutputReader;
 pub use pool::Chunk;
 #[cfg(feature = "test-support")]
 pub use read::STDOUT_CHUNKS;
+pub use sandbox::{Access, Confinement, ConfinementStep, Network, PathRule, SandboxSupport, sandbox_support};
 pub use scratch::scratch;
 pub use screen::{Screen, Size};
 pub use stdin::StdinPipe;
@@ -57,6 +59,7 @@ pub use supervisor::pool::{OrphanRule, Supervisors};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::event::{ProcessEnd, StreamName};
 
@@ -70,6 +73,8 @@ pub struct ProcessSpec {
     pub cwd: PathBuf,
     pub stdin: Stdin,
     pub stdout: Transport,
+    /// What the child may see, change and reach; `None` for whatever ralph may.
+    pub confinement: Option<Arc<Confinement>>,
 }
 
 /// Changes to the inherited environment. `set` takes precedence over `remove`.

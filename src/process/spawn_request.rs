@@ -5,12 +5,14 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::wire::ControllingTerminal;
-use super::{ProcessSpec, Supervisors};
+use super::{Confinement, ProcessSpec, Supervisors};
 
 /// A program, its arguments, environment and working directory. The streams are sent beside it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SpawnRequest {
     pub(super) terminal: ControllingTerminal,
+    /// The fields of the confinement; empty without one.
+    pub(super) confinement: Vec<OsString>,
     pub(super) cwd: OsString,
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
@@ -33,10 +35,26 @@ impl SpawnRequest {
         environment.extend(supervisors.orphans().variable());
         Self {
             terminal,
+            confinement: spec
+                .confinement
+                .as_ref()
+                .map(|rules| rules.to_fields())
+                .unwrap_or_default(),
             cwd: spec.cwd.clone().into(),
             program: spec.program.clone().into(),
             args: spec.args.clone(),
             environment,
+        }
+    }
+
+    /// The rules for the child; an error if they are malformed.
+    pub(super) fn rules(&self) -> io::Result<Option<Confinement>> {
+        match &*self.confinement {
+            [] => Ok(None),
+            fields => match Confinement::from_fields(fields) {
+                Some(rules) => Ok(Some(rules)),
+                None => Err(io::ErrorKind::InvalidData.into()),
+            },
         }
     }
 
@@ -46,16 +64,17 @@ impl SpawnRequest {
         let mut texts = [&self.cwd, &self.program]
             .into_iter()
             .chain(&self.args)
+            .chain(&self.confinement)
             .chain(variables);
         if texts.any(|text| text.as_bytes().contains(&0)) {
             let why = "nul byte found in provided data";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let mut bytes = vec![u8::from(self.terminal == ControllingTerminal::Stdout)];
+        put_all(&mut bytes, &self.confinement);
         put(&mut bytes, &self.cwd);
         put(&mut bytes, &self.program);
-        bytes.extend((self.args.len() as u64).to_le_bytes());
-        self.args.iter().for_each(|arg| put(&mut bytes, arg));
+        put_all(&mut bytes, &self.args);
         for (name, value) in &self.environment {
             put(&mut bytes, name);
             put(&mut bytes, value);
@@ -72,20 +91,28 @@ impl SpawnRequest {
             1 => ControllingTerminal::Stdout,
             _ => return None,
         };
+        let confinement = texts(rest)?;
         let (cwd, program) = (text(rest)?, text(rest)?);
-        let args = (0..number(rest)?).map(|_| text(rest)).collect::<Option<_>>()?;
+        let args = texts(rest)?;
         let mut environment = Vec::new();
         while !rest.is_empty() {
             environment.push((text(rest)?, text(rest)?));
         }
         Some(Self {
             terminal,
+            confinement,
             cwd,
             program,
             args,
             environment,
         })
     }
+}
+
+/// Appends a list, preceded by its length.
+fn put_all(bytes: &mut Vec<u8>, texts: &[OsString]) {
+    bytes.extend((texts.len() as u64).to_le_bytes());
+    texts.iter().for_each(|text| put(bytes, text));
 }
 
 /// Appends a string, preceded by its length.
@@ -98,6 +125,10 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
     let (number, after) = rest.split_first_chunk()?;
     *rest = after;
     Some(u64::from_le_bytes(*number))
+}
+
+fn texts(rest: &mut &[u8]) -> Option<Vec<OsString>> {
+    (0..number(rest)?).map(|_| text(rest)).collect()
 }
 
 fn text(rest: &mut &[u8]) -> Option<OsString> {
@@ -116,6 +147,7 @@ mod tests {
         let odd = OsString::from_vec(vec![0xff, b'\n', b'x']);
         let request = SpawnRequest {
             terminal: ControllingTerminal::Stdout,
+            confinement: vec!["open".into()],
             cwd: "/w".into(),
             program: "sh".into(),
             args: vec!["".into(), odd.clone()],

@@ -12,6 +12,7 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
+use super::sandbox::ConfinementStep;
 use crate::event::ProcessEnd;
 
 /// A message is one byte for its kind and eight for its value.
@@ -20,6 +21,8 @@ pub(super) type Message = [u8; MESSAGE_BYTES];
 
 /// The kind of the message before a spawn request; its value is the length of the request.
 const SPAWN: u8 = b'C';
+/// The child's three streams, and the line for its listening sockets if it has a network of its own.
+const MAX_DESCRIPTORS: usize = 4;
 const STREAMS: usize = 3;
 const MAX_PANIC_BYTES: u64 = 4096;
 
@@ -90,6 +93,7 @@ pub(super) enum Request {
     Spawn {
         request: Vec<u8>,
         streams: [OwnedFd; STREAMS],
+        line: Option<OwnedFd>,
     },
     /// A command for the previous child, which had exited when it was sent.
     LateCommand,
@@ -100,6 +104,7 @@ pub(super) enum Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpawnStage {
     WorkingDirectory,
+    Confinement(ConfinementStep),
     Exec,
 }
 
@@ -147,6 +152,13 @@ impl Notice {
                 stage: SpawnStage::Exec,
                 errno,
             } => message(b'X', number(errno)),
+            Self::Failed {
+                stage: SpawnStage::Confinement(step),
+                errno,
+            } => message(
+                b'N',
+                u64::from(step.number()) << 32 | u64::from(errno.cast_unsigned()),
+            ),
             Self::LeaderEnded(ProcessEnd::Exited { code }) => message(b'E', number(code)),
             Self::LeaderEnded(ProcessEnd::Signaled { signal }) => message(b'S', number(signal)),
             Self::TreeExited {
@@ -176,6 +188,12 @@ impl Notice {
             b'X' => Self::Failed {
                 stage: SpawnStage::Exec,
                 errno: signed?,
+            },
+            b'N' => Self::Failed {
+                stage: SpawnStage::Confinement(ConfinementStep::from_number(
+                    u32::try_from(value >> 32).ok()?,
+                )),
+                errno: (value as u32).cast_signed(),
             },
             b'E' => Self::LeaderEnded(ProcessEnd::Exited { code: signed? }),
             b'S' => Self::LeaderEnded(ProcessEnd::Signaled { signal: signed? }),
@@ -229,11 +247,13 @@ pub(super) fn send_request(
     mut control: impl AsFd + Write,
     request: &[u8],
     streams: [BorrowedFd<'_>; STREAMS],
+    line: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
     let header = message(SPAWN, request.len() as u64);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
-    rights.push(SendAncillaryMessage::ScmRights(&streams));
+    let descriptors: Vec<BorrowedFd<'_>> = streams.into_iter().chain(line).collect();
+    rights.push(SendAncillaryMessage::ScmRights(&descriptors));
     let sent = sendmsg(
         control.as_fd(),
         &[IoSlice::new(&header), IoSlice::new(request)],
@@ -247,7 +267,7 @@ pub(super) fn send_request(
 /// Receives a spawn request. Commands before it on the line are for the previous child, commands after it for the new one.
 pub(super) fn receive_request(control: impl AsFd) -> io::Result<Request> {
     let mut bytes = [0; MESSAGE_BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(
         control.as_fd(),
@@ -258,7 +278,7 @@ pub(super) fn receive_request(control: impl AsFd) -> io::Result<Request> {
     if received.bytes == 0 {
         return Ok(Request::EndOfLine);
     }
-    let streams: Vec<OwnedFd> = rights
+    let mut streams: Vec<OwnedFd> = rights
         .drain()
         .filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(fds) => Some(fds),
@@ -274,13 +294,21 @@ pub(super) fn receive_request(control: impl AsFd) -> io::Result<Request> {
     if SupervisorCommand::decode(&bytes).is_some() {
         return Ok(Request::LateCommand);
     }
+    let line = match streams.len() {
+        MAX_DESCRIPTORS => streams.pop(),
+        _ => None,
+    };
     let streams = streams.try_into();
     let ((SPAWN, length), Ok(streams)) = (parts(&bytes), streams) else {
         return Err(io::ErrorKind::InvalidData.into());
     };
     let mut request = vec![0; usize::try_from(length).map_err(io::Error::other)?];
     read_exact(control.as_fd(), &mut request)?;
-    Ok(Request::Spawn { request, streams })
+    Ok(Request::Spawn {
+        request,
+        streams,
+        line,
+    })
 }
 
 /// Fills the buffer from a borrowed descriptor.
@@ -324,6 +352,10 @@ mod tests {
             Notice::Failed {
                 stage: SpawnStage::Exec,
                 errno: 13,
+            },
+            Notice::Failed {
+                stage: SpawnStage::Confinement(ConfinementStep::Rule(7)),
+                errno: 1,
             },
             Notice::LeaderEnded(ProcessEnd::Exited { code: -1 }),
             Notice::LeaderEnded(ProcessEnd::Signaled { signal: 9 }),
@@ -373,9 +405,9 @@ mod tests {
         let (here, there) = UnixStream::pair().unwrap();
         let (reader, writer) = io::pipe().unwrap();
         let streams = [reader.as_fd(), writer.as_fd(), writer.as_fd()];
-        send_request(&here, b"request", streams).unwrap();
+        send_request(&here, b"request", streams, None).unwrap();
         drop(writer);
-        let Ok(Request::Spawn { request, streams }) = receive_request(&there) else {
+        let Ok(Request::Spawn { request, streams, .. }) = receive_request(&there) else {
             panic!("no request");
         };
         let [_stdin, stdout, stderr] = streams;
@@ -395,7 +427,7 @@ mod tests {
         };
         here.write_all(&stop.encode()).unwrap();
         here.write_all(&SupervisorCommand::Kill.encode()).unwrap();
-        send_request(&here, b"request", [null.as_fd(); 3]).unwrap();
+        send_request(&here, b"request", [null.as_fd(); 3], None).unwrap();
         here.write_all(&SupervisorCommand::Kill.encode()).unwrap();
         drop(here);
         assert!(matches!(receive_request(&there).unwrap(), Request::LateCommand));

@@ -45,6 +45,7 @@ pub(super) fn call(
             let room = max_bytes.saturating_sub(stream.len()).min(bytes.len());
             stream.extend_from_slice(&bytes[..room]);
         }
+        RunnerEvent::Denied { .. } => {}
         RunnerEvent::Ended { end, swept } => drop(ended.send((end, swept))),
     };
     let runner = AcpRunner::new(supervisors.clone());

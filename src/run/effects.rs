@@ -13,14 +13,14 @@ use tracing::Span;
 
 use crate::agent::ResolvedAgent;
 use crate::engine::{GateEnd, GateVersion, Input};
-use crate::event::{ProcessEnd, SnapshotMoment, StreamName};
+use crate::event::{DeniedAccess, ProcessEnd, SnapshotMoment, StreamName};
 use crate::failpoint;
 use crate::files::free_space;
 use crate::ok_or_log;
 use crate::policy::Gate;
-use crate::process::{Environment, ProcessSpec, Size, scratch};
+use crate::process::{Environment, Size, scratch};
 use crate::runner::{
-    AcpRunner, AgentJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started,
+    AcpRunner, AgentJob, CommandJob, ProcessRunner, Runner, RunnerEvent, RunnerEvents, StartError, Started,
 };
 use crate::snapshot::{SnapshotId, SnapshotRules};
 use crate::store::{IterationFiles, RawOutput, Run};
@@ -31,6 +31,7 @@ use super::gate::GateRun;
 use super::host::Host;
 use super::queue::{Generation, Message};
 use super::review::EarlierRounds;
+use super::sandbox::{RunSandbox, SandboxJob, SandboxSetup};
 use super::setup::PromptSource;
 use super::snapshots;
 use super::workspace::{Watched, Workspace};
@@ -83,6 +84,8 @@ pub(super) enum Effect {
         output: Option<PathBuf>,
         reported: Option<String>,
     },
+    /// Removes files with which a confined agent could redirect git.
+    RemovePlantedFiles,
     /// A value whose removal may take a while, such as a directory.
     Discard(Box<dyn Any + Send>),
 }
@@ -97,6 +100,7 @@ pub(super) struct AgentStart {
     pub(super) session: Option<String>,
     pub(super) role: AgentRole,
     pub(super) environment: Environment,
+    pub(super) hat: Option<String>,
     pub(super) screen: Option<Size>,
     /// The span in which the agent's threads log.
     pub(super) span: Span,
@@ -143,6 +147,7 @@ pub(super) struct EffectContext {
     pub(super) accounts: RunAccounts,
     /// PATH of agents and gates, if it differs from that of this process.
     pub(super) path: Option<OsString>,
+    pub(super) sandbox: SandboxSetup,
 }
 
 impl EffectContext {
@@ -163,11 +168,18 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
         let runner = ProcessRunner::new(host.supervisors().clone());
         let acp_runner = AcpRunner::new(host.supervisors().clone());
         let accounts = Accounts::new(&context.run, context.accounts.clone());
+        let sandbox = RunSandbox::new(
+            context.sandbox.clone(),
+            &context.run,
+            &context.workspace,
+            &context.gates,
+        );
         let mut worker = Worker {
             accounts,
             workspace: None,
             gate: None,
             snapshots: None,
+            sandbox,
             context,
             runner,
             acp_runner,
@@ -189,6 +201,7 @@ pub(super) fn spawn(context: EffectContext, queue: Sender<Message>) -> io::Resul
 struct Worker {
     accounts: Accounts,
     context: EffectContext,
+    sandbox: RunSandbox,
     runner: ProcessRunner,
     acp_runner: AcpRunner,
     queue: Sender<Message>,
@@ -248,6 +261,10 @@ impl Worker {
                 let found =
                     found.and_then(|(driver, output)| driver.session_id_of(&output, reported.as_deref()));
                 Input::SessionResolved(found)
+            }
+            Effect::RemovePlantedFiles => {
+                self.remove_planted_files();
+                return Ok(None);
             }
             Effect::Discard(value) => {
                 drop(value);
@@ -335,6 +352,13 @@ impl Worker {
         Ok(None)
     }
 
+    fn remove_planted_files(&self) {
+        for path in self.sandbox.remove_planted_files() {
+            let path = DeniedAccess::Path(path.display().to_string());
+            drop(self.queue.send(Message::Denied(path)));
+        }
+    }
+
     fn workspace(&mut self) -> &mut Workspace {
         let context = &self.context;
         self.workspace.get_or_insert_with(|| {
@@ -362,7 +386,7 @@ impl Worker {
     ) -> Message {
         let environment = self.context.with_path(environment);
         let started = match self.prepare_gate(gate, version, environment) {
-            Ok(spec) => self.runner.start(spec, self.plain_events(generation)),
+            Ok(job) => self.runner.start(job, self.plain_events(generation)),
             Err(reason) => Err(StartError(reason)),
         };
         Message::Started(Box::new(StartResult {
@@ -378,14 +402,22 @@ impl Worker {
         gate: Gate,
         version: GateVersion,
         environment: Environment,
-    ) -> Result<ProcessSpec, String> {
+    ) -> Result<CommandJob, String> {
         self.gate = None;
-        if !gate.runs_clean() {
-            let gate_run = self.gate.insert(GateRun::new(gate, &self.context.workspace));
-            return Ok(gate_run.spec(environment));
-        }
-        let (prepared, environment) = self.snapshots().prepare(&gate, version, environment)?;
-        Ok(self.gate.insert(GateRun::clean(gate, prepared)).spec(environment))
+        let (gate_run, mut environment) = match gate.runs_clean() {
+            false => (GateRun::new(gate, &self.context.workspace), environment),
+            true => {
+                let (prepared, environment) = self.snapshots().prepare(&gate, version, environment)?;
+                (GateRun::clean(gate, prepared), environment)
+            }
+        };
+        let sandbox = SandboxJob::Gate {
+            gate: gate_run.gate(),
+            checkout: gate_run.checkout(),
+        };
+        let sandbox = self.sandbox.confine(&sandbox, None, &mut environment);
+        let spec = self.gate.insert(gate_run).spec(environment);
+        Ok(CommandJob { spec, sandbox })
     }
 
     /// Creates the attempt's files, then starts the agent. A missing workspace and a file that cannot be created end the run; an agent that
@@ -400,6 +432,7 @@ impl Worker {
             session,
             role,
             environment,
+            hat,
             screen,
             span,
         } = start;
@@ -416,7 +449,15 @@ impl Worker {
         };
         let (scratch, started) = match scratch("ralph-") {
             Ok(scratch) => {
-                environment.set.push(("TMPDIR".into(), scratch.path().into()));
+                let confined = SandboxJob::Agent {
+                    agent: &agent,
+                    hat: hat.as_deref(),
+                    files: files.directory(),
+                    checkout: Some(&*directory).filter(|path| *path != self.context.workspace),
+                };
+                let sandbox = self
+                    .sandbox
+                    .confine(&confined, Some(scratch.path()), &mut environment);
                 let job = AgentJob {
                     agent,
                     prompt,
@@ -425,13 +466,10 @@ impl Worker {
                     environment,
                     directory,
                     screen,
+                    sandbox,
                 };
                 let events = self.stored_events(generation, raw);
-                let started = match job.agent.acp_usage() {
-                    Some(_) => self.acp_runner.start(job, events),
-                    None => self.runner.start(job, events),
-                };
-                (Some(scratch), started)
+                (Some(scratch), self.start_job(job, events))
             }
             Err(error) => {
                 let text = format!("cannot create a directory for temporary files: {error}");
@@ -449,6 +487,13 @@ impl Worker {
         })))
     }
 
+    fn start_job(&self, job: AgentJob, events: RunnerEvents) -> Result<Started, StartError> {
+        match job.agent.acp_usage() {
+            Some(_) => self.acp_runner.start(job, events),
+            None => self.runner.start(job, events),
+        }
+    }
+
     fn plain_events(&self, generation: Generation) -> RunnerEvents {
         let queue = self.queue.clone();
         Arc::new(move |event| drop(queue.send(Message::Runner { generation, event })))
@@ -461,7 +506,7 @@ impl Worker {
             failpoint!(panics, Reader);
             let output = match &event {
                 RunnerEvent::Output { stream, bytes } => Some((*stream, bytes.clone())),
-                RunnerEvent::Ended { .. } => None,
+                RunnerEvent::Denied { .. } | RunnerEvent::Ended { .. } => None,
             };
             // Sending fails only if the run has ended.
             drop(queue.send(Message::Runner { generation, event }));

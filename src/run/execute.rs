@@ -231,6 +231,7 @@ impl Driver<'_> {
             session,
             role: AgentRole::Worker,
             environment,
+            hat: self.attempt.hat.clone(),
             screen,
             span: self.log.span(),
         }));
@@ -262,6 +263,7 @@ impl Driver<'_> {
             prompt,
             session: None,
             role: AgentRole::Reviewer { number },
+            hat: None,
             environment,
             screen: None,
             span: self.log.span(),
@@ -347,7 +349,7 @@ impl Driver<'_> {
             remove: NESTED_SESSION
                 .iter()
                 .copied()
-                .chain(["RALPH_HAT", "RALPH_REVIEWER"])
+                .chain(["RALPH_HAT", "RALPH_REVIEWER", "RALPH_INBOX"])
                 .map(OsString::from)
                 .collect(),
             set,

@@ -141,6 +141,7 @@ fn interrupt(message: Message) -> Option<FollowEnd> {
         | Message::Started(_)
         | Message::Effect(_)
         | Message::Failed(_)
+        | Message::Denied(_)
         | Message::TerminalSignal(_)
         | Message::HookEnded { .. }
         | Message::FrontEndEnded { .. }

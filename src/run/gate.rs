@@ -68,6 +68,15 @@ impl GateRun {
         }
     }
 
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The clean checkout, unless the gate runs in the workspace.
+    pub(super) fn checkout(&self) -> Option<&Path> {
+        self.prepared.as_ref().map(|prepared| &*prepared.directory)
+    }
+
     pub fn spec(&self, mut environment: Environment) -> ProcessSpec {
         let own = self.gate.env.iter();
         environment
@@ -111,6 +120,7 @@ pub fn shell_command(command: &str, environment: Environment, cwd: &Path) -> Pro
         cwd: cwd.to_owned(),
         stdin: Stdin::Null,
         stdout: Transport::Pipe,
+        confinement: None,
     }
 }
 

@@ -163,6 +163,7 @@ impl HookRunner {
             cwd: self.commands.directory.clone(),
             stdin: Stdin::Bytes(stdin),
             stdout: Transport::Pipe,
+            confinement: None,
         }
     }
 }

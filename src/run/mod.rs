@@ -38,6 +38,7 @@ mod review;
 mod run_details;
 mod run_rows;
 mod runner_events;
+mod sandbox;
 mod saved_run;
 mod screen_text;
 mod setup;
@@ -59,6 +60,7 @@ pub use recovery::{Recovery, restore_run};
 pub use rerun::{Rerun, RerunEnd, RerunGate, snapshots_of};
 pub use run_details::{RunDetails, facts};
 pub use run_rows::{ListTotal, ListTotals, OutcomeName, ProjectRow, RunRow};
+pub use sandbox::{SandboxSetup, SandboxUnavailable};
 pub use saved_run::{SavedRun, SettingChange};
 pub use setup::{Beginning, PromptSource, RunAgent, Setup};
 pub use snapshots::SnapshotHistory;
@@ -75,7 +77,7 @@ pub use replay::{LeftOut, Pace, ReplayEnd, replay};
 pub use review::{REVIEW_PATCH_FILE, ReviewCheckout};
 pub use trial::{CallMode, Trial, TrialError, TrialOutput};
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -223,6 +225,8 @@ struct CurrentAttempt {
     scratch: Option<TempDir>,
     /// The running agent or gate.
     job: Option<RunningJob>,
+    /// What the sandbox has denied in this run. Each is reported once.
+    denied: BTreeSet<String>,
     generation: Generation,
 }
 
@@ -253,6 +257,7 @@ fn effect_context(setup: &Setup, host: &Host) -> EffectContext {
         gates: setup.engine.gates().to_vec(),
         path: agent_path::with_this_program(host.environment(), setup.run.directory()),
         accounts: setup.accounts.clone(),
+        sandbox: setup.sandbox.clone(),
     }
 }
 
@@ -269,7 +274,8 @@ impl<'a> Driver<'a> {
         queue.watch(front_ends.visible.as_mut());
         let (journal, journal_path) = (setup.run.journal()?, setup.run.journal_path());
         let header = Box::new(setup.header.clone());
-        let inbox = InboxPoller::new(setup.run.inbox());
+        setup.run.agent_inbox().create()?;
+        let inbox = InboxPoller::new(setup.run.inbox(), setup.run.agent_inbox());
         let (first, elapsed, seq) = match setup.beginning.clone() {
             Beginning::Fresh => (Input::Started(header), Duration::ZERO, 0),
             Beginning::Resumed {
@@ -320,6 +326,10 @@ impl<'a> Driver<'a> {
                 if let Some(outcome) = self.step(input)? {
                     return Ok(outcome);
                 }
+                // After the start of the run.
+                if let Some((level, text)) = self.setup.sandbox.notice.take() {
+                    self.emit(RunEvent::Notice { level, text })?;
+                }
             }
             let message = self.next_message()?;
             self.now = self.clock.now();
@@ -352,6 +362,7 @@ impl<'a> Driver<'a> {
             Some(Message::FrontEndEnded { front_end, error }) => self.front_end_ended(front_end, error)?,
             Some(Message::HookEnded { problem, .. }) => self.todo.push_back(Input::HookEnded(problem)),
             Some(Message::Typed(key)) => self.todo.push_back(Input::KeyTyped(key)),
+            Some(Message::Denied(access)) => self.denied(access)?,
             Some(Message::Panicked) => return Err(RunError::Panicked),
             None => self.todo.push_back(Input::Tick),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use signal_hook::consts::SIGUSR1;
 
 use crate::engine::{Input, InteractiveKey};
-use crate::event::{Command, CommandRequest, CommandSender};
+use crate::event::{Command, CommandRequest, CommandSender, DeniedAccess};
 use crate::panic_hook::PanicListener;
 use crate::runner::RunnerEvent;
 use crate::signals::{STOP_SIGNALS, Subscription};
@@ -55,6 +55,8 @@ pub(super) enum Message {
         error: Option<io::Error>,
     },
     /// A thread of ralph has panicked.
+    /// The sandbox has prevented or undone something.
+    Denied(DeniedAccess),
     Panicked,
 }
 

@@ -180,6 +180,7 @@ fn replay_end(message: Message) -> Option<ReplayEnd> {
         | Message::Started(_)
         | Message::Effect(_)
         | Message::Failed(_)
+        | Message::Denied(_)
         | Message::TerminalSignal(_)
         | Message::HookEnded { .. }
         | Message::FrontEndEnded { .. }

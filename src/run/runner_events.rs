@@ -1,7 +1,7 @@
 //! The job that is running, an agent or a gate: its start, its output and its end.
 
 use crate::engine::{GateEnd, Input};
-use crate::event::{AgentEnd, ProcessEnd, RunOutcome, StreamName, TranscriptEvent};
+use crate::event::{AgentEnd, DeniedAccess, ProcessEnd, RunEvent, RunOutcome, StreamName, TranscriptEvent};
 use crate::failpoint;
 use crate::runner::{Handle, OutputBytes, RunnerEvent, Started};
 
@@ -49,6 +49,9 @@ impl RunningJob {
         }
     }
 }
+
+/// More hosts and paths than a reader needs.
+const MAX_DENIED: usize = 100;
 
 impl Driver<'_> {
     fn job_of(&mut self, generation: Generation) -> Option<&mut RunningJob> {
@@ -199,11 +202,29 @@ impl Driver<'_> {
         }
         match event {
             RunnerEvent::Output { stream, bytes } => self.on_output(stream, bytes),
+            RunnerEvent::Denied { host } => {
+                self.denied(DeniedAccess::Host(host))?;
+                Ok(None)
+            }
             RunnerEvent::Ended { end, swept } => {
                 self.job_ended(end, swept)?;
                 Ok(None)
             }
         }
+    }
+
+    /// Reports once what the sandbox has denied.
+    pub(super) fn denied(&mut self, access: DeniedAccess) -> Result<(), RunError> {
+        let name = match &access {
+            DeniedAccess::Host(name) | DeniedAccess::Path(name) => name,
+        };
+        // An agent could invent names without end.
+        let is_full = self.attempt.denied.len() >= MAX_DENIED;
+        if is_full || !self.attempt.denied.insert(name.clone()) {
+            return Ok(());
+        }
+        let iteration = self.attempt.iteration;
+        self.emit(RunEvent::Denied { iteration, access })
     }
 
     /// Parses the agent's output, passes the events to the engine, and writes the bytes to the user's terminal in interactive mode.
@@ -258,6 +279,7 @@ impl Driver<'_> {
         }
         match work {
             Work::Agent { output, .. } | Work::Reviewer { output, .. } => {
+                self.start_effect(Effect::RemovePlantedFiles);
                 self.todo.extend(output.finish());
                 // The agent's last events must be known before its iteration is judged.
                 self.poll_inbox()?;

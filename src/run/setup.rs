@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hooks::HookCommands;
+use super::sandbox::SandboxSetup;
 use super::{RunAccounts, Watched};
 use crate::agent::ResolvedAgent;
 use crate::engine::Engine;
@@ -58,6 +59,7 @@ pub struct Setup {
     pub snapshots: SnapshotRules,
     pub hooks: HookCommands,
     pub accounts: RunAccounts,
+    pub sandbox: SandboxSetup,
     pub beginning: Beginning,
 }
 

@@ -151,6 +151,7 @@ impl Trial<'_> {
             environment: self.environment(&agent, scratch),
             directory: self.workspace.clone(),
             screen: None,
+            sandbox: None,
             agent: Arc::new(agent),
         };
         let limits = AcpCallLimits {

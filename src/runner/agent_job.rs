@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::agent::{AgentError, Invocation, ResolvedAgent, StdinSource, Terminal};
 use crate::process::{Environment, ProcessSpec, Size, Stdin, Transport};
 
+use super::{CommandJob, JobSandbox};
+
 /// Wide enough that no program wraps its lines.
 const TERMINAL_SIZE: Size = Size {
     rows: 50,
@@ -24,11 +26,12 @@ pub struct AgentJob {
     pub directory: PathBuf,
     /// The size of the user's terminal, for an interactive agent.
     pub screen: Option<Size>,
+    pub sandbox: Option<JobSandbox>,
 }
 
 impl AgentJob {
-    /// The process that the call starts. For a driver, this runs the script, which takes a moment.
-    pub(super) fn spec(self) -> Result<ProcessSpec, AgentError> {
+    /// The process that the call starts, and its sandbox. For a driver, this runs the script, which takes a moment.
+    pub(super) fn command(self) -> Result<CommandJob, AgentError> {
         let invocation =
             self.agent
                 .invocation_in_session(&self.prompt, &self.prompt_file, self.session.as_deref())?;
@@ -36,7 +39,10 @@ impl AgentJob {
         if let (Transport::Screen(size), Some(screen)) = (&mut spec.stdout, self.screen) {
             *size = screen;
         }
-        Ok(spec)
+        Ok(CommandJob {
+            spec,
+            sandbox: self.sandbox,
+        })
     }
 }
 
@@ -59,5 +65,6 @@ pub fn process_spec(invocation: Invocation, environment: Environment, directory:
             Terminal::Pty => Transport::Pty { rows, columns },
             Terminal::Interactive => Transport::Screen(TERMINAL_SIZE),
         },
+        confinement: None,
     }
 }

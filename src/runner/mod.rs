@@ -5,10 +5,12 @@
 mod acp;
 mod agent_job;
 mod process;
+mod proxy;
 
 pub use acp::AcpRunner;
 pub use agent_job::{AgentJob, process_spec};
-pub use process::ProcessRunner;
+pub use process::{CommandJob, ProcessRunner};
+pub use proxy::JobSandbox;
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -58,6 +60,10 @@ pub enum RunnerEvent {
     Output {
         stream: StreamName,
         bytes: OutputBytes,
+    },
+    /// The sandbox refused a connection.
+    Denied {
+        host: String,
     },
     /// The job and every process that it left behind have ended, and all output was reported.
     Ended {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::event::AgentIdentity;
 use crate::process::{Child, ChildEvent, ProcessSpec, Screen, Supervisors};
 
+use super::proxy::{self, JobSandbox};
 use super::{AgentJob, Handle, OutputBytes, Runner, RunnerEvent, RunnerEvents, StartError, Started};
 
 /// Starts child processes under supervisors.
@@ -19,8 +20,32 @@ impl ProcessRunner {
     }
 }
 
-impl Runner<ProcessSpec> for ProcessRunner {
-    fn start(&self, spec: ProcessSpec, events: RunnerEvents) -> Result<Started, StartError> {
+/// A command, such as a gate's, and its sandbox.
+pub struct CommandJob {
+    pub spec: ProcessSpec,
+    pub sandbox: Option<JobSandbox>,
+}
+
+impl CommandJob {
+    /// The process, confined as the sandbox says.
+    pub(super) fn confined(
+        self,
+        supervisors: &Supervisors,
+        events: &RunnerEvents,
+    ) -> Result<ProcessSpec, StartError> {
+        let Self { mut spec, sandbox } = self;
+        if let Some(sandbox) = sandbox {
+            let confined = proxy::confine(&mut spec, sandbox, supervisors, events);
+            confined
+                .map_err(|error| StartError(format!("cannot start the proxy of the sandbox: {error}")))?;
+        }
+        Ok(spec)
+    }
+}
+
+impl Runner<CommandJob> for ProcessRunner {
+    fn start(&self, job: CommandJob, events: RunnerEvents) -> Result<Started, StartError> {
+        let spec = job.confined(&self.supervisors, &events)?;
         let report = move |event| {
             events(match event {
                 ChildEvent::Output { stream, chunk } => RunnerEvent::Output {
@@ -56,8 +81,8 @@ pub(super) fn command_of(spec: &ProcessSpec) -> Vec<String> {
 
 impl Runner<AgentJob> for ProcessRunner {
     fn start(&self, job: AgentJob, events: RunnerEvents) -> Result<Started, StartError> {
-        let spec = job.spec().map_err(|error| StartError(error.to_string()))?;
-        self.start(spec, events)
+        let command = job.command().map_err(|error| StartError(error.to_string()))?;
+        self.start(command, events)
     }
 }
 

@@ -52,9 +52,20 @@ pub struct InboxEntry {
 
 impl Inbox {
     pub fn new(run: &Path) -> Self {
-        Self {
-            directory: run.join("inbox"),
-        }
+        Self::at(run.join("inbox"))
+    }
+
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Creates the directory, so that a sandbox can show it.
+    pub fn create(&self) -> Result<(), StoreError> {
+        private_files::create_directory(&self.directory)
     }
 
     /// Adds a command. File names start with the time, so commands are read in the order in which they were added.

@@ -34,7 +34,7 @@ use chain::VerifiedChain;
 pub use chain::{BrokenChain, ChainReport, ChainState, verify_chain};
 pub use copy::copy_tree;
 pub use find::{LATEST, capture_context, journal_at};
-pub use inbox::Inbox;
+pub use inbox::{Inbox, InboxEntry};
 pub use index::{RunEnd, RunEntry, RunIndex, RunState, is_running, par_map, time_from_id};
 pub use journal::{Journal, JournalEntry};
 pub use journal_tail::JournalTail;
@@ -200,6 +200,11 @@ impl Run {
         Inbox::new(&self.directory)
     }
 
+    /// The inbox for events that a confined agent publishes. Other commands in it are refused.
+    pub fn agent_inbox(&self) -> Inbox {
+        Inbox::at(self.directory.join("agent-inbox"))
+    }
+
     /// The project that the run belongs to.
     pub fn project(&self) -> &Project {
         &self.project
@@ -304,6 +309,10 @@ pub struct IterationFiles {
 }
 
 impl IterationFiles {
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The path of the prompt, which may not have been written yet.
     pub fn prompt_path(&self) -> PathBuf {
         self.directory.join("prompt.md")

@@ -45,6 +45,7 @@ pub(crate) fn fake_agent_spec(directory: &Path) -> ProcessSpec {
         cwd: directory.to_path_buf(),
         stdin: Stdin::Null,
         stdout: Transport::Pipe,
+        confinement: None,
     }
 }
 

@@ -78,7 +78,15 @@ impl CommandOutput {
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        let root = TempDir::new().expect("a temporary directory");
+        Self::in_directory(TempDir::new().expect("a temporary directory"))
+    }
+
+    /// A sandbox outside of the temporary directory, which ralph's own sandbox replaces.
+    pub(crate) fn new_in(directory: &Path) -> Self {
+        Self::in_directory(TempDir::new_in(directory).expect("a temporary directory"))
+    }
+
+    fn in_directory(root: TempDir) -> Self {
         for directory in ["work", "home", "bin", "agent", "tmp"] {
             fs::create_dir(root.path().join(directory)).expect("a directory of the sandbox");
         }

@@ -1,9 +1,13 @@
 //! Attacks by a cloned repository or an unpacked archive: none of them runs a command without confirmation.
 
 mod allowed_paths;
+#[cfg(target_os = "linux")]
+mod breakouts;
 mod chain;
 mod money;
 mod processes;
+#[cfg(target_os = "linux")]
+mod sandboxed;
 mod special_files;
 mod state;
 mod supervisor;

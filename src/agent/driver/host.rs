@@ -148,6 +148,7 @@ impl DriverHost {
             cwd: self.cwd.clone(),
             stdin: process::Stdin::Null,
             stdout: process::Transport::Pipe,
+            confinement: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::cli::run_request::DryRun;
 use crate::config::{Mode, PartialCli, PartialEventLoop, PartialSettings, SplitError, split_words};
 use crate::engine::AskPolicy;
 use crate::files::ReadRule;
-use crate::policy::{OnLimit, Seconds};
+use crate::policy::{NetworkAccess, OnLimit, PartialSandbox, SandboxMode, Seconds};
 use crate::store::NewRunId;
 
 /// Help heading of the limits.
@@ -242,6 +242,12 @@ pub(in crate::cli) struct AgentArguments {
     /// The model for the agent to use
     #[arg(long, value_name = "MODEL")]
     pub(in crate::cli) model: Option<String>,
+    /// What the agent may change and see: off, workspace or strict
+    #[arg(long, value_name = "MODE")]
+    pub(in crate::cli) sandbox: Option<SandboxMode>,
+    /// What the agent may reach: open, none, or hosts separated by commas
+    #[arg(long, value_name = "HOSTS")]
+    pub(in crate::cli) net: Option<NetworkAccess>,
     /// Use this file instead of the nearest ralph.yml
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
@@ -362,6 +368,11 @@ impl AgentArguments {
         }
         Ok(PartialSettings {
             cli,
+            sandbox: PartialSandbox {
+                mode: self.sandbox,
+                net: self.net.clone(),
+                ..PartialSandbox::default()
+            },
             ..PartialSettings::default()
         })
     }

@@ -10,6 +10,8 @@ const RARE: &[(&str, &str)] = &[
     ("*", "color"),
     ("*", "jq_filter"),
     ("*", "driver_dir"),
+    ("*", "net"),
+    ("*", "sandbox"),
     ("run", "mode"),
     ("run", "prompt"),
     ("run", "interactive"),

@@ -181,6 +181,7 @@ fn spec(call: Invocation, environment: Vec<(String, String)>, cwd: &Path, agent:
                 columns: 500,
             },
         },
+        confinement: None,
     }
 }
 

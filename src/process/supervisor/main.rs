@@ -13,11 +13,16 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use super::watch::TreeWatch;
+use super::watch::{Leader, TreeWatch};
 use crate::failpoint;
 use crate::panic_hook::PanicScope;
 use crate::process::launch;
 use crate::process::poll;
+use crate::process::sandbox::ConfinementStep;
+#[cfg(target_os = "linux")]
+use crate::process::sandbox::start::start_confined;
+#[cfg(not(target_os = "linux"))]
+use crate::process::sandbox::wrapped_command;
 use crate::process::signals::Signals;
 use crate::process::spawn_request::SpawnRequest;
 use crate::process::wire::{self, Notice, Request, SpawnStage, SupervisorFate};
@@ -86,8 +91,8 @@ impl SupervisorProcess {
 
     /// Runs one child after the other, each after the whole tree of the one before has exited.
     fn serve(&self, panics: &PanicScope) -> io::Result<()> {
-        while let Some((request, streams)) = self.next_request()? {
-            let started = start(&request, streams);
+        while let Some((request, streams, line)) = self.next_request()? {
+            let started = start(&request, streams, line);
             let _ = std::env::set_current_dir("/");
             match started {
                 Ok(leader) => {
@@ -109,7 +114,7 @@ impl SupervisorProcess {
     }
 
     /// Waits for a request. Returns `None` once the line has ended or a signal has asked the supervisor to exit.
-    fn next_request(&self) -> io::Result<Option<(SpawnRequest, [OwnedFd; 3])>> {
+    fn next_request(&self) -> io::Result<Option<ReceivedRequest>> {
         loop {
             let wanted = [
                 (self.control, PollFlags::IN),
@@ -126,9 +131,13 @@ impl SupervisorProcess {
                 continue;
             }
             match wire::receive_request(self.control)? {
-                Request::Spawn { request, streams } => {
+                Request::Spawn {
+                    request,
+                    streams,
+                    line,
+                } => {
                     let request = SpawnRequest::decode(&request).ok_or(io::ErrorKind::InvalidData)?;
-                    return Ok(Some((request, streams)));
+                    return Ok(Some((request, streams, line)));
                 }
                 Request::LateCommand => {}
                 Request::EndOfLine => return Ok(None),
@@ -137,8 +146,50 @@ impl SupervisorProcess {
     }
 }
 
-/// Starts the program. The streams are closed here once the child has its own copies.
+/// A request, the child's streams, and the line for its listening sockets.
+type ReceivedRequest = (SpawnRequest, [OwnedFd; 3], Option<OwnedFd>);
+
+/// Starts the child, in namespaces of its own if it is confined.
+#[cfg(target_os = "linux")]
 fn start(
+    request: &SpawnRequest,
+    streams: [OwnedFd; 3],
+    line: Option<OwnedFd>,
+) -> Result<Leader, (SpawnStage, io::Error)> {
+    let rules = request.rules();
+    let rules = rules.map_err(|error| (SpawnStage::Confinement(ConfinementStep::System), error))?;
+    match rules {
+        Some(confinement) => start_confined(request, &confinement, streams, line).map(Leader::Confined),
+        None => start_program(request, streams).map(Leader::Direct),
+    }
+}
+
+/// Starts the child, under the program that confines it.
+#[cfg(not(target_os = "linux"))]
+fn start(
+    request: &SpawnRequest,
+    streams: [OwnedFd; 3],
+    _: Option<OwnedFd>,
+) -> Result<Leader, (SpawnStage, io::Error)> {
+    let unable = |error| (SpawnStage::Confinement(ConfinementStep::System), error);
+    let Some(confinement) = request.rules().map_err(unable)? else {
+        return start_program(request, streams).map(Leader::Direct);
+    };
+    let wrapped = wrapped_command(&confinement, request);
+    let (program, args) = wrapped.ok_or_else(|| unable(io::ErrorKind::Unsupported.into()))?;
+    let request = SpawnRequest {
+        program,
+        args,
+        confinement: Vec::new(),
+        cwd: request.cwd.clone(),
+        terminal: request.terminal,
+        environment: request.environment.clone(),
+    };
+    start_program(&request, streams).map(Leader::Direct)
+}
+
+/// Starts the program. The streams are closed here once the child has its own copies.
+pub(in crate::process) fn start_program(
     request: &SpawnRequest,
     [stdin, stdout, stderr]: [OwnedFd; 3],
 ) -> Result<Pid, (SpawnStage, io::Error)> {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -11,6 +12,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use crate::event::ProcessEnd;
 use crate::process::poll;
+#[cfg(target_os = "linux")]
+use crate::process::sandbox::start::ConfinedChild;
 use crate::process::signals::Signals;
 use crate::process::tree::Tree;
 use crate::process::wire::{self, MESSAGE_BYTES, Notice, SupervisorCommand, SupervisorFate, Suspension};
@@ -36,6 +39,9 @@ const MAX_GROWTH: usize = 64;
 const GIVE_UP: Duration = Duration::from_secs(3);
 /// Time after which a tree that keeps growing while it is killed is given up.
 const GIVE_UP_GROWING: Duration = Duration::from_secs(60);
+
+/// The end of a confined program whose first process was killed and could not report it.
+const KILLED: ProcessEnd = ProcessEnd::Signaled { signal: 9 };
 
 /// The stage of ending the tree.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +73,13 @@ enum Children {
     None,
 }
 
+/// A child that was started.
+pub(in crate::process) enum Leader {
+    Direct(Pid),
+    #[cfg(target_os = "linux")]
+    Confined(ConfinedChild),
+}
+
 /// A child and the process tree below it.
 pub(in crate::process) struct TreeWatch<'a> {
     control: BorrowedFd<'a>,
@@ -76,6 +89,12 @@ pub(in crate::process) struct TreeWatch<'a> {
     /// A signal has asked the supervisor to exit.
     exit_requested: bool,
     tree: Tree,
+    /// The first process of a confined child reports the end of the program.
+    notices: Option<UnixStream>,
+    /// Nothing more will be reported.
+    notices_ended: bool,
+    /// The child of the supervisor: the program, or the first process of its namespaces.
+    child_has_ended: bool,
     leader_has_ended: bool,
     phase: Phase,
     swept: BTreeSet<i32>,
@@ -89,7 +108,12 @@ pub(in crate::process) struct TreeWatch<'a> {
 
 impl<'a> TreeWatch<'a> {
     /// Starts watching a child that was just started.
-    pub(in crate::process) fn begin(control: BorrowedFd<'a>, signals: &'a Signals, leader: Pid) -> Self {
+    pub(in crate::process) fn begin(control: BorrowedFd<'a>, signals: &'a Signals, leader: Leader) -> Self {
+        let (child, leader, notices) = match leader {
+            Leader::Direct(pid) => (pid, pid, None),
+            #[cfg(target_os = "linux")]
+            Leader::Confined(confined) => (confined.first_process, confined.leader, Some(confined.notices)),
+        };
         let mut watch = Self {
             control,
             connected: true,
@@ -97,8 +121,11 @@ impl<'a> TreeWatch<'a> {
             exit_requested: false,
             tree: Tree {
                 root: rustix::process::getpid(),
-                leader,
+                leader: child,
             },
+            notices,
+            notices_ended: false,
+            child_has_ended: false,
             leader_has_ended: false,
             phase: Phase::Running,
             swept: BTreeSet::new(),
@@ -144,14 +171,42 @@ impl<'a> TreeWatch<'a> {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.tree.leader => {
-                    self.leader_has_ended = true;
-                    self.shorten_grace(LEFTOVER_GRACE);
-                    self.notify(Notice::LeaderEnded(process_end(status)));
+                    self.child_has_ended = true;
+                    self.read_notices();
+                    self.leader_ended(match self.notices {
+                        Some(_) => KILLED,
+                        None => process_end(status),
+                    });
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Children::Left,
                 Err(_) => return Children::None,
             }
+        }
+    }
+
+    /// Reads what the first process of a confined child has reported.
+    fn read_notices(&mut self) {
+        let Some(notices) = &self.notices else {
+            return;
+        };
+        let [readable] = poll::wait([(notices.as_fd(), PollFlags::IN)], Some(Instant::now()));
+        if !readable {
+            return;
+        }
+        match Notice::read(notices) {
+            Ok(Notice::LeaderEnded(end)) => self.leader_ended(end),
+            Ok(_) => {}
+            // It has ended, and the next `reap` reports that.
+            Err(_) => self.notices_ended = true,
+        }
+    }
+
+    fn leader_ended(&mut self, end: ProcessEnd) {
+        if !self.leader_has_ended {
+            self.leader_has_ended = true;
+            self.shorten_grace(LEFTOVER_GRACE);
+            self.notify(Notice::LeaderEnded(end));
         }
     }
 
@@ -202,10 +257,15 @@ impl<'a> TreeWatch<'a> {
         } else {
             self.signals.as_fd()
         };
-        let [command, signal] = poll::wait(
-            [(control, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)],
-            until,
-        );
+        let notices = match &self.notices {
+            Some(notices) if !self.notices_ended => notices.as_fd(),
+            Some(_) | None => self.signals.as_fd(),
+        };
+        let wanted = [control, self.signals.as_fd(), notices];
+        let [command, signal, noticed] = poll::wait(wanted.map(|fd| (fd, PollFlags::IN)), until);
+        if noticed {
+            self.read_notices();
+        }
         if signal {
             self.signals.clear();
         }
@@ -281,7 +341,7 @@ impl<'a> TreeWatch<'a> {
 
     /// Sends SIGKILL to the tree. Processes that started others in the meantime extend the time until ralph gives up.
     fn kill(&mut self) {
-        let killed = self.tree.kill();
+        let killed = self.kill_tree();
         self.count(&killed);
         let mut grown = false;
         for pid in killed {
@@ -303,10 +363,20 @@ impl<'a> TreeWatch<'a> {
         };
     }
 
+    /// Kills every process of the tree. The end of a confined child's first process ends its namespaces at once, however many
+    /// processes there are.
+    fn kill_tree(&self) -> Vec<Pid> {
+        if self.notices.is_some() && !self.child_has_ended {
+            let _ = rustix::process::kill_process(self.tree.leader, Signal::KILL);
+        }
+        self.tree.kill()
+    }
+
     /// Counts the processes that outlived the child.
     fn count(&mut self, signaled: &[Pid]) {
         if self.leader_has_ended {
-            self.swept.extend(signaled.iter().map(|pid| pid.as_raw_pid()));
+            let others = signaled.iter().filter(|pid| **pid != self.tree.leader);
+            self.swept.extend(others.map(|pid| pid.as_raw_pid()));
         }
     }
 
@@ -321,7 +391,7 @@ impl<'a> TreeWatch<'a> {
     }
 }
 
-fn process_end(status: WaitStatus) -> ProcessEnd {
+pub(in crate::process) fn process_end(status: WaitStatus) -> ProcessEnd {
     match status.terminating_signal() {
         Some(signal) => ProcessEnd::Signaled { signal },
         None => ProcessEnd::Exited {

@@ -39,7 +39,8 @@ impl Runner<AgentJob> for AcpRunner {
     fn start(&self, mut job: AgentJob, events: RunnerEvents) -> Result<Started, StartError> {
         let prompt = std::mem::take(&mut job.prompt);
         let client = Client::new(job.directory.clone(), prompt, job.session.clone());
-        let spec = job.spec().map_err(|error| StartError(error.to_string()))?;
+        let command = job.command().map_err(|error| StartError(error.to_string()))?;
+        let spec = command.confined(&self.supervisors, &events)?;
         let (commands, received) = mpsc::channel();
         let conversation = Conversation::new(client, Arc::clone(&events), commands.clone());
         let conversation = Arc::new(Mutex::new(conversation));
