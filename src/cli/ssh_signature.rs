@@ -80,6 +80,7 @@ fn run(args: Vec<OsString>, stdin: Option<&[u8]>, host: &Host) -> Result<Capture
         cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         stdin: stdin.map_or(Stdin::Null, |text| Stdin::Bytes(text.to_vec())),
         stdout: Transport::Pipe,
+        confinement: None,
     };
     let captured = capture(host.supervisors(), &spec, BOUNDS)
         .map_err(|error| format!("cannot run ssh-keygen: {error}"))?;

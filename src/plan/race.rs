@@ -133,6 +133,7 @@ fn run_contender(
         cwd: contender.workspace.clone(),
         stdin: Stdin::Null,
         stdout: Transport::Pipe,
+        confinement: None,
     };
     let end = Arc::new(Mutex::new(RaceEnd::default()));
     let output = Mutex::new(LineSplitter::new(MAX_LINE_BYTES));
