@@ -858,6 +858,7 @@ mod tests {
         GATE    ✗ gate review  (900ms, 1 open finding) [Lifecycle]
         GATE    ✗ gate review  (900ms, no valid answer) [Lifecycle]
         REPORT  ✗ Unreviewed: gate `review`: its 3 rounds are used up; finding F1 is open. [Normal]
+        WARN    ! the sandbox denied evil.example; to allow it, add it to the list in ralph.yml: `sandbox: {net: [evil.example]}` [Normal]
         "#);
     }
 }

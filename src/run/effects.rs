@@ -150,6 +150,10 @@ pub(super) struct EffectContext {
     pub(super) sandbox: SandboxSetup,
 }
 
+fn no_scratch(error: &io::Error) -> StartError {
+    StartError(format!("cannot create a directory for temporary files: {error}"))
+}
+
 impl EffectContext {
     fn with_path(&self, mut environment: Environment) -> Environment {
         let path = self.path.iter().map(|path| ("PATH".into(), path.clone()));
@@ -455,9 +459,8 @@ impl Worker {
                     files: files.directory(),
                     checkout: Some(&*directory).filter(|path| *path != self.context.workspace),
                 };
-                let sandbox = self
-                    .sandbox
-                    .confine(&confined, Some(scratch.path()), &mut environment);
+                let temporary = Some(scratch.path());
+                let sandbox = self.sandbox.confine(&confined, temporary, &mut environment);
                 let job = AgentJob {
                     agent,
                     prompt,
@@ -471,10 +474,7 @@ impl Worker {
                 let events = self.stored_events(generation, raw);
                 (Some(scratch), self.start_job(job, events))
             }
-            Err(error) => {
-                let text = format!("cannot create a directory for temporary files: {error}");
-                (None, Err(StartError(text)))
-            }
+            Err(error) => (None, Err(no_scratch(&error))),
         };
         Ok(Message::Started(Box::new(StartResult {
             generation,

@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::sandbox::{CommandOutput, Sandbox, claude};
 
-/// Redacts paths and the lines that depend on time and machine.
+/// Redacts paths and the lines that depend on time and machine. Omits the last section, which depends on the kernel.
 pub(crate) fn redact_varying_lines(sandbox: &Sandbox, text: &str) -> String {
+    let text = text.split_once("\nsandbox\n").map_or(text, |(before, _)| before);
     let redact = |line: &str| {
         let varies = ["free space", "time"];
         let subject = line.get(6..).unwrap_or_default();
