@@ -243,10 +243,10 @@ pub(in crate::cli) struct AgentArguments {
     #[arg(long, value_name = "MODEL")]
     pub(in crate::cli) model: Option<String>,
     /// What the agent may change and see: off, workspace or strict
-    #[arg(long, value_name = "MODE", hide_short_help = true)]
+    #[arg(long, value_name = "MODE")]
     pub(in crate::cli) sandbox: Option<SandboxMode>,
     /// What the agent may reach: open, none, or hosts separated by commas
-    #[arg(long, value_name = "HOSTS", hide_short_help = true)]
+    #[arg(long, value_name = "HOSTS")]
     pub(in crate::cli) net: Option<NetworkAccess>,
     /// Use this file instead of the nearest ralph.yml
     #[arg(long, value_name = "FILE")]
