@@ -101,7 +101,7 @@ def check_traces(project, env, received):
         assert all(not span.parent_span_id or span.parent_span_id in ids for span in spans), f"{name}: parents exist"
         assert all(span.start_time_unix_nano <= span.end_time_unix_nano for span in spans), f"{name}: times"
         iterations = [span for span in spans if span.name.startswith("iteration")]
-        assert len(iterations) == shown["iterations"] == 3, f"{name}: {len(iterations)} iterations"
+        assert len(iterations) == shown["iteration_count"] == 3, f"{name}: {len(iterations)} iterations"
         for operation, count in (("invoke_agent", 3), ("execute_tool", 3), ("invoke_workflow", 1)):
             assert sum(attribute(span, "gen_ai.operation.name") == operation for span in spans) == count, f"{name}: {operation}"
         for key, total in (
