@@ -52,18 +52,18 @@ debs=("$out"/ralph-run_*.deb)
 if [ "$(id -u)" = 0 ] && command -v dpkg >/dev/null && [ -e "${debs[0]}" ]; then
     if command -v debootstrap >/dev/null || apt-get install --yes --quiet debootstrap >/dev/null 2>&1; then
         # The newest stable release of Debian, with what a fresh installation contains.
-        debootstrap --variant=minbase --include=git stable "$place/root" >"$place/debootstrap.log" 2>&1 \
+        debootstrap --variant=minbase --include=git stable "$place/chroot" >"$place/debootstrap.log" 2>&1 \
             || { tail -n 5 "$place/debootstrap.log"; fail "debootstrap"; }
-        cp "${debs[0]}" "$place/root/tmp/ralph.deb"
-        in_root() { chroot "$place/root" env HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+        cp "${debs[0]}" "$place/chroot/tmp/ralph.deb"
+        in_root() { chroot "$place/chroot" env HOME=/tmp/home PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
         in_root dpkg --install /tmp/ralph.deb
         [ "$(in_root ralph --version)" = "ralph $version" ] || fail "wrong version in the chroot"
         in_root ralph demo --no-tui | tail -n 3
         in_root test -e /usr/share/man/man1/ralph.1.gz || fail "no man page"
         in_root test -e /usr/share/bash-completion/completions/ralph || fail "no completions"
         in_root dpkg --purge ralph-run
-        rm -rf "$place/root/tmp/ralph.deb" "$place/root/root/.local"
-        nothing_left "$place/root"
+        rm -rf "$place/chroot/tmp/ralph.deb" "$place/chroot/tmp/home"
+        nothing_left "$place/chroot"
     else
         skip "deb: debootstrap cannot be installed"
         skipped=$((skipped + 1))
