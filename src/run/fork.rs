@@ -200,9 +200,10 @@ mod tests {
 
     #[test]
     fn paths_in_the_project_are_moved_and_others_are_not() {
-        let mut settings = json!({"gates": [{"cwd": "/work/sub"}], "a": "/work", "b": "/workshop", "c": 1});
-        move_paths(&mut settings, "/work", "/fork");
-        let expected = json!({"gates": [{"cwd": "/fork/sub"}], "a": "/fork", "b": "/workshop", "c": 1});
+        let mut settings =
+            json!({"gates": [{"cwd": "/project/sub"}], "a": "/project", "b": "/projects", "c": 1});
+        move_paths(&mut settings, "/project", "/fork");
+        let expected = json!({"gates": [{"cwd": "/fork/sub"}], "a": "/fork", "b": "/projects", "c": 1});
         assert_eq!(settings, expected);
     }
 }
