@@ -1,7 +1,7 @@
-// What the runs cost: by day, project and agent, and the quota of each account.
+// What the runs cost: by day, project and agent.
 
 import { bars, shares } from "./charts.js";
-import { api, clock, compact, counted, dollars, element, poll, setCrumb, tokens } from "./lib.js";
+import { api, compact, counted, dollars, element, poll, setCrumb, tokens } from "./lib.js";
 import { lastDays } from "./runs.js";
 
 const REFRESH = 5000;
@@ -13,11 +13,9 @@ export function showUsage(content) {
   let unit;
   const chart = element("section", { class: "panel" });
   const tables = element("div", { class: "panels" });
-  const quota = element("section", { class: "panel quota", "aria-label": "Quota", hidden: true });
-  content.append(element("main", { class: "wide" }, element("h1", { class: "visually-hidden" }, "Usage"), chart, quota, tables));
+  content.append(element("main", { class: "wide" }, element("h1", { class: "visually-hidden" }, "Usage"), chart, tables));
 
-  function draw({ overview, accounts }) {
-    const { totals } = overview;
+  function draw({ totals }) {
     const days = lastDays(DAYS).map((name) => [name, totals.days[name]]);
     const cost = (entry) => (entry && entry.usage.cost_usd) || 0;
     const used = (entry) => (entry && tokens(entry.usage)) || 0;
@@ -27,7 +25,7 @@ export function showUsage(content) {
     const most = Math.max(...days.map(([, entry]) => value(entry)), 0);
     const sum = days.reduce((total, [, entry]) => total + value(entry), 0);
     const buttons = ["cost", "tokens", "runs"].map((name) => element("button", {
-      type: "button", "aria-pressed": String(unit === name), onclick: () => { unit = name; draw({ overview, accounts }); },
+      type: "button", "aria-pressed": String(unit === name), onclick: () => { unit = name; draw({ totals }); },
     }, name[0].toUpperCase() + name.slice(1)));
     chart.replaceChildren(
       element("div", { class: "panel-head" },
@@ -40,14 +38,9 @@ export function showUsage(content) {
     tables.replaceChildren(
       sumTable("Project", Object.entries(totals.projects), (root) => element("a", { class: "name", href: `/?project=${encodeURIComponent(root)}`, title: root }, root.split("/").pop() || root)),
       sumTable("Agent", Object.entries(totals.agents), (name) => element("a", { href: `/?agent=${encodeURIComponent(name)}` }, name)));
-    drawQuota(quota, accounts);
   }
 
-  const load = async () => {
-    const [overview, accounts] = await Promise.all([api("/runs?limit=0"), api("/quota").catch(() => ({ accounts: [] }))]);
-    return { overview, accounts: accounts.accounts };
-  };
-  const polling = poll(load, draw, REFRESH);
+  const polling = poll(() => api("/runs?limit=0"), draw, REFRESH);
   return polling.close;
 }
 
@@ -66,19 +59,4 @@ function sumTable(name, entries, link) {
         element("td", { class: "right" }, total.iterations.toLocaleString("en-US")),
         element("td", { class: "right" }, compact(tokens(total.usage))),
         element("td", { class: "right" }, dollars(total.usage.cost_usd))))))));
-}
-
-function drawQuota(section, accounts) {
-  section.hidden = !accounts.length;
-  const meter = (window) => {
-    const used = Math.min(100, Math.round((window.utilization || 0) * 100));
-    const tone = window.rejected || used >= 95 ? "bad" : used >= 80 ? "warning" : "good";
-    return element("div", { class: "meter-row" },
-      element("span", {}, window.name), shares([{ size: used, tone, label: `${used}% used` }, { size: 100 - used, tone: "rest", label: "free" }], window.name),
-      element("span", { class: tone }, window.rejected ? "rejected" : `${used}%`),
-      element("small", {}, window.resets_at ? `resets ${clock(window.resets_at)}` : ""));
-  };
-  section.replaceChildren(element("h2", {}, "Quota by account"), ...accounts.map((account) => element("div", { class: "account" },
-    element("h3", {}, account.agent, " ", element("small", {}, account.account)), account.windows.map(meter),
-    (account.waiting || []).length ? element("p", { class: "warning" }, `${counted(account.waiting.length, "run")} waiting`) : false)));
 }
